@@ -1,0 +1,108 @@
+// Runs the project's commands on a machine that has any Node 20 or newer: installs what is missing, from the lock
+// file, then goes on under the Node that the lock file brings. Uses nothing but Node itself.
+import { spawn } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+/** What undici 8 and client-node 2 need. */
+const NEEDED = [22, 19];
+
+const bin = (name, file) => join(root, 'node_modules', name, file);
+const tsc = [bin('typescript', 'bin/tsc')];
+const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
+
+/** Each task is a list of programs, run one after another; what the user adds goes to the last. */
+const tasks = {
+  build: [['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']]],
+  demo: [
+    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
+    ['', ['lib/sandbox/demo/main.js']],
+  ],
+  sandbox: [
+    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
+    ['', ['lib/sandbox/main.js']],
+  ],
+  test: [
+    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
+    ['', vitest],
+  ],
+  typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
+  lint: [
+    ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],
+    ['Checking the format', [bin('prettier', 'bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']],
+  ],
+  format: [['Formatting', [bin('prettier', 'bin/prettier.cjs'), '--write', '--log-level', 'warn', '.']]],
+};
+
+await main(process.argv[2], process.argv.slice(3));
+
+async function main(name, args) {
+  const steps = tasks[name];
+  if (!steps) fail(`Unknown task ${name}; there are ${Object.keys(tasks).join(', ')}`);
+  if (!installed()) {
+    say('Installing the dependencies from package-lock.json (once; a minute or less)');
+    await run(...npm(), ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+  }
+  const node = projectNode();
+  for (const [index, [what, command]] of steps.entries()) {
+    if (what) say(what);
+    await run(node, command, index === steps.length - 1 ? args : []);
+  }
+}
+
+/** npm notes what it has installed; a lock file that is newer has changed since. */
+function installed() {
+  const note = join(root, 'node_modules/.package-lock.json');
+  return existsSync(note) && statSync(note).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+}
+
+/** The npm that runs this script, where there is one. */
+function npm() {
+  const script = process.env.npm_execpath;
+  return script?.endsWith('.js') ? [process.execPath, [script]] : ['npm', []];
+}
+
+function projectNode() {
+  const own = bin(`node-${process.platform}-${process.arch}`, 'bin/node');
+  if (existsSync(own)) return own;
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) return process.execPath;
+  return fail(
+    `Node ${NEEDED.join('.')} or newer is needed, this is ${process.versions.node}. The project brings its own for ` +
+      `Linux on x64 and arm64; for ${process.platform} on ${process.arch}, install Node 24 from https://nodejs.org`,
+  );
+}
+
+/** Ends with the program's own status; signals from the terminal reach it directly, others are passed on. */
+function run(command, first, rest) {
+  return new Promise((resolve) => {
+    const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(
+      process.platform === 'win32' ? ';' : ':',
+    );
+    const child = spawn(command, [...first, ...rest], {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, PATH: path },
+    });
+    const passOn = (signal) => child.kill(signal);
+    const ignore = () => {};
+    process.on('SIGTERM', passOn).on('SIGINT', ignore);
+    child.on('error', (error) => fail(`${command} can't be started: ${error.message}`));
+    child.on('exit', (code, signal) => {
+      process.off('SIGTERM', passOn).off('SIGINT', ignore);
+      if (code !== 0) process.exit(code ?? (signal === 'SIGINT' ? 130 : 143));
+      resolve();
+    });
+  });
+}
+
+function say(text) {
+  process.stderr.write(`> ${text}\n`);
+}
+
+function fail(text) {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+}

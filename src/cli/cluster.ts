@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { messageOf } from '../contract/error.js';
+import { CliError } from './exit.js';
+
+export interface ClusterOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/**
+ * The cluster that the options name: a kubeconfig, or the cluster that this runs in.
+ * @throws CliError with exit code 2 when the kubeconfig or the context can't be used, 3 when there is no cluster
+ */
+export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): Promise<KubeConfig> {
+  // Loaded late: it is by far the largest dependency, and most commands do without.
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  if (kubeconfig !== undefined && !existsSync(kubeconfig)) {
+    throw new CliError(`${kubeconfig}: there is no such file; check the path given to --kubeconfig`, 2);
+  }
+  try {
+    if (kubeconfig !== undefined) config.loadFromFile(kubeconfig);
+    else config.loadFromDefault();
+  } catch (error) {
+    const file = kubeconfig ?? process.env.KUBECONFIG ?? '~/.kube/config';
+    throw new CliError(`${file}: can't be read as a kubeconfig: ${messageOf(error)}`, 2);
+  }
+  if (context !== undefined) {
+    const names = config.getContexts().map(({ name }) => name);
+    if (!names.includes(context)) {
+      throw new CliError(
+        `--context ${context}: there is no such context; there are ${names.join(', ') || 'none'}`,
+        2,
+      );
+    }
+    config.setCurrentContext(context);
+  }
+  // What client-node falls back to when it has found nothing.
+  const cluster = config.getCurrentCluster();
+  if (!cluster || (cluster.name === 'cluster' && cluster.server === 'http://localhost:8080')) {
+    throw new CliError(
+      'No cluster is configured: give --kubeconfig FILE, set KUBECONFIG, or run inside a cluster',
+      3,
+    );
+  }
+  return config;
+}

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { messageOf } from '../contract/error.js';
+import type { Kind } from '../contract/kind.js';
+import { groupKind } from '../contract/resource.js';
+import { CliError } from './exit.js';
+
+/** Loaded from the working directory when no other file is named. */
+export const CONFIG_FILE = 'reconstruct.config.mjs';
+
+/** What the default export of a configuration holds. */
+export interface Config {
+  /** Kinds of one's own, each made with `defineKind`. @default - none */
+  readonly kinds?: readonly Kind[];
+}
+
+export interface LoadKindsOptions {
+  /** @default - `reconstruct.config.mjs` in the working directory, if it exists */
+  readonly config?: string;
+  /** Kinds to take, by name (`appservice`) or name and group (`appservice.kosmos.io`). @default - all */
+  readonly kinds?: readonly string[];
+  readonly builtIn: readonly Kind[];
+}
+
+/**
+ * The kinds that a command works on: the built-in ones and those of the configuration, as far as `--kinds` names
+ * them.
+ * @throws CliError with exit code 2 when the configuration can't be used or a name is unknown
+ */
+export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
+  const file = options.config ?? CONFIG_FILE;
+  const own = options.config !== undefined || existsSync(file) ? await loadConfig(file) : [];
+  const kinds = [...options.builtIn, ...own];
+  const types = kinds.map(({ type }) => groupKind(type));
+  const twice = types.find((type, index) => types.indexOf(type) !== index);
+  if (twice) {
+    throw new CliError(
+      `${file}: kind ${twice} is there twice; built-in kinds need not be listed, remove it`,
+      2,
+    );
+  }
+  return options.kinds === undefined ? kinds : choose(kinds, options.kinds);
+}
+
+async function loadConfig(file: string): Promise<readonly Kind[]> {
+  if (!existsSync(file))
+    throw new CliError(`${file}: there is no such file; check the path given to --config`, 2);
+  let module: { default?: unknown };
+  try {
+    module = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown };
+  } catch (error) {
+    throw new CliError(`${file}: can't be loaded: ${messageOf(error)}`, 2);
+  }
+  const example = 'write `export default { kinds: [defineKind({ ... })] }`';
+  const config = module.default;
+  if (config === undefined) throw new CliError(`${file}: has no default export; ${example}`, 2);
+  if (config === null || typeof config !== 'object') {
+    throw new CliError(`${file}: its default export is ${found(config)}; ${example}`, 2);
+  }
+  const { kinds = [] } = config as { kinds?: unknown };
+  if (!Array.isArray(kinds))
+    throw new CliError(`${file}: kinds is ${found(kinds)}, not a list; ${example}`, 2);
+  kinds.forEach((kind: unknown, index) => {
+    if (isKind(kind)) return;
+    throw new CliError(`${file}: kinds[${index}] is ${found(kind)}, not a kind; make it with defineKind`, 2);
+  });
+  return kinds as Kind[];
+}
+
+/** Judged by its members: the configuration may have loaded this package a second time. */
+function isKind(value: unknown): value is Kind {
+  const kind = value as Partial<Record<keyof Kind, unknown>> | null | undefined;
+  return (
+    typeof kind === 'object' &&
+    typeof kind?.name === 'string' &&
+    typeof kind.type === 'object' &&
+    typeof kind.crd === 'object' &&
+    typeof kind.construct === 'function' &&
+    Array.isArray(kind.children) &&
+    Array.isArray(kind.formerChildren) &&
+    typeof kind.controller === 'function'
+  );
+}
+
+function found(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object')
+    return `an object with ${Object.keys(value).slice(0, 5).join(', ') || 'nothing in it'}`;
+  if (typeof value === 'function') return `the function or class ${value.name}`;
+  return `the ${typeof value} ${JSON.stringify(value)}`;
+}
+
+function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
+  const wanted = new Set(names.map((name) => name.toLowerCase()));
+  const isNamed = (kind: Kind, name: string): boolean =>
+    name === kind.name || name === `${kind.name}.${kind.crd.spec.group}`;
+  for (const name of wanted) {
+    if (kinds.some((kind) => isNamed(kind, name))) continue;
+    const known = kinds.map((kind) => `${kind.name}.${kind.crd.spec.group}`).join(', ') || 'none';
+    throw new CliError(`--kinds: there is no kind ${name || '""'}; the kinds are ${known}`, 2);
+  }
+  return kinds.filter((kind) => [...wanted].some((name) => isNamed(kind, name)));
+}

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import { CliError } from './exit.js';
+import { runCommand } from './run.js';
+import { synthCommand } from './synth.js';
+import { packageVersion } from './version.js';
+
+/** Bad input or usage. */
+const USAGE = 2;
+
+function program(): Command {
+  return new Command('reconstruct')
+    .description('Write a cdk8s construct, get a Kubernetes operator')
+    .version(packageVersion())
+    .addCommand(synthCommand())
+    .addCommand(runCommand())
+    .configureHelp({ showGlobalOptions: true });
+}
+
+/** Errors that are meant for the user are told without a stack; anything else is a bug, and told with one. */
+function exitCodeFor(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+  if (error instanceof CliError) {
+    for (const line of error.lines) process.stderr.write(`${line}\n`);
+    return error.exitCode;
+  }
+  if (error instanceof OperatorError) {
+    process.stderr.write(`${error.message}\n`);
+    return USAGE;
+  }
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return 70;
+}
+
+/** Commands made on their own don't inherit this. */
+function throwInsteadOfExit(command: Command): Command {
+  command.exitOverride();
+  command.commands.forEach(throwInsteadOfExit);
+  return command;
+}
+
+try {
+  await throwInsteadOfExit(program()).parseAsync(process.argv);
+} catch (error) {
+  process.exitCode = exitCodeFor(error);
+}

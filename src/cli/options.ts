@@ -1,0 +1,33 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
+import { CONFIG_FILE } from './config.js';
+
+/** Splits `a,b`; used for options that may also be given several times. */
+export function list(value: string, previous: readonly string[] | undefined): string[] {
+  const items = value.split(',').map((item) => item.trim());
+  if (items.includes('')) throw new InvalidArgumentError('Write names separated by commas.');
+  return [...(previous ?? []), ...items];
+}
+
+export function positiveInteger(value: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
+  return Number(value);
+}
+
+/** Options that several commands share; each call makes new ones. */
+export const sharedOptions = {
+  config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
+  kinds: () =>
+    new Option('--kinds <names>', 'only these kinds, e.g. appservice (default: all)').argParser(list),
+  kubeconfig: () =>
+    new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
+  context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
+  watchNamespace: () =>
+    new Option(
+      '--watch-namespace <namespaces>',
+      'only these; Roles in them suffice then (default: all)',
+    ).argParser(list),
+  logLevel: () => new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
+  logFormat: () =>
+    new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'),
+};

@@ -1,0 +1,128 @@
+import { hostname } from 'node:os';
+import { Command, Option } from 'commander';
+import type { Kind } from '../contract/kind.js';
+import type { Manager } from '../engine/manager.js';
+import type { HttpServer } from '../telemetry/http.js';
+import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { loadKubeConfig } from './cluster.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
+import { positiveInteger, sharedOptions } from './options.js';
+import { packageVersion } from './version.js';
+
+interface RunOptions extends ClusterOptions {
+  readonly config?: string;
+  readonly kinds?: string[];
+  readonly watchNamespace?: string[];
+  readonly workers: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly metricsBindAddress: string;
+  readonly healthBindAddress: string;
+}
+
+/** `reconstruct run`: the controller. */
+export function runCommand(): Command {
+  return new Command('run')
+    .description('Keep the cluster as its custom resources say, until SIGTERM or SIGINT')
+    .addOption(sharedOptions.kubeconfig())
+    .addOption(sharedOptions.context())
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.watchNamespace())
+    .addOption(
+      new Option('--workers <number>', 'custom resources in work at once, per kind')
+        .argParser(positiveInteger)
+        .default(16),
+    )
+    .addOption(sharedOptions.logLevel())
+    .addOption(sharedOptions.logFormat())
+    .addOption(new Option('--metrics-bind-address <address>', 'serves /metrics; 0 is off').default(':8080'))
+    .addOption(
+      new Option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
+    )
+    .action(run);
+}
+
+async function run(options: RunOptions): Promise<void> {
+  const [{ builtInKinds }, { createLogger }, { Metrics }] = await Promise.all([
+    import('../kinds/index.js'),
+    import('../telemetry/logger.js'),
+    import('../telemetry/metrics.js'),
+  ]);
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
+  const log = await createLogger({ level: options.logLevel, format: options.logFormat });
+  const metrics = new Metrics();
+  const manager = await createManager(options, kinds, log, metrics);
+  const servers = await startServers(options, manager, metrics);
+  const stopping = new AbortController();
+  const stop = (): void => {
+    // A second signal ends the process the hard way, as users of a terminal expect.
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    stopping.abort();
+  };
+  process.on('SIGTERM', stop).on('SIGINT', stop);
+  // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  try {
+    log.info({ version: packageVersion(), kinds: kinds.map(({ name }) => name) }, 'Starting');
+    await manager.run(stopping.signal);
+  } finally {
+    clearInterval(keepAlive);
+    await Promise.all(servers.map((server) => server.close()));
+  }
+}
+
+async function createManager(
+  options: RunOptions,
+  kinds: readonly Kind[],
+  log: Logger,
+  metrics: Metrics,
+): Promise<Manager> {
+  const kubeConfig = await loadKubeConfig(options);
+  const [{ Manager }, { UndiciTransport }, { render }] = await Promise.all([
+    import('../engine/manager.js'),
+    import('../engine/undici-transport.js'),
+    import('../synth/render.js'),
+  ]);
+  return new Manager({
+    controllers: kinds.map((kind) => kind.controller(render)),
+    transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
+    log,
+    metrics,
+    instance: hostname(),
+    workers: options.workers,
+    ...(options.watchNamespace && { namespaces: options.watchNamespace }),
+  });
+}
+
+async function startServers(options: RunOptions, manager: Manager, metrics: Metrics): Promise<HttpServer[]> {
+  const { serveHttp } = await import('../telemetry/http.js');
+  const servers: HttpServer[] = [];
+  if (options.metricsBindAddress !== '0') {
+    const route = async (): Promise<{ status: number; body: string; contentType: string }> => ({
+      status: 200,
+      body: await metrics.scrape(),
+      contentType: metrics.registry.contentType,
+    });
+    servers.push(
+      await serveHttp(options.metricsBindAddress, '--metrics-bind-address', { '/metrics': route }),
+    );
+  }
+  if (options.healthBindAddress !== '0') {
+    const healthz = () => ({ status: 200, body: 'ok\n' });
+    const readyz = () => {
+      const missing = manager.notReady();
+      const body = missing.map(({ what, why }) => `${what}: ${why}\n`).join('');
+      return missing.length === 0 ? healthz() : { status: 503, body };
+    };
+    servers.push(
+      await serveHttp(options.healthBindAddress, '--health-bind-address', {
+        '/healthz': healthz,
+        '/readyz': readyz,
+      }),
+    );
+  }
+  return servers;
+}

@@ -1,0 +1,93 @@
+import { Command, Option } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import type { ManifestFile } from '../synth/output.js';
+import { CliError } from './exit.js';
+
+interface SynthFlags {
+  readonly output?: string;
+  readonly stdout?: boolean;
+  readonly namespace?: string;
+  readonly recursive?: boolean;
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+}
+
+/** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
+export function synthCommand(): Command {
+  return new Command('synth')
+    .summary('render custom resources to manifests')
+    .description(
+      'Validates custom resources and renders them to manifests, without asking any cluster. ' +
+        'Nothing is written unless all of them can be rendered.',
+    )
+    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
+    .addOption(
+      new Option(
+        '-o, --output <dir>',
+        'write one file per custom resource to this folder; the default is standard output',
+      ),
+    )
+    .addOption(
+      new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
+    )
+    .option('-n, --namespace <name>', 'the namespace of custom resources that name none')
+    .option('-R, --recursive', 'look into subfolders too')
+    .option('--config <file>', 'where kinds of your own are listed; the default is reconstruct.config.mjs')
+    .option('--kinds <names>', 'the kinds to know, separated by commas; the default is all', splitNames)
+    .action(run);
+}
+
+function splitNames(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+async function run(sources: readonly string[], flags: SynthFlags): Promise<void> {
+  // Loaded here, so that `--help` needs neither cdk8s nor ajv.
+  const [{ builtInKinds }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./config.js'),
+    import('../synth/synth.js'),
+    import('../synth/folder.js'),
+  ]);
+  const { namespace, recursive, config, kinds: names } = flags;
+  const kinds = await loadKinds({
+    builtIn: builtInKinds,
+    ...(config !== undefined && { config }),
+    ...(names !== undefined && { kinds: names }),
+  });
+  try {
+    const files = await synth({
+      kinds,
+      sources,
+      ...(namespace !== undefined && { namespace }),
+      ...(recursive !== undefined && { recursive }),
+    });
+    const folder = outputFolder(flags, process.env);
+    if (folder === undefined) await print(files);
+    else writeFolder(folder, files);
+  } catch (error) {
+    if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
+    throw error;
+  }
+}
+
+/** `cdk8s synth` reads what its app wrote from the folder that it names in the environment. */
+function outputFolder({ output, stdout }: SynthFlags, env: NodeJS.ProcessEnv): string | undefined {
+  if (stdout) return undefined;
+  return output ?? (env.CDK8S_OUTDIR || undefined);
+}
+
+/** Whoever reads may stop early, as `head` does; that is no failure. */
+async function print(files: readonly ManifestFile[]): Promise<void> {
+  await new Promise<void>((done, fail) => {
+    const finish = (error?: Error | null): void => {
+      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') fail(error);
+      else done();
+    };
+    process.stdout.once('error', finish);
+    process.stdout.write(files.map(({ text }) => text).join(''), finish);
+  });
+}

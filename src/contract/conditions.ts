@@ -1,0 +1,87 @@
+/**
+ * Conditions by the rules of kstatus, so that `kubectl wait`, Argo CD and Flux read them right.
+ * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+
+export type ConditionStatus = 'True' | 'False' | 'Unknown';
+
+export interface Condition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  /** RFC 3339, whole seconds; moves only when `status` flips. */
+  readonly lastTransitionTime: string;
+  /** The generation of the custom resource that the condition speaks of. */
+  readonly observedGeneration?: number;
+}
+
+/** A condition before it is known when it flipped. */
+export type ConditionProps = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+/**
+ * How a custom resource fares, in the one word that its three standard conditions are derived from.
+ *
+ * | | Ready | Reconciling | Stalled |
+ * |---|---|---|---|
+ * | `ready` | True | False | False |
+ * | `progressing`: under way, nothing is wrong | Unknown | True | False |
+ * | `failing`: something is wrong and may heal by itself | False | True | False |
+ * | `stalled`: stays so until somebody changes something | False | False | True |
+ */
+export type Phase = 'ready' | 'progressing' | 'failing' | 'stalled';
+
+export interface Readiness {
+  readonly phase: Phase;
+  /** CamelCase; listed in docs/reference. */
+  readonly reason: string;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+const STANDARD: Record<
+  Phase,
+  readonly [ready: ConditionStatus, reconciling: ConditionStatus, stalled: ConditionStatus]
+> = {
+  ready: ['True', 'False', 'False'],
+  progressing: ['Unknown', 'True', 'False'],
+  failing: ['False', 'True', 'False'],
+  stalled: ['False', 'False', 'True'],
+};
+
+/** `Ready`, `Reconciling` and `Stalled` for a readiness; all three carry its reason and message. */
+export function standardConditions({ phase, reason, message }: Readiness): ConditionProps[] {
+  const [ready, reconciling, stalled] = STANDARD[phase];
+  return [
+    { type: 'Ready', status: ready, reason, message },
+    { type: 'Reconciling', status: reconciling, reason, message },
+    { type: 'Stalled', status: stalled, reason, message },
+  ];
+}
+
+/**
+ * Dates conditions: the time of the last flip is kept from the previous condition of the same type where the
+ * status is the same, else it is `now`.
+ */
+export function dateConditions(
+  conditions: readonly ConditionProps[],
+  previous: readonly Partial<Condition>[],
+  now: Date,
+  observedGeneration: number | undefined,
+): Condition[] {
+  return conditions.map((condition) => {
+    const before = previous.find(({ type }) => type === condition.type);
+    const kept = before?.status === condition.status ? before.lastTransitionTime : undefined;
+    return {
+      ...condition,
+      lastTransitionTime: kept ?? rfc3339Seconds(now),
+      ...(observedGeneration !== undefined && { observedGeneration }),
+    };
+  });
+}
+
+/** `metav1.Time` on the wire: RFC 3339 in UTC, whole seconds. */
+export function rfc3339Seconds(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,115 @@
+import type { ChangeSet } from './change.js';
+import type { OperatorError } from './error.js';
+import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
+import type { ResourceType } from './resource.js';
+
+/**
+ * The core of the contract: what the engine knows of any kind.
+ *
+ * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has
+ * delivered its first complete list. After anything that `mapsTo` names has changed, it is called again.
+ *
+ * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own.
+ * A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late.
+ *
+ * **Errors.** What `reconcile` throws is logged as a bug of the kind and tried again after a backoff. A mistake
+ * of a user is no reason to throw: it belongs into the status.
+ */
+export interface Controller {
+  /** Unique among the controllers of a process; names the queue in logs and metrics. */
+  readonly name: string;
+  readonly watches: readonly Watch[];
+  reconcile(key: string, reader: Reader, now: Date): Plan;
+}
+
+/** One kind of object that a controller reads. */
+export interface Watch {
+  readonly type: ResourceType;
+  /** A label selector. @default - every object of the type */
+  readonly selector?: string;
+  /**
+   * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`.
+   * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
+   */
+  readonly keep?: (object: AnyObject) => AnyObject;
+  /** The keys to reconcile when the object (as kept) appears, changes or goes. */
+  mapsTo(object: AnyObject): readonly string[];
+}
+
+/** What the watches have delivered so far, and what our own writes returned. Reading it costs no request. */
+export interface Reader {
+  /**
+   * One object as kept, or nothing if there is none.
+   * @throws if no watch of the controller covers the type.
+   */
+  get(type: TypeRef, key: string): AnyObject | undefined;
+  /**
+   * All objects of a type that the owner with this UID controls.
+   * @throws if no watch of the controller covers the type.
+   */
+  controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
+}
+
+export interface TypeRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** What is to be done, worked out from what is known; the engine carries it out, in this order. */
+export interface Plan {
+  /** Applied one after another. One that fails doesn't keep the next from being applied. */
+  readonly apply: readonly ApplyStep[];
+  /** Carried out only when every apply has succeeded. */
+  readonly delete: readonly DeleteStep[];
+  /** Written last, and only where it differs from what is there. */
+  readonly status: readonly StatusStep[];
+  /** Sent last, in the order given. */
+  readonly events: readonly EventStep[];
+  /** Reconcile again at this time at the latest. @default - only when something changes */
+  readonly requeueAt?: Date;
+  /** Why nothing can be done for this key until it changes; logged and counted. The status has to tell it too. */
+  readonly error?: OperatorError;
+}
+
+/** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */
+export type AfterApply<T> = (changes: ChangeSet) => T;
+
+export interface ApplyStep {
+  /** The whole intent, without owner reference and hash, which the engine adds. */
+  readonly object: AnyObject;
+  readonly fieldManager: string;
+  /**
+   * Set: the object belongs to this owner alone. It is created, corrected by force, and refused with the reason
+   * `OwnershipConflict` where it exists without belonging to the owner.
+   * Not set: the object is shared; our fields are applied without force.
+   */
+  readonly owner?: OwnerReference;
+}
+
+export interface DeleteStep {
+  /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
+  readonly object: AnyObject;
+}
+
+export interface StatusStep {
+  readonly target: CustomResource;
+  readonly fieldManager: string;
+  readonly status: AfterApply<object>;
+}
+
+export interface EventStep {
+  readonly regarding: ObjectRef & { readonly uid: string };
+  /** Nothing is sent where it returns undefined. */
+  readonly event: AfterApply<EventProps | undefined>;
+}
+
+/** @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+export interface EventProps {
+  readonly type: 'Normal' | 'Warning';
+  /** Why, in CamelCase; at most 128 characters. */
+  readonly reason: string;
+  /** What was done or tried, in CamelCase; at most 128 characters. */
+  readonly action: string;
+  /** For people; cut at 1,024 characters. */
+  readonly note: string;
+}

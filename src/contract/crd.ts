@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { messageOf, OperatorError } from './error.js';
+import type { ResourceType } from './resource.js';
+
+/** A structural schema, as far as this project reads it. @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema */
+export interface StructuralSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, StructuralSchema>>;
+  readonly additionalProperties?: StructuralSchema | boolean;
+  readonly items?: StructuralSchema;
+  readonly required?: readonly string[];
+  readonly nullable?: boolean;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+export interface CrdVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly storage: boolean;
+  readonly schema: { readonly openAPIV3Schema: StructuralSchema };
+  readonly subresources?: { readonly status?: object; readonly scale?: object };
+}
+
+/** `apiextensions.k8s.io/v1`. */
+export interface CustomResourceDefinition {
+  readonly apiVersion: 'apiextensions.k8s.io/v1';
+  readonly kind: 'CustomResourceDefinition';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly scope: 'Namespaced' | 'Cluster';
+    readonly names: {
+      readonly kind: string;
+      readonly plural: string;
+      readonly singular?: string;
+      readonly shortNames?: readonly string[];
+    };
+    readonly versions: readonly CrdVersion[];
+  };
+}
+
+/**
+ * Reads a CRD from a YAML or JSON file.
+ * @throws OperatorError `InvalidDefinition` if the file can't be read or holds no CRD with a schema.
+ */
+export function loadCrd(file: string | URL): CustomResourceDefinition {
+  const path = typeof file === 'string' ? file : fileURLToPath(file);
+  let crd: unknown;
+  try {
+    crd = parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw invalid(`${path} can't be read as YAML: ${messageOf(cause)}`, cause);
+  }
+  return checkCrd(crd, path);
+}
+
+/** The version of a CRD that is stored; every CRD has exactly one. */
+export function storedVersion(crd: CustomResourceDefinition): CrdVersion {
+  const version = crd.spec.versions.find((candidate) => candidate.storage);
+  if (!version) throw invalid(`CRD ${crd.metadata.name} stores no version: set "storage: true" on one`);
+  return version;
+}
+
+/** How the API server serves the kind that a CRD defines. */
+export function servedType(crd: CustomResourceDefinition, version: CrdVersion): ResourceType {
+  const { group, names, scope } = crd.spec;
+  return {
+    apiVersion: `${group}/${version.name}`,
+    kind: names.kind,
+    plural: names.plural,
+    namespaced: scope === 'Namespaced',
+  };
+}
+
+/**
+ * Checks that a value is a CRD with a schema.
+ * @param origin where it comes from, for the message
+ * @throws OperatorError `InvalidDefinition`
+ */
+export function checkCrd(value: unknown, origin: string): CustomResourceDefinition {
+  const crd = value as Partial<CustomResourceDefinition> | null | undefined;
+  if (crd?.apiVersion !== 'apiextensions.k8s.io/v1' || crd.kind !== 'CustomResourceDefinition') {
+    throw invalid(`${origin} holds no CustomResourceDefinition of apiextensions.k8s.io/v1`);
+  }
+  const { spec } = crd;
+  if (!spec?.group || !spec.names.kind || !spec.names.plural) {
+    throw invalid(`${origin}: spec.group, spec.names.kind and spec.names.plural are required`);
+  }
+  for (const version of spec.versions) {
+    const schema = (version as Partial<CrdVersion>).schema?.openAPIV3Schema;
+    if (!schema) throw invalid(`${origin}: version ${version.name} has no schema.openAPIV3Schema`);
+  }
+  return crd as CustomResourceDefinition;
+}
+
+function invalid(message: string, cause?: unknown): OperatorError {
+  return new OperatorError({ reason: 'InvalidDefinition', message, cause });
+}

@@ -1,0 +1,75 @@
+import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
+import type { CustomResourceDefinition } from './crd.js';
+import { OperatorError } from './error.js';
+import type { Kind, KindConstruct } from './kind.js';
+import { OwnedChildren } from './owned-children.js';
+import { groupKind, resourceType } from './resource.js';
+import type { ResourceTypeProps } from './resource.js';
+import type { StatusFunction } from './status.js';
+
+export interface KindProps<Spec, Status extends object> {
+  /** The CRD, or the YAML file that holds it; its stored version is the one that is watched and rendered. */
+  readonly crd: CustomResourceDefinition | string | URL;
+  /** The construct that renders one custom resource. */
+  readonly construct: KindConstruct<Spec>;
+  /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
+  readonly children: readonly ResourceTypeProps[];
+  /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
+  readonly formerChildren?: readonly ResourceTypeProps[];
+  /**
+   * How the custom resource fares, judged by its children; called only once all of them were applied.
+   * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
+   */
+  readonly status?: StatusFunction<Spec, Status>;
+}
+
+/**
+ * Makes an operator of a construct: one custom resource, its own children.
+ *
+ * **Guarantees.** The children are what the construct makes of the custom resource, always: they are created,
+ * put right when somebody else changes what the construct says, recreated when they are deleted, deleted when the
+ * construct no longer makes them, and collected by the cluster when the custom resource goes. Fields that the
+ * construct doesn't set are left to others.
+ *
+ * **Assumptions.** The construct depends on its props alone: the same props give the same objects. The children
+ * of a namespaced custom resource live in its namespace.
+ *
+ * **Caveats.** An object of the same name that belongs to nobody, or to somebody else, is refused and not taken
+ * over; the custom resource then is stalled with the reason `OwnershipConflict`.
+ *
+ * @throws OperatorError `InvalidDefinition` when the CRD can't be read or the definition contradicts itself
+ */
+export function defineKind<Spec, Status extends object = Record<string, unknown>>(
+  props: KindProps<Spec, Status>,
+): Kind {
+  const crd =
+    typeof props.crd === 'string' || props.crd instanceof URL
+      ? loadCrd(props.crd)
+      : checkCrd(props.crd, 'The CRD given to defineKind');
+  const version = storedVersion(crd);
+  if (!version.subresources?.status) {
+    throw new OperatorError({
+      reason: 'InvalidDefinition',
+      message: `CRD ${crd.metadata.name}, version ${version.name}: add "subresources: { status: {} }", the status is written through it`,
+    });
+  }
+  const kind = {
+    name: crd.spec.names.kind.toLowerCase(),
+    crd,
+    type: servedType(crd, version),
+    construct: props.construct as KindConstruct<never>,
+    children: props.children.map(resourceType),
+    formerChildren: (props.formerChildren ?? []).map(resourceType),
+  };
+  const types = [...kind.children, ...kind.formerChildren].map(groupKind);
+  const twice = types.find((type, index) => types.indexOf(type) !== index);
+  if (twice) {
+    throw new OperatorError({
+      reason: 'InvalidDefinition',
+      message: `Kind ${kind.type.kind}: child type ${twice} is listed twice; list it once, in children or in formerChildren`,
+    });
+  }
+  // The adapter handles kinds of every type, so it can't know this one's.
+  const status = props.status as unknown as StatusFunction<never, object> | undefined;
+  return { ...kind, controller: (render) => new OwnedChildren(kind, render, status) };
+}

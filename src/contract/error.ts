@@ -1,0 +1,37 @@
+/**
+ * What is to be done after a failure.
+ *
+ * - `onChange`: nothing helps but a change of what was asked for, or of what stands in the way. It is tried
+ *   again when one of them changes, and otherwise only every few minutes.
+ * - `backoff`: the cause may pass by itself; tried again after an exponentially growing pause.
+ * - `now`: our view was stale; tried again at once and not counted as a failure.
+ */
+export type Retry = 'onChange' | 'backoff' | 'now';
+
+export interface OperatorErrorProps {
+  /** One word in CamelCase; becomes the reason of the condition that reports the failure. */
+  readonly reason: string;
+  /** A full sentence: what is wrong, where, and what to do about it. */
+  readonly message: string;
+  /** @default 'onChange' */
+  readonly retry?: Retry;
+  readonly cause?: unknown;
+}
+
+/** The one error that this project throws on purpose. */
+export class OperatorError extends Error {
+  readonly reason: string;
+  readonly retry: Retry;
+
+  constructor(props: OperatorErrorProps) {
+    super(props.message, props.cause === undefined ? undefined : { cause: props.cause });
+    this.name = 'OperatorError';
+    this.reason = props.reason;
+    this.retry = props.retry ?? 'onChange';
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

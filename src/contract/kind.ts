@@ -1,0 +1,48 @@
+import type { Construct } from 'constructs';
+import type { Controller } from './controller.js';
+import type { CustomResourceDefinition } from './crd.js';
+import type { AnyObject, CustomResource } from './object.js';
+import type { ResourceType } from './resource.js';
+
+/** What a construct is given: the custom resource, without what only a live object has. */
+export interface CustomResourceProps<Spec> {
+  readonly metadata: {
+    readonly name: string;
+    /** @default - the objects are rendered without a namespace */
+    readonly namespace?: string;
+  };
+  /** As the API server would store it: validated, and with the defaults of the schema. */
+  readonly spec: Spec;
+}
+
+/** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
+export type KindConstruct<Spec> = new (
+  scope: Construct,
+  id: string,
+  props: CustomResourceProps<Spec>,
+) => Construct;
+
+/**
+ * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
+ * @throws OperatorError when the resource can't be rendered
+ */
+export type Render = (kind: RenderedKind, cr: CustomResource) => AnyObject[];
+
+/** A kind as far as the renderer needs to know it. */
+export interface RenderedKind {
+  readonly type: ResourceType;
+  readonly construct: KindConstruct<never>;
+  /** Whatever else the construct makes is refused. */
+  readonly children: readonly ResourceType[];
+}
+
+/** A kind of custom resource and what is done for it: what `reconstruct.config.mjs` lists and every command works on. */
+export interface Kind extends RenderedKind {
+  /** The kind in lower case, as `--kinds` takes it; unique together with the group. */
+  readonly name: string;
+  readonly crd: CustomResourceDefinition;
+  /** Types that earlier releases rendered; found and pruned, never applied. */
+  readonly formerChildren: readonly ResourceType[];
+  /** The kind as the engine runs it. */
+  controller(render: Render): Controller;
+}

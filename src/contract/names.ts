@@ -1,0 +1,41 @@
+import { groupOf } from './object.js';
+
+/** The value of `app.kubernetes.io/managed-by` on everything that is rendered here. */
+export const MANAGED_BY = 'reconstruct';
+
+/** On each applied object: the hash of what was rendered for it, by which a restart knows that nothing is to be done. */
+export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
+
+/** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
+export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
+
+/** What names are derived from: a custom resource, or anything that looks like one. */
+export interface NamedKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** The label that ties children to their custom resource and alone makes a selector, e.g. `kosmos.io/appservice`. */
+export function selectorLabels(kind: NamedKind, name: string): Record<string, string> {
+  return { [`${groupOf(kind.apiVersion)}/${kind.kind.toLowerCase()}`]: name };
+}
+
+/** The labels that every child carries. */
+export function childLabels(kind: NamedKind, name: string): Record<string, string> {
+  return {
+    app: name,
+    'app.kubernetes.io/managed-by': MANAGED_BY,
+    'app.kubernetes.io/name': name,
+    ...selectorLabels(kind, name),
+  };
+}
+
+/** The field manager that applies children, e.g. `appservice-controller`. */
+export function childrenFieldManager(kind: string): string {
+  return `${kind.toLowerCase()}-controller`;
+}
+
+/** The field manager that applies the status, e.g. `appservice-status`. */
+export function statusFieldManager(kind: string): string {
+  return `${kind.toLowerCase()}-status`;
+}

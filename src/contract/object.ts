@@ -1,0 +1,89 @@
+/**
+ * Kubernetes objects as they travel on the wire: plain JSON, nothing converted, nothing dropped.
+ * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md
+ */
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+/** The part of `metadata` that this project reads. Whatever else is there is kept, but not typed. */
+export interface ObjectMeta {
+  readonly name: string;
+  /** Absent on cluster-scoped objects, and in files that leave the choice to whoever applies them. */
+  readonly namespace?: string;
+  readonly uid?: string;
+  /** Compare with `compareResourceVersions`; never parse. */
+  readonly resourceVersion?: string;
+  /** Rises when the spec changes. */
+  readonly generation?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly OwnerReference[];
+  /** RFC 3339. */
+  readonly creationTimestamp?: string;
+  /** RFC 3339; set once deletion has been asked for. */
+  readonly deletionTimestamp?: string;
+}
+
+/** Any object: what every kind has in common. */
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** An object with whatever other fields its kind has. */
+export type AnyObject = KubernetesObject & Readonly<Record<string, unknown>>;
+
+/** A custom resource of a kind that has `spec` and `status`. */
+export interface CustomResource<Spec = unknown, Status = unknown> extends KubernetesObject {
+  readonly spec: Spec;
+  readonly status?: Status;
+}
+
+/** Names one object. */
+export interface ObjectRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** The reference to an object. */
+export function refOf(object: KubernetesObject): ObjectRef {
+  const { namespace, name } = object.metadata;
+  return { apiVersion: object.apiVersion, kind: object.kind, ...(namespace && { namespace }), name };
+}
+
+/** For people and logs: `Deployment shop/web`. */
+export function describeRef(ref: ObjectRef): string {
+  return `${ref.kind} ${objectKey(ref.namespace, ref.name)}`;
+}
+
+/** `namespace/name`, or `name` alone for what has no namespace. */
+export function objectKey(namespace: string | undefined, name: string): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** The inverse of `objectKey`. */
+export function splitKey(key: string): { namespace?: string; name: string } {
+  const slash = key.indexOf('/');
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** `apps` of `apps/v1`; empty for the core group. */
+export function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}
+
+/** The owner reference that makes its holder the controller, if there is one. An object has at most one. */
+export function controllerOf(object: KubernetesObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}

@@ -1,0 +1,159 @@
+import type { Change, ChangeSet } from './change.js';
+import { dateConditions, standardConditions } from './conditions.js';
+import type { Condition, Readiness } from './conditions.js';
+import type { ApplyStep, Controller, DeleteStep, EventProps, Plan, Reader, Watch } from './controller.js';
+import { messageOf, OperatorError } from './error.js';
+import type { RenderedKind, Render } from './kind.js';
+import { childrenFieldManager, statusFieldManager } from './names.js';
+import { controllerOf, groupOf, objectKey, refOf } from './object.js';
+import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import { childReadiness, worstReadiness } from './readiness.js';
+import { groupKind } from './resource.js';
+import type { ResourceType } from './resource.js';
+import type { StatusFunction, StatusReport } from './status.js';
+
+/** A kind without what the adapter doesn't need. */
+export interface OwningKind extends RenderedKind {
+  readonly name: string;
+  readonly formerChildren: readonly ResourceType[];
+}
+
+type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+
+const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
+
+/** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
+export class OwnedChildren implements Controller {
+  readonly name: string;
+  readonly watches: readonly Watch[];
+
+  constructor(
+    private readonly kind: OwningKind,
+    private readonly render: Render,
+    private readonly statusFunction: StatusFunction<never, object> | undefined,
+  ) {
+    this.name = kind.name;
+    const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => this.ownersKey(object) });
+    this.watches = [
+      { type: kind.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
+      ...kind.children.map(owned),
+      ...kind.formerChildren.map(owned),
+    ];
+  }
+
+  reconcile(key: string, reader: Reader, now: Date): Plan {
+    const cr = reader.get(this.kind.type, key) as LiveResource | undefined;
+    // What is gone or going is cleaned up by the garbage collector, through the owner references.
+    if (!cr || cr.metadata.deletionTimestamp) return NOTHING;
+    const rendered = this.renderSafely(cr);
+    const error = rendered instanceof OperatorError ? rendered : undefined;
+    return {
+      apply: error ? [] : this.applySteps(cr, rendered as AnyObject[]),
+      delete: error ? [] : this.pruneSteps(cr, rendered as AnyObject[], reader),
+      status: [
+        {
+          target: cr,
+          fieldManager: statusFieldManager(this.kind.type.kind),
+          status: (changes) => this.status(cr, error ?? failureOf(changes), reader, now),
+        },
+      ],
+      events: [
+        {
+          regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
+          event: (changes) => stallEvent(cr, error ?? failureOf(changes)),
+        },
+      ],
+      ...(error && { error }),
+    };
+  }
+
+  private renderSafely(cr: LiveResource): AnyObject[] | OperatorError {
+    try {
+      return this.render(this.kind, cr);
+    } catch (error) {
+      if (error instanceof OperatorError) return error;
+      return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
+    }
+  }
+
+  private applySteps(cr: LiveResource, rendered: readonly AnyObject[]): ApplyStep[] {
+    const owner: OwnerReference = {
+      apiVersion: cr.apiVersion,
+      kind: cr.kind,
+      name: cr.metadata.name,
+      uid: cr.metadata.uid ?? '',
+      controller: true,
+      blockOwnerDeletion: true,
+    };
+    const fieldManager = childrenFieldManager(this.kind.type.kind);
+    return rendered.map((object) => ({ object, fieldManager, owner }));
+  }
+
+  /** What the custom resource controls and no longer renders. */
+  private pruneSteps(cr: LiveResource, rendered: readonly AnyObject[], reader: Reader): DeleteStep[] {
+    const wanted = new Set(rendered.map((object) => `${groupKind(object)} ${keyOf(object)}`));
+    return [...this.kind.children, ...this.kind.formerChildren]
+      .flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''))
+      .filter((child) => !child.metadata.deletionTimestamp)
+      .filter((child) => !wanted.has(`${groupKind(child)} ${keyOf(child)}`))
+      .map((object) => ({ object }));
+  }
+
+  private status(cr: LiveResource, error: OperatorError | undefined, reader: Reader, now: Date): object {
+    const report = this.report(cr, reader, now);
+    const readiness = error ? failureReadiness(error) : report.readiness;
+    const generation = cr.metadata.generation;
+    const conditions = [...standardConditions(readiness), ...(report.conditions ?? [])];
+    return {
+      ...report.fields,
+      ...(generation !== undefined && { observedGeneration: generation }),
+      conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
+    };
+  }
+
+  private report(cr: LiveResource, reader: Reader, now: Date): StatusReport<object> {
+    const children = this.kind.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
+    if (this.statusFunction) return this.statusFunction({ cr: cr as never, children, now });
+    return { readiness: worstReadiness(children.map(childReadiness)) };
+  }
+
+  /** The custom resource that controls the object, whatever version of its API the owner reference was written in. */
+  private ownersKey(object: AnyObject): string[] {
+    const owner = controllerOf(object);
+    if (owner?.kind !== this.kind.type.kind) return [];
+    if (groupOf(owner.apiVersion) !== groupOf(this.kind.type.apiVersion)) return [];
+    return [objectKey(this.kind.type.namespaced ? object.metadata.namespace : undefined, owner.name)];
+  }
+}
+
+function keyOf(object: AnyObject | LiveResource): string {
+  return objectKey(object.metadata.namespace, object.metadata.name);
+}
+
+/** Custom resources are kept whole, for the renderer, but for the bookkeeping that nobody reads. */
+function keepWithoutManagedFields(object: AnyObject): AnyObject {
+  const { managedFields, ...metadata } = object.metadata as AnyObject['metadata'] & {
+    managedFields?: unknown;
+  };
+  return { ...object, metadata };
+}
+
+function failureOf(changes: ChangeSet): OperatorError | undefined {
+  const failed = changes.filter((change): change is Change & { error: OperatorError } => !!change.error);
+  // What needs somebody's hand is worth more to the reader than what passes by itself.
+  return (failed.find(({ error }) => error.retry === 'onChange') ?? failed[0])?.error;
+}
+
+function failureReadiness({ retry, reason, message }: OperatorError): Readiness {
+  return { phase: retry === 'onChange' ? 'stalled' : 'failing', reason, message };
+}
+
+/** One Warning when a custom resource stalls; none while it stays so for the same reason. */
+function stallEvent(cr: LiveResource, error: OperatorError | undefined): EventProps | undefined {
+  if (error?.retry !== 'onChange') return undefined;
+  const stalled = cr.status?.conditions?.find(({ type }) => type === 'Stalled');
+  const known = stalled?.status === 'True' && stalled.message === error.message;
+  return known
+    ? undefined
+    : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
+}

@@ -1,0 +1,94 @@
+import { OperatorError } from '../contract/error.js';
+import type { ApiResponse } from './transport.js';
+
+/** `metav1.Status`, as far as it is read here. */
+export interface ApiStatus {
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly {
+      readonly reason?: string;
+      readonly message?: string;
+      readonly field?: string;
+    }[];
+  };
+}
+
+/** An answer of the API server that isn't what was asked for. */
+export class ApiError extends Error {
+  readonly code: number;
+  readonly status: ApiStatus;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(what: string, response: ApiResponse) {
+    const status = statusOf(response.body);
+    super(`${what}: ${String(response.status)} ${status.message ?? status.reason ?? ''}`.trimEnd());
+    this.name = 'ApiError';
+    this.code = response.status;
+    this.status = status;
+    this.retryAfterSeconds = response.retryAfterSeconds ?? status.details?.retryAfterSeconds;
+  }
+
+  /** The resource version is too old to watch or page from. */
+  get expired(): boolean {
+    return this.code === 410 || this.status.reason === 'Expired' || this.status.reason === 'Gone';
+  }
+
+  /** The kind itself isn't served: a path that no API knows is answered in plain text. */
+  get kindNotServed(): boolean {
+    return this.code === 404 && this.status.reason === undefined;
+  }
+
+  /** Another field manager owns what was applied without force. */
+  get fieldConflict(): boolean {
+    return (
+      this.code === 409 &&
+      (this.status.details?.causes ?? []).some(({ reason }) => reason === 'FieldManagerConflict')
+    );
+  }
+}
+
+function statusOf(body: unknown): ApiStatus {
+  if (typeof body === 'string') return { message: body.slice(0, 1024).trim() };
+  return typeof body === 'object' && body !== null ? body : {};
+}
+
+/** What a failed write means for the custom resource it was made for, and when it is worth another try. */
+export function classify(error: unknown, what: string): OperatorError {
+  if (error instanceof OperatorError) return error;
+  if (!(error instanceof ApiError)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return new OperatorError({
+      reason: 'Unreachable',
+      message: `${what}: the API server gave no answer (${message})`,
+      retry: 'backoff',
+      cause: error,
+    });
+  }
+  const [reason, retry] = classOf(error);
+  return new OperatorError({ reason, retry, message: `${what}: ${sentence(error)}`, cause: error });
+}
+
+function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {
+  const message = error.status.message ?? '';
+  if (error.fieldConflict) return ['FieldConflict', 'onChange'];
+  if (error.code === 409) return ['Conflict', 'now'];
+  if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
+  // The API server reports input that its schema can't hold as its own failure.
+  // https://github.com/kubernetes/kubernetes/issues/113482
+  if (error.code === 500 && message.includes('failed to create typed patch object'))
+    return ['Invalid', 'onChange'];
+  if (error.code === 403 && message.includes('is being terminated'))
+    return ['NamespaceTerminating', 'onChange'];
+  if (error.code === 403) return ['Forbidden', 'backoff'];
+  if (error.kindNotServed) return ['KindNotServed', 'backoff'];
+  if (error.code === 404) return ['NotFound', 'backoff'];
+  return error.code === 429 || error.code >= 500 ? ['ServerOverloaded', 'backoff'] : ['Refused', 'onChange'];
+}
+
+function sentence(error: ApiError): string {
+  return error.status.message ?? `the API server answered ${String(error.code)}`;
+}

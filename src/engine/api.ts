@@ -1,0 +1,167 @@
+import { objectKey, splitKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+import { ApiError } from './api-error.js';
+import type { ApiRequest, ApiStream, Transport } from './transport.js';
+
+/** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
+const APPLY = 'application/apply-patch+yaml';
+
+export interface Scope {
+  readonly type: ResourceType;
+  /** @default - all namespaces */
+  readonly namespace?: string;
+  /** @default - no label selector */
+  readonly selector?: string;
+}
+
+export interface ListPage {
+  readonly items: readonly AnyObject[];
+  readonly resourceVersion: string;
+  /** Asks for the next page; absent on the last. */
+  readonly continueToken?: string;
+}
+
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  /** Takes fields over from other managers instead of failing with 409. */
+  readonly force: boolean;
+  readonly subresource?: 'status';
+}
+
+export interface Applied {
+  readonly object: AnyObject;
+  readonly created: boolean;
+}
+
+/** The few requests that an operator needs. Each throws an ApiError when the answer isn't a success. */
+export class Api {
+  constructor(private readonly transport: Transport) {}
+
+  async get(type: ResourceType, key: string, signal?: AbortSignal): Promise<AnyObject> {
+    const { body } = await this.send(`Get ${type.kind} ${key}`, {
+      method: 'GET',
+      path: objectPath(type, key),
+      signal,
+    });
+    return body as AnyObject;
+  }
+
+  /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
+  async list(scope: Scope, continueToken: string | undefined, signal: AbortSignal): Promise<ListPage> {
+    const { body } = await this.send(`List ${scope.type.plural}`, {
+      method: 'GET',
+      path: collectionPath(scope.type, scope.namespace),
+      query: { limit: '500', ...selectorQuery(scope), ...(continueToken && { continue: continueToken }) },
+      signal,
+    });
+    const { metadata, items } = body as {
+      metadata: { resourceVersion: string; continue?: string };
+      items: AnyObject[];
+    };
+    const { apiVersion, kind } = scope.type;
+    return {
+      // The items of a list carry neither.
+      items: items.map((item) => ({ ...item, apiVersion, kind })),
+      resourceVersion: metadata.resourceVersion,
+      ...(metadata.continue && { continueToken: metadata.continue }),
+    };
+  }
+
+  /** The raw bytes of a watch; `query` says where it starts. */
+  async watch(
+    scope: Scope,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<ApiStream> {
+    const stream = await this.transport.stream({
+      method: 'GET',
+      path: collectionPath(scope.type, scope.namespace),
+      query: { watch: 'true', allowWatchBookmarks: 'true', ...selectorQuery(scope), ...query },
+      signal,
+    });
+    if (stream.status === 200) return stream;
+    const body = await readAll(stream.chunks);
+    throw new ApiError(`Watch ${scope.type.plural}`, { ...stream, body });
+  }
+
+  async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
+    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const { status, body } = await this.send(`Apply ${type.kind} ${key}`, {
+      method: 'PATCH',
+      path: objectPath(type, key) + (options.subresource ? `/${options.subresource}` : ''),
+      query: { fieldManager: options.fieldManager, force: String(options.force) },
+      body: object,
+      contentType: APPLY,
+    });
+    return { object: body as AnyObject, created: status === 201 };
+  }
+
+  /**
+   * Deletes exactly the object that was seen; a 409 says that it has changed since. Returns the object where it
+   * stays for now, because something has to be finished first.
+   */
+  async delete(type: ResourceType, seen: AnyObject): Promise<AnyObject | undefined> {
+    const { uid, resourceVersion, namespace, name } = seen.metadata;
+    const key = objectKey(namespace, name);
+    const { body } = await this.send(`Delete ${type.kind} ${key}`, {
+      method: 'DELETE',
+      path: objectPath(type, key),
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy: 'Background',
+        preconditions: { uid, resourceVersion },
+      },
+    });
+    const answer = body as AnyObject;
+    // Some types answer with what is gone already, others with a Status.
+    return answer.kind !== 'Status' && answer.metadata.deletionTimestamp ? answer : undefined;
+  }
+
+  async create(type: ResourceType, object: AnyObject): Promise<void> {
+    const path = collectionPath(type, object.metadata.namespace);
+    await this.send(`Create ${type.kind} ${object.metadata.name}`, { method: 'POST', path, body: object });
+  }
+
+  private async send(
+    what: string,
+    request: Omit<ApiRequest, 'signal'> & { readonly signal?: AbortSignal | undefined },
+  ): Promise<{ status: number; body: unknown }> {
+    const { signal, ...rest } = request;
+    const response = await this.transport.request(signal ? { ...rest, signal } : rest);
+    if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
+    return response;
+  }
+}
+
+function selectorQuery(scope: Scope): Record<string, string> {
+  return scope.selector ? { labelSelector: scope.selector } : {};
+}
+
+function collectionPath(type: ResourceType, namespace: string | undefined): string {
+  const root = type.apiVersion.includes('/') ? `/apis/${type.apiVersion}` : `/api/${type.apiVersion}`;
+  return namespace && type.namespaced
+    ? `${root}/namespaces/${encodeURIComponent(namespace)}/${type.plural}`
+    : `${root}/${type.plural}`;
+}
+
+function objectPath(type: ResourceType, key: string): string {
+  const { namespace, name } = splitKey(key);
+  return `${collectionPath(type, namespace)}/${encodeURIComponent(name)}`;
+}
+
+async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return parseBody(Buffer.concat(parts).toString('utf8'));
+}
+
+/** JSON where it is JSON, else the text itself. */
+export function parseBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

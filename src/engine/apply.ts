@@ -1,0 +1,163 @@
+import { hash } from 'node:crypto';
+import type { Action, Change } from '../contract/change.js';
+import type { ApplyStep } from '../contract/controller.js';
+import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { ApiError, classify } from './api-error.js';
+import type { Api } from './api.js';
+import { canonicalJson, ownerKey } from './managed-fields.js';
+import { checkNotTerminating, checkOwnership } from './ownership.js';
+import type { Refusals } from './refusals.js';
+import type { Settlements } from './settlements.js';
+import type { Entry } from './store.js';
+import type { StoreReader } from './stores.js';
+
+export interface ApplierProps {
+  readonly api: Api;
+  readonly settlements: Settlements;
+  readonly refusals: Refusals;
+}
+
+/** One step, and what it needs over and over. */
+interface Task {
+  readonly step: ApplyStep;
+  readonly reader: StoreReader;
+  readonly key: string;
+  /** Names the step in what is remembered. */
+  readonly id: string;
+  /** What is sent. */
+  readonly intent: AnyObject;
+  readonly hash: string;
+}
+
+/**
+ * Brings single objects to what is wanted of them.
+ *
+ * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that
+ * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
+ * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
+ *
+ * **Assumptions.** Nobody else applies with our field manager.
+ */
+export class Applier {
+  constructor(private readonly props: ApplierProps) {}
+
+  /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
+  async apply(step: ApplyStep, reader: StoreReader): Promise<Change> {
+    const ref = refOf(step.object);
+    try {
+      return { ref, action: await this.ensure(taskOf(step, reader)) };
+    } catch (error) {
+      return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
+    }
+  }
+
+  private async ensure(task: Task): Promise<Action> {
+    const known = storeOf(task).get(task.key);
+    if (known) {
+      if (task.step.owner) checkOwnership(known.object, task.step.owner);
+      checkNotTerminating(known.object);
+      if (this.stands(task, known)) return 'unchanged';
+    }
+    const refusal = this.props.refusals.find(task.id, { hash: task.hash, resourceVersion: versionOf(known) });
+    if (refusal) throw refusal;
+    try {
+      return await this.send(task, known);
+    } catch (error) {
+      throw await this.explain(task, error);
+    }
+  }
+
+  /** Whether our last apply was of the same intent, and nobody has touched a field of ours since. */
+  private stands(task: Task, { object, owned }: Entry): boolean {
+    if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== task.hash) return false;
+    const settlement = {
+      hash: task.hash,
+      uid: object.metadata.uid,
+      owned: owned.get(ownerKey(task.step.fieldManager)),
+    };
+    return this.props.settlements.stands(task.id, settlement, storeOf(task).paths.expected(task.intent));
+  }
+
+  private async send(task: Task, known: Entry | undefined): Promise<Action> {
+    const { step, reader, intent } = task;
+    const store = storeOf(task);
+    const { object, created } = await this.props.api.apply(
+      reader.resourceType(intent),
+      known ? withUid(intent, known.object.metadata.uid) : intent,
+      // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
+      { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
+    );
+    store.written(object);
+    const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
+    const settlement = { hash: task.hash, uid: object.metadata.uid, owned };
+    this.props.settlements.remember(task.id, settlement, store.paths.expected(intent));
+    this.props.refusals.forget(task.id);
+    if (created) return 'created';
+    return object.metadata.resourceVersion === versionOf(known) ? 'unchanged' : 'configured';
+  }
+
+  /** What a failure means. One that is for good is remembered, with the object as it is known then. */
+  private async explain(task: Task, error: unknown): Promise<Error> {
+    const what = `Apply ${describeRef(refOf(task.intent))}`;
+    try {
+      if (error instanceof ApiError && error.code === 409) await this.refresh(task);
+    } catch (conflict) {
+      return classify(conflict, what);
+    }
+    const failure = classify(error, what);
+    if (failure.retry === 'onChange') {
+      const resourceVersion = versionOf(storeOf(task).get(task.key));
+      this.props.refusals.remember(task.id, { hash: task.hash, resourceVersion }, failure);
+    }
+    return failure;
+  }
+
+  /** A conflict says that the object isn't as known: it is read, so that the next try, or its refusal, is well founded. */
+  private async refresh({ step, reader, key }: Task): Promise<void> {
+    const store = reader.store(step.object);
+    try {
+      const live = await this.props.api.get(reader.resourceType(step.object), key);
+      store.written(live);
+      if (step.owner) checkOwnership(live, step.owner);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+      store.gone(key);
+    }
+  }
+}
+
+function taskOf(step: ApplyStep, reader: StoreReader): Task {
+  const { object, fieldManager } = step;
+  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
+  const id = `${fieldManager} ${groupKind(object)} ${key}`;
+  return { step, reader, key, id, intent: withBookkeeping(step, hashed), hash: hashed };
+}
+
+function storeOf({ step, reader }: Task): ReturnType<StoreReader['store']> {
+  return reader.store(step.object);
+}
+
+function versionOf(entry: Entry | undefined): string | undefined {
+  return entry?.object.metadata.resourceVersion;
+}
+
+/** The two things that are added to what was rendered: to whom it belongs, and the hash by which it is known again. */
+function withBookkeeping({ object, owner }: ApplyStep, hashed: string): AnyObject {
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hashed },
+      ...(owner && { ownerReferences: [...(object.metadata.ownerReferences ?? []), owner] }),
+    },
+  };
+}
+
+/** With its UID in the body, an apply fails where it would otherwise bring a deleted object back. */
+function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
+  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
+}

@@ -1,0 +1,40 @@
+/** Time, as everything in the engine sees it: tests put their own in its place. */
+export interface Clock {
+  /** Wall time, milliseconds since the epoch. */
+  now(): number;
+  /** Calls back once after `delayMilliseconds`; the timer alone doesn't keep the process alive. */
+  setTimer(delayMilliseconds: number, callback: () => void): Timer;
+}
+
+export interface Timer {
+  /** Does nothing once the timer has fired. */
+  cancel(): void;
+}
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  setTimer(delayMilliseconds, callback) {
+    const timer = setTimeout(callback, delayMilliseconds);
+    timer.unref();
+    return {
+      cancel: () => {
+        clearTimeout(timer);
+      },
+    };
+  },
+};
+
+/** Resolves after the delay, or as soon as the signal aborts. */
+export async function sleep(clock: Clock, delayMilliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const wake = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = clock.setTimer(delayMilliseconds, wake);
+    signal.addEventListener('abort', wake);
+  });
+}

@@ -1,0 +1,147 @@
+import { hash } from 'node:crypto';
+import type { AnyObject } from '../contract/object.js';
+
+/**
+ * Who owns which field, as the API server records it in `metadata.managedFields`: a tree of `f:<field>`,
+ * `k:<list keys>` and `v:<set value>`, with an empty object at each leaf.
+ *
+ * After an apply of ours, our entry lists exactly the fields that we sent. Whoever changes or removes one of them
+ * takes it out of our entry; whoever writes other fields, or the same value, leaves it alone. So the set of paths
+ * in our entry tells, without a request, whether our last apply still stands.
+ * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ */
+export type FieldsV1 = { readonly [segment: string]: FieldsV1 };
+
+interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+  readonly fieldsV1?: FieldsV1;
+}
+
+/** One digest of owned paths per applying manager; see `ownerKey`. */
+export type OwnedPaths = ReadonlyMap<string, string>;
+
+/** Names an entry: a manager has one per subresource. */
+export function ownerKey(manager: string, subresource?: string): string {
+  return subresource ? `${manager}/${subresource}` : manager;
+}
+
+/** How one list or map is merged, learned from the entries that passed by. */
+type Merge =
+  { readonly kind: 'map-list'; readonly keys: readonly string[] } | { readonly kind: 'set' | 'struct' };
+
+/**
+ * Digests of owned paths: of what the server recorded, and of what it would record for an intent. To compute the
+ * second, one has to know which lists are merged by which keys. That isn't in the object, but it is in every
+ * recorded entry of the same type, so it is learned from those. What hasn't been learned yet gives a digest that
+ * matches nothing, hence one apply, whose answer teaches it.
+ *
+ * One instance serves one type of object.
+ */
+export class FieldPaths {
+  private readonly merges = new Map<string, Merge>();
+
+  /** The digests of all entries that were applied; learns from each. */
+  owned(object: AnyObject): OwnedPaths {
+    const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+    const digests = new Map<string, string>();
+    for (const { manager, operation, subresource, fieldsV1 } of managedFields ?? []) {
+      if (operation !== 'Apply' || !manager || !fieldsV1) continue;
+      digests.set(ownerKey(manager, subresource), digest(this.recorded(fieldsV1, '')));
+    }
+    return digests;
+  }
+
+  /** The digest that our entry will have when exactly this was applied. */
+  expected(intent: object): string {
+    return digest(this.intended(withoutIdentity(intent), ''));
+  }
+
+  /** The entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves. */
+  private recorded(fields: FieldsV1, path: string): string {
+    const segments: string[] = [];
+    for (const [segment, child] of Object.entries(fields)) {
+      if (segment === '.') continue;
+      this.learn(path, segment);
+      const value = segment.slice(2);
+      const canonical = segment.startsWith('f:') ? value : canonicalJson(JSON.parse(value));
+      segments.push(`${segment.slice(0, 2)}${canonical}${this.recorded(child, childPath(path, segment))}`);
+    }
+    return node(segments);
+  }
+
+  private learn(path: string, segment: string): void {
+    const known = this.merges.get(path);
+    if (segment.startsWith('k:')) {
+      if (known?.kind !== 'map-list') {
+        const keys = Object.keys(JSON.parse(segment.slice(2)) as object);
+        this.merges.set(path, { kind: 'map-list', keys });
+      }
+    } else if (!known) {
+      this.merges.set(path, { kind: segment.startsWith('v:') ? 'set' : 'struct' });
+    }
+  }
+
+  private intended(value: unknown, path: string): string {
+    const merge = this.merges.get(path);
+    // Never seen with anything below it: a scalar, or a list or map that is owned as a whole.
+    if (!merge) return LEAF;
+    if (Array.isArray(value)) return this.intendedList(value, merge, path);
+    if (typeof value !== 'object' || value === null) return LEAF;
+    return node(
+      Object.entries(value)
+        .filter(([, child]) => child !== undefined && child !== null)
+        .map(([name, child]) => `f:${name}${this.intended(child, `${path}.${name}`)}`),
+    );
+  }
+
+  private intendedList(items: readonly unknown[], merge: Merge, path: string): string {
+    if (merge.kind === 'set') return node(items.map((item) => `v:${canonicalJson(item)}`));
+    if (merge.kind !== 'map-list') return LEAF;
+    return node(
+      items.map((item) => {
+        const fields = item as Record<string, unknown>;
+        const key = Object.fromEntries(merge.keys.map((name) => [name, fields[name]]));
+        return `k:${canonicalJson(key)}${this.intended(item, `${path}[]`)}`;
+      }),
+    );
+  }
+}
+
+const LEAF = '';
+
+function node(segments: string[]): string {
+  return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;
+}
+
+function childPath(path: string, segment: string): string {
+  return segment.startsWith('f:') ? `${path}.${segment.slice(2)}` : `${path}[]`;
+}
+
+/** 96 bits are plenty to tell two path sets of one object apart. */
+function digest(canonical: string): string {
+  return hash('sha1', canonical, 'base64').slice(0, 16);
+}
+
+/** What names an object is never owned by anybody. */
+function withoutIdentity(intent: object): object {
+  const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
+  if (typeof metadata !== 'object' || metadata === null) return rest;
+  const { labels, annotations, ownerReferences, finalizers } = metadata as Record<string, unknown>;
+  const owned = Object.entries({ labels, annotations, ownerReferences, finalizers }).filter(
+    ([, value]) => value,
+  );
+  return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
+}
+
+/** JSON with sorted keys, at every depth. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,157 @@
+import type { Controller } from '../contract/controller.js';
+import { groupKind } from '../contract/resource.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { Api } from './api.js';
+import { Applier } from './apply.js';
+import { systemClock } from './clock.js';
+import type { Clock } from './clock.js';
+import { EventRecorder } from './events.js';
+import { metered } from './metered-transport.js';
+import { Reflector } from './reflector.js';
+import { Refusals } from './refusals.js';
+import { Runner } from './runner.js';
+import { Settlements } from './settlements.js';
+import { StatusWriter } from './status.js';
+import { Stores } from './stores.js';
+import type { WatchedStore } from './stores.js';
+import type { Transport } from './transport.js';
+
+export interface ManagerProps {
+  readonly controllers: readonly Controller[];
+  readonly transport: Transport;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Names this process in events; a Pod's name is a good choice. */
+  readonly instance: string;
+  /** Watches only these, so that Roles in them suffice. @default - all namespaces */
+  readonly namespaces?: readonly string[];
+  /** Keys in work at once, per controller. @default 16 */
+  readonly workers?: number;
+  /** @default systemClock */
+  readonly clock?: Clock;
+  /** From 0 to 1, for jitter. @default Math.random */
+  readonly random?: () => number;
+  /** Makes whoever changes an object in memory fail: for tests. @default false */
+  readonly freeze?: boolean;
+}
+
+/** What a part of the engine is waiting for. */
+export interface NotReady {
+  /** The resource, as in `deployments.apps in shop`. */
+  readonly what: string;
+  readonly why: string;
+}
+
+/**
+ * The engine: watches what the controllers name, and reconciles what their watches map to, until it is stopped.
+ *
+ * **Guarantees.** A controller works only once all of its watches have delivered a complete list. When the engine is
+ * stopped, what is in flight is finished first.
+ */
+export class Manager {
+  private readonly reflectors: {
+    readonly name: string;
+    readonly watched: WatchedStore;
+    readonly reflector: Reflector;
+  }[];
+  private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
+
+  constructor(private readonly props: ManagerProps) {
+    const { controllers, transport, log, metrics, instance } = props;
+    const namespaces = props.namespaces ?? [];
+    const clock = props.clock ?? systemClock;
+    const random = props.random ?? Math.random;
+    const api = new Api(metered(transport, metrics));
+    const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false });
+    const settlements = new Settlements();
+    const tools = {
+      api,
+      applier: new Applier({ api, settlements, refusals: new Refusals(clock) }),
+      statusWriter: new StatusWriter(api, settlements),
+      recorder: new EventRecorder({
+        api,
+        clock,
+        log,
+        reportingController: 'kosmos.io/reconstruct',
+        reportingInstance: instance,
+      }),
+    };
+    const workers = props.workers ?? 16;
+    this.runners = controllers.map((controller) => ({
+      controller,
+      runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
+    }));
+    this.reflectors = stores.all().flatMap((watched) =>
+      scopesOf(watched, namespaces).map((scope) => ({
+        name: `${watched.type.plural}${scope.namespace ? ` in ${scope.namespace}` : ''}`,
+        watched,
+        reflector: new Reflector({ api, scope, store: watched.store, clock, random, log }),
+      })),
+    );
+    metrics.onScrape(() => {
+      for (const { type, store } of stores.all())
+        metrics.storeObjects.set({ type: groupKind(type) }, store.size);
+    });
+  }
+
+  /** What is not yet, or no longer, followed; empty when the engine is ready. */
+  notReady(): NotReady[] {
+    return this.reflectors.flatMap(({ name, reflector }) => {
+      if (reflector.synced) return [];
+      const { state } = reflector;
+      return [
+        {
+          what: name,
+          why: state.phase === 'waiting' ? state.error.message : 'the first list is not complete',
+        },
+      ];
+    });
+  }
+
+  /** Works until the signal aborts and everything in flight is finished. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, transport } = this.props;
+    const watching = new AbortController();
+    const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
+    const stop = (): void => {
+      log.info('Stopping: finishing what is in flight');
+      for (const { runner } of this.runners) runner.stop();
+    };
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    await Promise.all(this.runners.map((entry) => this.runWhenSynced(entry, signal)));
+    // Watches go last: the answers to the last writes were still of use.
+    watching.abort();
+    await Promise.all(watches);
+    await transport.close();
+    log.info('Stopped');
+  }
+
+  private async runWhenSynced(
+    { runner, controller }: Manager['runners'][number],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (signal.aborted) return;
+    const types = new Set(controller.watches.map(({ type }) => groupKind(type)));
+    const own = this.reflectors.filter(({ watched }) => types.has(groupKind(watched.type)));
+    const stopped = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve();
+      });
+    });
+    await Promise.race([Promise.all(own.map(({ reflector }) => reflector.firstSync)), stopped]);
+    // A stopped queue ends the run at once.
+    this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
+    await runner.run();
+  }
+}
+
+function scopesOf(
+  watched: WatchedStore,
+  namespaces: readonly string[],
+): { type: WatchedStore['type']; namespace?: string; selector?: string }[] {
+  const scope = { type: watched.type, ...(watched.selector !== undefined && { selector: watched.selector }) };
+  if (!watched.type.namespaced || namespaces.length === 0) return [scope];
+  return namespaces.map((namespace) => ({ ...scope, namespace }));
+}

@@ -1,0 +1,55 @@
+import { OperatorError } from '../contract/error.js';
+import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { controllerOf, describeRef, groupOf, refOf } from '../contract/object.js';
+import type { AnyObject, OwnerReference } from '../contract/object.js';
+
+/**
+ * Whether an owner may write an object that exists.
+ * @throws OperatorError `OwnershipConflict` when the object belongs to somebody else, or to nobody and wasn't handed
+ * over; `WaitingForGarbageCollection` when its owner was a namesake that is gone
+ */
+export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
+  const controller = controllerOf(object);
+  if (controller?.uid === owner.uid) return;
+  const what = describeRef(refOf(object));
+  if (!controller) {
+    const offer = `${owner.kind}/${owner.name}`;
+    if (object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offer) return;
+    throw new OperatorError({
+      reason: 'OwnershipConflict',
+      message: `${what} exists already and belongs to nobody; to hand it over, annotate it with ${ADOPT_BY_ANNOTATION}=${offer}`,
+    });
+  }
+  if (isNamesake(controller, owner)) {
+    throw new OperatorError({
+      reason: 'WaitingForGarbageCollection',
+      message: `${what} belongs to an earlier ${owner.kind} ${owner.name}; it is made anew once it is collected`,
+      retry: 'backoff',
+    });
+  }
+  throw new OperatorError({
+    reason: 'OwnershipConflict',
+    message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}; rename one of the two`,
+  });
+}
+
+/**
+ * What is being deleted can't be brought back, only made anew.
+ * @throws OperatorError `Terminating`
+ */
+export function checkNotTerminating(object: AnyObject): void {
+  if (!object.metadata.deletionTimestamp) return;
+  throw new OperatorError({
+    reason: 'Terminating',
+    message: `${describeRef(refOf(object))} is being deleted; it is made anew once it is gone`,
+    retry: 'backoff',
+  });
+}
+
+function isNamesake(controller: OwnerReference, owner: OwnerReference): boolean {
+  return (
+    controller.kind === owner.kind &&
+    controller.name === owner.name &&
+    groupOf(controller.apiVersion) === groupOf(owner.apiVersion)
+  );
+}

@@ -1,0 +1,28 @@
+import type { Change } from '../contract/change.js';
+import type { DeleteStep } from '../contract/controller.js';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
+import { ApiError, classify } from './api-error.js';
+import type { Api } from './api.js';
+import type { StoreReader } from './stores.js';
+
+/**
+ * Deletes one object as it was seen. Where it has changed since, nothing is deleted and the plan is made again.
+ * A failure is part of the answer; this never rejects.
+ */
+export async function prune(api: Api, { object }: DeleteStep, reader: StoreReader): Promise<Change> {
+  const ref = refOf(object);
+  const store = reader.store(object);
+  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  try {
+    const terminating = await api.delete(reader.resourceType(object), object);
+    if (terminating) store.written(terminating);
+    else store.gone(key, object.metadata.uid);
+    return { ref, action: 'deleted' };
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) {
+      store.gone(key, object.metadata.uid);
+      return { ref, action: 'unchanged' };
+    }
+    return { ref, action: 'failed', error: classify(error, `Delete ${describeRef(ref)}`) };
+  }
+}

@@ -1,0 +1,41 @@
+import type { OperatorError } from '../contract/error.js';
+import type { Clock } from './clock.js';
+
+/** How long an answer that only a change can better is taken for granted. */
+export const REFUSAL_MILLISECONDS = 600_000;
+
+/** What was refused: the intent by its hash, and the version of the object in the way, if there is one. */
+export interface Refused {
+  readonly hash: string;
+  readonly resourceVersion: string | undefined;
+}
+
+/** Bodies that the API server has refused for good, so that they aren't sent again and again. */
+export class Refusals {
+  private readonly refusals = new Map<
+    string,
+    Refused & { readonly until: number; readonly error: OperatorError }
+  >();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The error that sending this again would bring. */
+  find(id: string, asked: Refused): OperatorError | undefined {
+    const refusal = this.refusals.get(id);
+    if (!refusal) return undefined;
+    const same = refusal.hash === asked.hash && refusal.resourceVersion === asked.resourceVersion;
+    if (same && this.clock.now() < refusal.until) return refusal.error;
+    this.refusals.delete(id);
+    return undefined;
+  }
+
+  remember(id: string, refused: Refused, error: OperatorError): void {
+    const now = this.clock.now();
+    for (const [other, { until }] of this.refusals) if (until <= now) this.refusals.delete(other);
+    this.refusals.set(id, { ...refused, error, until: now + REFUSAL_MILLISECONDS });
+  }
+
+  forget(id: string): void {
+    this.refusals.delete(id);
+  }
+}

@@ -1,0 +1,98 @@
+import type { Action, Change, ChangeSet } from '../contract/change.js';
+import type { StatusStep } from '../contract/controller.js';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { ApiError, classify } from './api-error.js';
+import type { Api } from './api.js';
+import { canonicalJson, ownerKey } from './managed-fields.js';
+import type { Settlements } from './settlements.js';
+import type { StoreReader } from './stores.js';
+
+/**
+ * Writes the status of custom resources: by server-side apply, so that conditions of others stay, and only where it
+ * differs from what is there.
+ */
+export class StatusWriter {
+  constructor(
+    private readonly api: Api,
+    private readonly settlements: Settlements,
+  ) {}
+
+  /** Writes one status where that is needed. A failure is part of the answer; this never rejects. */
+  async write(step: StatusStep, changes: ChangeSet, reader: StoreReader): Promise<Change> {
+    const ref = refOf(step.target);
+    try {
+      return { ref, action: await this.ensure(step, step.status(changes), reader) };
+    } catch (error) {
+      return { ref, action: 'failed', error: classify(error, `Write the status of ${describeRef(ref)}`) };
+    }
+  }
+
+  private async ensure(
+    { target, fieldManager }: StatusStep,
+    status: object,
+    reader: StoreReader,
+  ): Promise<Action> {
+    const store = reader.store(target);
+    const { namespace, name, uid } = target.metadata;
+    const key = objectKey(namespace, name);
+    const known = store.get(key);
+    // Its successor, if there is one, has a reconcile of its own.
+    if (known?.object.metadata.uid !== uid) return 'skipped';
+    const id = `${fieldManager} ${groupKind(target)} ${key}`;
+    const owner = ownerKey(fieldManager, 'status');
+    const settlement = { hash: canonicalJson(status), uid, owned: known?.owned.get(owner) };
+    const stands = this.settlements.stands(id, settlement, store.paths.expected({ status }));
+    if (stands && contains(known?.object.status, status)) return 'unchanged';
+
+    const { apiVersion, kind } = target;
+    const body = {
+      apiVersion,
+      kind,
+      metadata: { ...(namespace && { namespace }), name, ...(uid && { uid }) },
+      status,
+    };
+    try {
+      const applied = await this.api.apply(reader.resourceType(target), body, {
+        fieldManager,
+        force: true,
+        subresource: 'status',
+      });
+      store.written(applied.object);
+      const owned = store.paths.owned(applied.object).get(owner);
+      this.settlements.remember(id, { ...settlement, owned }, store.paths.expected({ status }));
+      return 'configured';
+    } catch (error) {
+      // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
+      if (error instanceof ApiError && (error.code === 404 || (error.code === 409 && !error.fieldConflict)))
+        return 'skipped';
+      throw error;
+    }
+  }
+}
+
+/** Whether everything that is wanted is there: conditions by their type, everything else by its value. */
+function contains(live: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted)) return Array.isArray(live) && listContains(live, wanted);
+  if (typeof wanted !== 'object' || wanted === null) return live === wanted;
+  if (typeof live !== 'object' || live === null) return false;
+  return Object.entries(wanted).every(
+    ([name, value]) => value === undefined || contains((live as Record<string, unknown>)[name], value),
+  );
+}
+
+function listContains(live: readonly unknown[], wanted: readonly unknown[]): boolean {
+  const typed = wanted.every((item) => typeOf(item) !== undefined);
+  if (typed)
+    return wanted.every((item) =>
+      contains(
+        live.find((other) => typeOf(other) === typeOf(item)),
+        item,
+      ),
+    );
+  return live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
+}
+
+function typeOf(item: unknown): unknown {
+  return typeof item === 'object' && item !== null ? (item as { type?: unknown }).type : undefined;
+}

@@ -1,0 +1,200 @@
+import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { controllerOf, objectKey } from '../contract/object.js';
+import type { AnyObject, ObjectMeta } from '../contract/object.js';
+import { FieldPaths } from './managed-fields.js';
+import type { OwnedPaths } from './managed-fields.js';
+import { compareResourceVersions } from './resource-version.js';
+
+/** An object as it is kept, and what was worked out from it before the rest was dropped. */
+export interface Entry {
+  readonly object: AnyObject;
+  readonly owned: OwnedPaths;
+}
+
+/** Called after the store has changed: both for an update, one of them for a new or a removed object. */
+export type Listener = (before: AnyObject | undefined, after: AnyObject | undefined) => void;
+
+export interface StoreProps {
+  /** The projection taken of each object. */
+  readonly keep: (object: AnyObject) => AnyObject;
+  /** Each namespace has a watch of its own. @default - one watch covers the cluster */
+  readonly perNamespace?: boolean;
+  /** Freezes what is kept, so that whoever changes it fails: for tests. @default false */
+  readonly freeze?: boolean;
+}
+
+/**
+ * The objects of one type: what the watches delivered and what our own writes returned, whichever is newer.
+ *
+ * **Guarantees.** An object never goes back to an older version. What was deleted doesn't come back through the
+ * late answer to a write. A relist replaces everything at once, and tells what has gone.
+ *
+ * **Caveats.** Objects are shared, not copied: they must not be changed.
+ */
+export class Store {
+  readonly paths = new FieldPaths();
+  private readonly entries = new Map<string, Entry>();
+  private readonly byController = new Map<string, Set<string>>();
+  private readonly listeners: Listener[] = [];
+  /** Per watch, the newest version that it has delivered: every older change has been seen. */
+  private readonly seen = new Map<string, string>();
+
+  constructor(private readonly props: StoreProps) {}
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get(key: string): Entry | undefined {
+    return this.entries.get(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.entries.keys();
+  }
+
+  /** Those that the owner with this UID controls. */
+  controlledBy(ownerUid: string): AnyObject[] {
+    const keys = this.byController.get(ownerUid) ?? [];
+    return [...keys].flatMap((key) => this.entries.get(key)?.object ?? []);
+  }
+
+  onChange(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  /** What is kept of an object, so that the rest needn't be held until a list is complete. */
+  project(object: AnyObject): Entry {
+    const kept = this.props.keep(object);
+    if (this.props.freeze) deepFreeze(kept);
+    return { object: kept, owned: this.paths.owned(object) };
+  }
+
+  /** A watch has delivered an object. */
+  observed(object: AnyObject): void {
+    this.advance(object.metadata.resourceVersion, object.metadata.namespace);
+    this.put(this.project(object));
+  }
+
+  /** A watch has delivered the end of an object. */
+  observedDeletion(object: AnyObject): void {
+    this.advance(object.metadata.resourceVersion, object.metadata.namespace);
+    const key = keyOf(object);
+    const known = this.entries.get(key);
+    // The deletion of a namesake that has been replaced meanwhile is old news.
+    if (known && !isNewer(known.object, object)) this.remove(key);
+  }
+
+  /** A watch has delivered all objects of a namespace, or of the cluster, as they were at one version. */
+  replace(entries: readonly Entry[], resourceVersion: string, namespace?: string): void {
+    const listed = new Set(entries.map(({ object }) => keyOf(object)));
+    for (const [key, { object }] of this.entries) {
+      if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
+      const writtenSince =
+        compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) > 0;
+      if (!listed.has(key) && !writtenSince) this.remove(key);
+    }
+    for (const entry of entries) this.put(entry);
+    this.advance(resourceVersion, namespace);
+  }
+
+  /** A bookmark: everything up to this version has been delivered, of the namespace or of the cluster. */
+  advance(resourceVersion: string | undefined, namespace: string | undefined): void {
+    const watch = this.watchOf(namespace);
+    if (resourceVersion && compareResourceVersions(resourceVersion, this.seen.get(watch) ?? '0') > 0) {
+      this.seen.set(watch, resourceVersion);
+    }
+  }
+
+  /** The API server has answered a write, or a read of one object, with this. */
+  written(object: AnyObject): void {
+    const version = object.metadata.resourceVersion ?? '0';
+    const known = this.entries.has(keyOf(object));
+    // The watches have passed this version, so an object that they don't show has been deleted since.
+    const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
+    if (!known && compareResourceVersions(version, seen) <= 0) return;
+    this.put(this.project(object));
+  }
+
+  /** The API server says that the object with this UID, or any of this name, isn't there. */
+  gone(key: string, uid?: string): void {
+    const known = this.entries.get(key)?.object;
+    if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key);
+  }
+
+  private watchOf(namespace: string | undefined): string {
+    return this.props.perNamespace ? (namespace ?? '') : '';
+  }
+
+  private put(entry: Entry): void {
+    const { object } = entry;
+    const key = keyOf(object);
+    const before = this.entries.get(key)?.object;
+    if (before && !isNewer(object, before)) return;
+    this.index(key, before, object);
+    this.entries.set(key, entry);
+    this.notify(before, object);
+  }
+
+  private remove(key: string): void {
+    const before = this.entries.get(key)?.object;
+    if (!before) return;
+    this.index(key, before, undefined);
+    this.entries.delete(key);
+    this.notify(before, undefined);
+  }
+
+  private index(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
+    const old = before && controllerOf(before)?.uid;
+    const now = after && controllerOf(after)?.uid;
+    if (old === now) return;
+    if (old) {
+      const keys = this.byController.get(old);
+      keys?.delete(key);
+      if (keys?.size === 0) this.byController.delete(old);
+    }
+    if (now) {
+      const keys = this.byController.get(now) ?? new Set();
+      this.byController.set(now, keys.add(key));
+    }
+  }
+
+  private notify(before: AnyObject | undefined, after: AnyObject | undefined): void {
+    for (const listener of this.listeners) listener(before, after);
+  }
+}
+
+/** The default projection, for objects that we write: identity, our annotations and the status. */
+export function keepStatus(object: AnyObject): AnyObject {
+  const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
+    object.metadata;
+  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(([annotation]) =>
+    OURS.has(annotation),
+  );
+  const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
+  if (ownerReferences) metadata.ownerReferences = ownerReferences;
+  if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
+  if (annotations.length > 0) metadata.annotations = Object.fromEntries(annotations);
+  const kept = {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: metadata as unknown as ObjectMeta,
+  };
+  return 'status' in object ? { ...kept, status: object.status } : kept;
+}
+
+const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
+
+function keyOf(object: AnyObject): string {
+  return objectKey(object.metadata.namespace, object.metadata.name);
+}
+
+function isNewer(a: AnyObject, b: AnyObject): boolean {
+  return compareResourceVersions(a.metadata.resourceVersion ?? '0', b.metadata.resourceVersion ?? '0') > 0;
+}
+
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  Object.values(value).forEach(deepFreeze);
+}

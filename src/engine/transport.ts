@@ -1,0 +1,35 @@
+/** A request to the API server; what is sent and received is JSON, untouched. */
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Begins with a slash; without query. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** @default application/json */
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface ApiResponse {
+  readonly status: number;
+  /** JSON, or text where the server answered with something else. */
+  readonly body: unknown;
+  /** From the `Retry-After` header. */
+  readonly retryAfterSeconds?: number;
+}
+
+export interface ApiStream {
+  readonly status: number;
+  readonly retryAfterSeconds?: number;
+  /** The body as it arrives; ends with the connection, and throws when it breaks. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** The way to the API server. Tests put faults between. */
+export interface Transport {
+  /** @throws when there is no answer; an answer of whatever status is returned */
+  request(request: ApiRequest): Promise<ApiResponse>;
+  /** For watches: they have connections of their own, so that nothing delays them. */
+  stream(request: ApiRequest): Promise<ApiStream>;
+  close(): Promise<void>;
+}

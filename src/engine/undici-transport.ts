@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { Agent, ProxyAgent, request } from 'undici';
+import type { Dispatcher } from 'undici';
+import { OperatorError } from '../contract/error.js';
+import { parseBody } from './api.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
+
+/** How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they expire. */
+const CREDENTIALS_MILLISECONDS = 30_000;
+const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
+const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
+/** HTTP/2 pings find out about a dead connection while nothing is sent. */
+const PING_MILLISECONDS = 30_000;
+
+interface TlsMaterial {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+interface Connection {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requests: Dispatcher;
+  readonly watches: Dispatcher;
+}
+
+/**
+ * Requests over shared connections, one set for watches and one for the rest, so that neither waits for the other.
+ *
+ * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a
+ * certificate or key has changed; requests under way finish on the old ones.
+ *
+ * **Caveats.** Of the kubeconfig's proxies, HTTP and HTTPS ones are supported.
+ */
+export class UndiciTransport implements Transport {
+  private readonly server: string;
+  private current:
+    { readonly connection: Connection; readonly tlsHash: string; readonly readAt: number } | undefined;
+  private refreshing: Promise<Connection> | undefined;
+
+  /** @throws OperatorError `NoCluster` if the current context names no cluster */
+  constructor(
+    private readonly kubeConfig: KubeConfig,
+    private readonly userAgent: string,
+  ) {
+    const cluster = kubeConfig.getCurrentCluster();
+    if (!cluster) {
+      throw new OperatorError({
+        reason: 'NoCluster',
+        message: `The kubeconfig's current context ${JSON.stringify(kubeConfig.getCurrentContext())} names no cluster: choose one with --context`,
+      });
+    }
+    this.server = cluster.server.replace(/\/+$/, '');
+  }
+
+  async request(req: ApiRequest): Promise<ApiResponse> {
+    const { requests, headers } = await this.connection();
+    const response = await this.dispatch(req, requests, headers);
+    const text = await response.body.text();
+    if (response.statusCode === 401) this.current = undefined;
+    return { status: response.statusCode, body: parseBody(text), ...retryAfter(response.headers) };
+  }
+
+  async stream(req: ApiRequest): Promise<ApiStream> {
+    const { watches, headers } = await this.connection();
+    const response = await this.dispatch(req, watches, headers, { bodyTimeout: 0 });
+    if (response.statusCode === 401) this.current = undefined;
+    return { status: response.statusCode, chunks: response.body, ...retryAfter(response.headers) };
+  }
+
+  async close(): Promise<void> {
+    const connection = this.current?.connection;
+    this.current = undefined;
+    await Promise.all([connection?.requests.destroy(), connection?.watches.destroy()]);
+  }
+
+  private async dispatch(
+    req: ApiRequest,
+    dispatcher: Dispatcher,
+    headers: Readonly<Record<string, string>>,
+    options: { bodyTimeout?: number } = {},
+  ): Promise<Dispatcher.ResponseData> {
+    return request(`${this.server}${req.path}`, {
+      dispatcher,
+      method: req.method,
+      headers: {
+        ...headers,
+        accept: 'application/json',
+        'user-agent': this.userAgent,
+        ...(req.body !== undefined && { 'content-type': req.contentType ?? 'application/json' }),
+      },
+      ...(req.query && { query: req.query }),
+      ...(req.body !== undefined && { body: JSON.stringify(req.body) }),
+      ...(req.signal && { signal: req.signal }),
+      ...options,
+    });
+  }
+
+  private connection(): Promise<Connection> {
+    if (this.current && Date.now() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
+      return Promise.resolve(this.current.connection);
+    }
+    // Many requests may find the credentials stale at once: they share one refresh.
+    this.refreshing ??= this.refresh().finally(() => {
+      this.refreshing = undefined;
+    });
+    return this.refreshing;
+  }
+
+  private async refresh(): Promise<Connection> {
+    const { tls, headers } = await this.credentials();
+    const tlsHash = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
+    const before = this.current;
+    const connection: Connection =
+      before?.tlsHash === tlsHash
+        ? { ...before.connection, headers }
+        : { headers, requests: this.agent(tls), watches: this.agent(tls) };
+    this.current = { connection, tlsHash, readAt: Date.now() };
+    if (before && before.tlsHash !== tlsHash) {
+      // Closing waits for what is under way.
+      void before.connection.requests.close();
+      void before.connection.watches.close();
+    }
+    return connection;
+  }
+
+  /** Only headers and TLS material are taken from client-node, which would open a connection for every request. */
+  private async credentials(): Promise<{ tls: TlsMaterial; headers: Record<string, string> }> {
+    const options: TlsMaterial & { headers?: Record<string, unknown>; auth?: string | null } = {};
+    await this.kubeConfig.applyToHTTPSOptions(options);
+    const headers = Object.fromEntries(
+      Object.entries(options.headers ?? {})
+        .filter(([name]) => name.toLowerCase() !== 'user-agent')
+        .map(([name, value]) => [name.toLowerCase(), String(value)]),
+    );
+    if (options.auth && !('authorization' in headers)) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+    const { ca, cert, key, servername, rejectUnauthorized } = options;
+    const tls = Object.fromEntries(
+      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
+        ([, value]) => value !== undefined,
+      ),
+    );
+    return { tls, headers };
+  }
+
+  private agent(tls: TlsMaterial): Dispatcher {
+    const options = {
+      allowH2: true,
+      pingInterval: PING_MILLISECONDS,
+      headersTimeout: ANSWER_TIMEOUT_MILLISECONDS,
+      bodyTimeout: ANSWER_TIMEOUT_MILLISECONDS,
+    };
+    const proxy = this.kubeConfig.getCurrentCluster()?.proxyUrl;
+    if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls } });
+    return new Agent({ ...options, connect: { ...tls, timeout: CONNECT_TIMEOUT_MILLISECONDS } });
+  }
+}
+
+function retryAfter(headers: Dispatcher.ResponseData['headers']): { retryAfterSeconds?: number } {
+  const seconds = Number(headers['retry-after']);
+  return Number.isFinite(seconds) && headers['retry-after'] !== undefined
+    ? { retryAfterSeconds: seconds }
+    : {};
+}

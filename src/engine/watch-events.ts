@@ -1,0 +1,46 @@
+import type { AnyObject } from '../contract/object.js';
+import type { ApiStatus } from './api-error.js';
+
+/** One line of a watch. @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes */
+export type WatchEvent =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: AnyObject }
+  /** Nothing has changed up to the version in its metadata. */
+  | { readonly type: 'BOOKMARK'; readonly object: AnyObject }
+  /** The watch is over; the object says why. It arrives with HTTP status 200. */
+  | { readonly type: 'ERROR'; readonly object: ApiStatus };
+
+const NEWLINE = 0x0a;
+
+/**
+ * Splits the bytes of a watch into events. Bytes, not text: a chunk may end within a character.
+ * @throws when a line isn't an event; the watch is of no use then, and what it has missed must be listed again
+ */
+export async function* watchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let pending: Uint8Array[] = [];
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      const line = join(pending, chunk.subarray(start, end));
+      pending = [];
+      start = end + 1;
+      if (line.length > 0) yield parseEvent(decoder.decode(line));
+    }
+    if (start < chunk.length) pending.push(chunk.subarray(start));
+  }
+  // A rest without newline is an event that was cut off: the next watch delivers it whole.
+}
+
+function join(parts: readonly Uint8Array[], last: Uint8Array): Uint8Array {
+  return parts.length === 0 ? last : Buffer.concat([...parts, last]);
+}
+
+const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']);
+
+function parseEvent(line: string): WatchEvent {
+  const event = JSON.parse(line) as Partial<WatchEvent> | null;
+  if (!TYPES.has(event?.type) || typeof event?.object !== 'object') {
+    throw new SyntaxError(`Not a watch event: ${line.slice(0, 200)}`);
+  }
+  return event as WatchEvent;
+}

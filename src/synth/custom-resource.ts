@@ -1,0 +1,136 @@
+import type { Kind } from '../contract/kind.js';
+import type { CustomResource } from '../contract/object.js';
+import { parseDocuments } from './document.js';
+import type { Document } from './document.js';
+import { KnownKinds } from './known-kinds.js';
+import { checkNames, isDnsLabel } from './names.js';
+import { fileName } from './output.js';
+import { formatProblem, InputError, showValue } from './problem.js';
+import type { Path, Problem } from './problem.js';
+import { readSources } from './source.js';
+import type { SourceOptions } from './source.js';
+
+export interface ReadOptions extends SourceOptions {
+  /** The kinds that the documents may be of. */
+  readonly kinds: readonly Kind[];
+  /**
+   * The namespace of what is namespaced and doesn't say where it belongs.
+   * @default - none: it is rendered without a namespace
+   */
+  readonly namespace?: string;
+}
+
+/** A custom resource as the API server would store it, and where it comes from. */
+export interface CustomResourceInput {
+  readonly kind: Kind;
+  readonly cr: CustomResource;
+  readonly document: Document;
+}
+
+/**
+ * Reads custom resources and holds them against the schemas of their kinds, without asking any cluster.
+ * @returns the custom resources in the order of the sources, with the defaults of their schemas
+ * @throws InputError with every problem of every document
+ */
+export async function readCustomResources(options: ReadOptions): Promise<CustomResourceInput[]> {
+  const { namespace } = options;
+  if (namespace !== undefined && !isDnsLabel(namespace)) {
+    throw new InputError([
+      `--namespace ${showValue(namespace)} is not a DNS label; give the name of a namespace`,
+    ]);
+  }
+  const problems: string[] = [];
+  const report = (line: string): void => void problems.push(line);
+  const sources = await readSources(options);
+  const documents = sources.flatMap((source) => parseDocuments(source, report));
+  const kinds = new KnownKinds(options.kinds);
+  const inputs: CustomResourceInput[] = [];
+  for (const document of documents) {
+    const result = readDocument(document, kinds, namespace);
+    if ('problems' in result) {
+      for (const problem of result.problems) report(locate(document, problem));
+    } else {
+      inputs.push(result);
+    }
+  }
+  reportDuplicates(inputs, report);
+  if (documents.length === 0 && problems.length === 0) {
+    report(`${options.sources.join(', ')}: there is no document in it; give at least one custom resource`);
+  }
+  if (problems.length > 0) throw new InputError(problems);
+  return inputs;
+}
+
+/** A problem and its place: `examples/web.yaml: document 2, line 14: spec.size: is missing; add it`. */
+export function locate(document: Document, problem: Problem): string {
+  const place = `${document.file}: document ${document.index}, line ${document.lineOf(problem.path)}`;
+  return `${place}: ${formatProblem({ ...problem, path: [...document.path, ...problem.path] })}`;
+}
+
+function readDocument(
+  document: Document,
+  kinds: KnownKinds,
+  namespace: string | undefined,
+): CustomResourceInput | { readonly problems: readonly Problem[] } {
+  const { value } = document;
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    const message = `${showValue(value)} is not a Kubernetes object`;
+    return {
+      problems: [{ path: [], message, remedy: 'give a map with apiVersion, kind, metadata and spec' }],
+    };
+  }
+  const version = kinds.find(value);
+  if (!('kind' in version)) return { problems: [version] };
+  const candidate = version.withDefaults(value);
+  const problems = checkObject(candidate, version.validate(candidate));
+  if (problems.length > 0) return { problems };
+  const { kind } = version;
+  const cr = withNamespace(version.stored(candidate) as CustomResource, kind.type.namespaced, namespace);
+  return { kind, cr, document };
+}
+
+/** What the schema found and what is wrong with the names, each thing once. */
+function checkObject(candidate: object, found: readonly Problem[]): Problem[] {
+  const { metadata } = candidate as { metadata?: unknown };
+  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return [...found];
+  const names = checkNames(metadata);
+  const known = new Set(found.map(({ path }) => formatKey(path)));
+  return [...names.filter(({ path }) => !known.has(formatKey(path))), ...found];
+}
+
+function formatKey(path: Path): string {
+  return JSON.stringify(path);
+}
+
+/** As the API server does, the namespace of what is cluster-scoped is dropped. */
+function withNamespace(
+  cr: CustomResource,
+  namespaced: boolean,
+  fallback: string | undefined,
+): CustomResource {
+  const { namespace: given, ...metadata } = cr.metadata;
+  const namespace = namespaced ? given || fallback : undefined;
+  return { ...cr, metadata: { ...metadata, ...(namespace && { namespace }) } };
+}
+
+function reportDuplicates(inputs: readonly CustomResourceInput[], report: (line: string) => void): void {
+  const first = new Map<string, CustomResourceInput>();
+  for (const input of inputs) {
+    const { kind, cr, document } = input;
+    const file = fileName(kind.type, cr);
+    const earlier = first.get(file);
+    if (!earlier) {
+      first.set(file, input);
+      continue;
+    }
+    const path = ['metadata', 'name'];
+    const other = earlier.document;
+    const where = `${other.file}, document ${other.index}, line ${other.lineOf(path)}`;
+    const message = `${kind.type.kind} ${showValue(cr.metadata.name)} is there already: ${where}`;
+    const isSame = earlier.cr.metadata.namespace === cr.metadata.namespace;
+    const remedy = isSame
+      ? 'remove or rename one of them'
+      : `give both a namespace: without one it would be written to ${file} as well`;
+    report(locate(document, { path, message, remedy }));
+  }
+}

@@ -1,0 +1,48 @@
+import { Yaml } from 'cdk8s';
+import { Document, isScalar, visit } from 'yaml';
+import { groupOf } from '../contract/object.js';
+import type { AnyObject, KubernetesObject } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+
+/** The manifests of one custom resource. */
+export interface ManifestFile {
+  /** `<namespace>.<kind>.<group>.<name>.yaml` */
+  readonly name: string;
+  /** YAML in which each document begins with a line `---`, so that files can be joined as they are. */
+  readonly text: string;
+}
+
+/**
+ * The file that a custom resource is rendered to, e.g. `shop.appservice.kosmos.io.web.yaml`. The namespace is
+ * `default` where none is given, and `cluster` for kinds that have no namespace.
+ */
+export function fileName(type: ResourceType, cr: KubernetesObject): string {
+  const namespace = type.namespaced ? (cr.metadata.namespace ?? 'default') : 'cluster';
+  return `${namespace}.${type.kind.toLowerCase()}.${groupOf(type.apiVersion)}.${cr.metadata.name}.yaml`;
+}
+
+/**
+ * Objects as YAML that parsers of 1.1 and 1.2 read alike, written as cdk8s writes them.
+ *
+ * Each document begins with `---`, unlike those of cdk8s, whose CLI joins files without a separator.
+ * @see https://github.com/cdk8s-team/cdk8s-cli/issues/943
+ */
+export function manifestText(objects: readonly AnyObject[]): string {
+  return objects.map((object) => `---\n${yamlText(object)}`).join('');
+}
+
+function yamlText(object: AnyObject): string {
+  const text = Yaml.stringify(object);
+  return text.includes('<<') ? withQuotedMergeKeys(object) : text;
+}
+
+/** A key `<<` is written without quotes otherwise, and would be read as a merge key. */
+function withQuotedMergeKeys(object: AnyObject): string {
+  const document = new Document(object, { version: '1.1', keepUndefined: true });
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 });
+}

@@ -1,0 +1,78 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  /** @default text/plain; charset=utf-8 */
+  readonly contentType?: string;
+}
+
+/** An address that can't be used; the message names the option, the address and the remedy. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError';
+}
+
+/** What is served, by path. */
+export type Routes = Readonly<Record<string, () => Answer | Promise<Answer>>>;
+
+export interface HttpServer {
+  /** The port that is listened on; differs from the one asked for only if that was 0. */
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves a few read-only paths.
+ * @param address `host:port` or `:port`, the latter on all interfaces
+ * @param flag the option that the address comes from, for messages
+ * @throws AddressError if the address isn't one, or can't be listened on
+ */
+export async function serveHttp(address: string, flag: string, routes: Routes): Promise<HttpServer> {
+  const { host, port } = parseAddress(address, flag);
+  const server = createServer((request, response) => void answer(routes, request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => {
+      const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
+      reject(new AddressError(message, { cause }));
+    });
+    server.listen(port, host, resolve);
+  });
+  // The server alone is no reason for the process to live.
+  server.unref();
+  const bound = server.address();
+  return {
+    port: typeof bound === 'object' && bound ? bound.port : port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? '/').split('?')[0] ?? '/';
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  const { status, body, contentType } =
+    request.method !== 'GET' && request.method !== 'HEAD'
+      ? { status: 405, body: 'Only GET is answered\n', contentType: undefined }
+      : ((await route?.()) ?? { status: 404, body: `Nothing at ${path}\n`, contentType: undefined });
+  response.writeHead(status, { 'content-type': contentType ?? 'text/plain; charset=utf-8' });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** `[::1]:8080`, `127.0.0.1:8080`, `:8080`. */
+function parseAddress(address: string, flag: string): { host: string | undefined; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65535) {
+    throw new AddressError(
+      `${flag} ${JSON.stringify(address)} is not an address: write HOST:PORT or :PORT, or 0 to turn it off`,
+    );
+  }
+  const host = match[1] ?? match[2];
+  return { host: host === '' ? undefined : host, port };
+}
