@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
+import { sharedOptions } from './options.js';
 
 interface SynthFlags {
   readonly output?: string;
@@ -32,16 +33,9 @@ export function synthCommand(): Command {
     )
     .option('-n, --namespace <name>', 'the namespace of custom resources that name none')
     .option('-R, --recursive', 'look into subfolders too')
-    .option('--config <file>', 'where kinds of your own are listed; the default is reconstruct.config.mjs')
-    .option('--kinds <names>', 'the kinds to know, separated by commas; the default is all', splitNames)
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
     .action(run);
-}
-
-function splitNames(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
 }
 
 async function run(sources: readonly string[], flags: SynthFlags): Promise<void> {

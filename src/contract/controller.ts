@@ -18,6 +18,8 @@ import type { ResourceType } from './resource.js';
 export interface Controller {
   /** Unique among the controllers of a process; names the queue in logs and metrics. */
   readonly name: string;
+  /** What its keys name, for logs; the kind of its custom resource, as a rule. */
+  readonly kind: string;
   readonly watches: readonly Watch[];
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }

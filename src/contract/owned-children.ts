@@ -25,24 +25,26 @@ const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
 export class OwnedChildren implements Controller {
   readonly name: string;
+  readonly kind: string;
   readonly watches: readonly Watch[];
 
   constructor(
-    private readonly kind: OwningKind,
+    private readonly owning: OwningKind,
     private readonly render: Render,
     private readonly statusFunction: StatusFunction<never, object> | undefined,
   ) {
-    this.name = kind.name;
+    this.name = owning.name;
+    this.kind = owning.type.kind;
     const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => this.ownersKey(object) });
     this.watches = [
-      { type: kind.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
-      ...kind.children.map(owned),
-      ...kind.formerChildren.map(owned),
+      { type: owning.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
+      ...owning.children.map(owned),
+      ...owning.formerChildren.map(owned),
     ];
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
-    const cr = reader.get(this.kind.type, key) as LiveResource | undefined;
+    const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) return NOTHING;
     const rendered = this.renderSafely(cr);
@@ -53,7 +55,7 @@ export class OwnedChildren implements Controller {
       status: [
         {
           target: cr,
-          fieldManager: statusFieldManager(this.kind.type.kind),
+          fieldManager: statusFieldManager(this.owning.type.kind),
           status: (changes) => this.status(cr, error ?? failureOf(changes), reader, now),
         },
       ],
@@ -69,7 +71,7 @@ export class OwnedChildren implements Controller {
 
   private renderSafely(cr: LiveResource): AnyObject[] | OperatorError {
     try {
-      return this.render(this.kind, cr);
+      return this.render(this.owning, cr);
     } catch (error) {
       if (error instanceof OperatorError) return error;
       return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
@@ -85,14 +87,14 @@ export class OwnedChildren implements Controller {
       controller: true,
       blockOwnerDeletion: true,
     };
-    const fieldManager = childrenFieldManager(this.kind.type.kind);
+    const fieldManager = childrenFieldManager(this.owning.type.kind);
     return rendered.map((object) => ({ object, fieldManager, owner }));
   }
 
   /** What the custom resource controls and no longer renders. */
   private pruneSteps(cr: LiveResource, rendered: readonly AnyObject[], reader: Reader): DeleteStep[] {
     const wanted = new Set(rendered.map((object) => `${groupKind(object)} ${keyOf(object)}`));
-    return [...this.kind.children, ...this.kind.formerChildren]
+    return [...this.owning.children, ...this.owning.formerChildren]
       .flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''))
       .filter((child) => !child.metadata.deletionTimestamp)
       .filter((child) => !wanted.has(`${groupKind(child)} ${keyOf(child)}`))
@@ -112,7 +114,7 @@ export class OwnedChildren implements Controller {
   }
 
   private report(cr: LiveResource, reader: Reader, now: Date): StatusReport<object> {
-    const children = this.kind.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
+    const children = this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
     if (this.statusFunction) return this.statusFunction({ cr: cr as never, children, now });
     return { readiness: worstReadiness(children.map(childReadiness)) };
   }
@@ -120,9 +122,9 @@ export class OwnedChildren implements Controller {
   /** The custom resource that controls the object, whatever version of its API the owner reference was written in. */
   private ownersKey(object: AnyObject): string[] {
     const owner = controllerOf(object);
-    if (owner?.kind !== this.kind.type.kind) return [];
-    if (groupOf(owner.apiVersion) !== groupOf(this.kind.type.apiVersion)) return [];
-    return [objectKey(this.kind.type.namespaced ? object.metadata.namespace : undefined, owner.name)];
+    if (owner?.kind !== this.owning.type.kind) return [];
+    if (groupOf(owner.apiVersion) !== groupOf(this.owning.type.apiVersion)) return [];
+    return [objectKey(this.owning.type.namespaced ? object.metadata.namespace : undefined, owner.name)];
   }
 }
 

@@ -44,7 +44,7 @@ export class Runner {
     const { controller, stores, clock, random, log } = props;
     this.queue = new Queue({ clock, random });
     this.reader = new StoreReader(controller.watches, stores);
-    this.log = log.child({ controller: controller.name });
+    this.log = log.child({ controller: controller.name, kind: controller.kind });
     for (const watch of controller.watches) {
       this.reader.store(watch.type).onChange((before, after) => {
         // The old state too: an object may have changed hands.

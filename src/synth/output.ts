@@ -38,7 +38,11 @@ function yamlText(object: AnyObject): string {
 
 /** A key `<<` is written without quotes otherwise, and would be read as a merge key. */
 function withQuotedMergeKeys(object: AnyObject): string {
-  const document = new Document(object, { version: '1.1', keepUndefined: true });
+  const document = new Document(object, {
+    version: '1.1',
+    keepUndefined: true,
+    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !tag.tag.endsWith(':merge')),
+  });
   visit(document, {
     Pair(_, { key }) {
       if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';

@@ -1,0 +1,43 @@
+import type { Kind } from '../contract/kind.js';
+import { groupOf } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+
+/** One rule of a Role or ClusterRole. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/**
+ * The rights that a controller of these kinds needs, and no more: custom resources are read and their status is
+ * written, children are written, former children are only found and deleted.
+ */
+export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
+  const rules = kinds.flatMap((kind) => [
+    rule(kind.type, '', ['get', 'list', 'watch']),
+    rule(kind.type, '/status', ['patch']),
+    // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
+    // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+    rule(kind.type, '/finalizers', ['update']),
+    ...kind.children.map((type) => rule(type, '', ['get', 'list', 'watch', 'create', 'patch', 'delete'])),
+    ...kind.formerChildren.map((type) => rule(type, '', ['get', 'list', 'watch', 'delete'])),
+  ]);
+  rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] });
+  return merge(rules);
+}
+
+function rule(type: ResourceType, subresource: string, verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [groupOf(type.apiVersion)], resources: [type.plural + subresource], verbs };
+}
+
+/** Kinds may share child types: one rule for each, with the verbs of all. */
+function merge(rules: readonly PolicyRule[]): PolicyRule[] {
+  const merged = new Map<string, PolicyRule>();
+  for (const next of rules) {
+    const id = `${next.apiGroups.join()}/${next.resources.join()}`;
+    const verbs = new Set([...(merged.get(id)?.verbs ?? []), ...next.verbs]);
+    merged.set(id, { ...next, verbs: [...verbs] });
+  }
+  return [...merged.values()];
+}
