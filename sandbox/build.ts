@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { checkGo, goBinaryName, goBuildArguments, goEnvironment } from './go.js';
+import { waitForLock } from './lock.js';
+import { sandboxFolder } from './paths.js';
+import type { Program } from './program.js';
+import { formatDuration, type Log, showProgress } from './progress.js';
+import { startWatchdog, type Watchdog } from './watchdog.js';
+
+/** What to build and where to. */
+export interface BuildOptions {
+  /** The folder the programs go to; made if missing. */
+  readonly cache: string;
+  /** What the cache lacks; asked again once it is this process's turn, since another may have built meanwhile. */
+  readonly missing: () => readonly Program[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+}
+
+/**
+ * Builds the missing programs from the pinned Go modules.
+ *
+ * **Guarantees**: a program appears in the cache complete or not at all; one process builds at a time; an
+ * interrupted build leaves neither a process nor a file behind.
+ * **Errors**: without a usable Go, one that names the ways out; a failed build, one with what Go printed.
+ */
+export async function buildPrograms(options: BuildOptions): Promise<void> {
+  const { cache, env, log } = options;
+  await checkGo(env);
+  await mkdir(dirname(cache), { recursive: true });
+  const lock = await waitForLock(`${cache}.lock`, (holder) => {
+    log(`Process ${holder.pid} is building the control plane; waiting for it.`);
+  });
+  try {
+    const programs = options.missing();
+    if (programs.length > 0) await buildInto(cache, programs, env, log);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function buildInto(
+  cache: string,
+  programs: readonly Program[],
+  env: NodeJS.ProcessEnv,
+  log: Log,
+): Promise<void> {
+  await removeLeftovers(cache);
+  const watchdog = await startWatchdog();
+  const temporary = `${temporaryPrefix(cache)}${randomUUID()}`;
+  watchdog.watchFolder(temporary);
+  try {
+    const [output, work] = [join(temporary, 'bin'), join(temporary, 'work')];
+    await Promise.all([mkdir(output, { recursive: true }), mkdir(work, { recursive: true })]);
+    // Go's own scratch folder lies in ours, so that it goes with it when Go is killed.
+    const goEnv = { ...goEnvironment(env), GOTMPDIR: work };
+    log(`Building ${programs.join(', ')} with Go. The first build takes minutes; later starts use ${cache}.`);
+    await runGoBuild(goBuildArguments(programs, `${output}/`), goEnv, watchdog, log);
+    await mkdir(cache, { recursive: true });
+    for (const program of programs) await rename(join(output, goBinaryName(program)), join(cache, program));
+  } finally {
+    await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await watchdog.release();
+  }
+}
+
+/** Removes what a power cut may have left of earlier builds; called under the lock, so none is under way. */
+async function removeLeftovers(cache: string): Promise<void> {
+  const prefix = basename(temporaryPrefix(cache));
+  for (const entry of await readdir(dirname(cache))) {
+    if (entry.startsWith(prefix)) await rm(join(dirname(cache), entry), { recursive: true, force: true });
+  }
+}
+
+function temporaryPrefix(cache: string): string {
+  return `${cache}.building-`;
+}
+
+async function runGoBuild(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  watchdog: Watchdog,
+  log: Log,
+): Promise<void> {
+  const started = Date.now();
+  const go = spawn('go', args, {
+    cwd: sandboxFolder(),
+    env,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  if (go.pid !== undefined) watchdog.watch(go.pid);
+  const ended = once(go, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const build = { downloads: 0, packages: 0, output: [] as string[] };
+  createInterface({ input: go.stderr }).on('line', (line) => {
+    if (line.startsWith('go: downloading ')) build.downloads++;
+    else if (isPackage(line)) build.packages++;
+    else build.output.push(line);
+  });
+  const elapsed = (): string => formatDuration(Date.now() - started);
+  const counts = (): string => `${build.downloads} modules downloaded, ${build.packages} packages compiled`;
+  const progress = showProgress(() => `  building for ${elapsed()}: ${counts()}`, log);
+  try {
+    const [code, signal] = await ended;
+    if (code !== 0) {
+      const how = signal === null ? `exit code ${code ?? '?'}` : signal;
+      throw new Error(`go build failed (${how}):\n${build.output.join('\n')}`);
+    }
+  } finally {
+    progress.stop();
+    if (go.pid !== undefined) watchdog.forget(go.pid);
+  }
+  log(`Built in ${elapsed()} (${counts()}).`);
+}
+
+/** `go build -v` names each package it compiles on a line of its own. */
+function isPackage(line: string): boolean {
+  return /^[\w.~-]+(\/[\w.~-]+)*$/.test(line);
+}

@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sandboxFolder } from './paths.js';
+import type { Program } from './program.js';
+
+/** The Go package of each program. */
+const packages: Readonly<Record<Program, string>> = {
+  etcd: 'go.etcd.io/etcd/server/v3',
+  'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+  kwok: 'sigs.k8s.io/kwok/cmd/kwok',
+};
+
+/** The name `go build` gives a program's file: the last element of its package, without the major version. */
+export function goBinaryName(program: Program): string {
+  return program === 'etcd' ? 'server' : program;
+}
+
+/** The arguments of the `go build` that puts `programs` into the folder `output`. */
+export function goBuildArguments(programs: readonly Program[], output: string): string[] {
+  const version = pinnedVersion('k8s.io/kubernetes');
+  const [major, minor] = version.slice(1).split('.');
+  const stamp = 'k8s.io/component-base/version';
+  const flags = [
+    '-s -w',
+    `-X ${stamp}.gitVersion=${version}`,
+    `-X ${stamp}.gitMajor=${major ?? ''}`,
+    `-X ${stamp}.gitMinor=${minor ?? ''}`,
+  ];
+  return [
+    ...['build', '-v', '-mod=readonly', '-trimpath', '-ldflags', flags.join(' '), '-o', output],
+    ...programs.map((program) => packages[program]),
+  ];
+}
+
+/** Throws unless a Go that can build the pinned modules is on the PATH. */
+export async function checkGo(env: NodeJS.ProcessEnv): Promise<void> {
+  const wanted = goMod(/^go (\S+)$/m);
+  const { error, stdout, stderr } = await runGo(['env', 'GOVERSION'], env);
+  if (error?.code === 'ENOENT') throw new Error(waysOut('There is no `go` on the PATH.', wanted));
+  // In the folder of go.mod, Go fetches the version asked for by itself unless GOTOOLCHAIN forbids it; then it says so.
+  if (error !== null)
+    throw new Error(waysOut(`Go cannot build the control plane: ${stderr.trim()}.`, wanted));
+  const found = /^go(\d+)\.(\d+)/.exec(stdout.trim());
+  const [major, minor] = wanted.split('.').map(Number);
+  const isDevelopment = stdout.startsWith('devel');
+  if (
+    isDevelopment ||
+    (found && compare([Number(found[1]), Number(found[2])], [major ?? 0, minor ?? 0]) >= 0)
+  )
+    return;
+  throw new Error(waysOut(`The Go on the PATH is ${stdout.trim()}, too old.`, wanted));
+}
+
+function waysOut(reason: string, goVersion: string): string {
+  return [
+    `The programs of the control plane are not there and cannot be built. ${reason} Ways out:`,
+    `  - install Go ${goVersion} or later (https://go.dev/dl) and run this again;`,
+    '  - point KUBEBUILDER_ASSETS at a folder that holds etcd, kube-apiserver, kube-controller-manager,',
+    '    kube-scheduler, kubectl and kwok;',
+    '  - use a cluster of your own instead of the sandbox: npm run demo -- --context NAME',
+  ].join('\n');
+}
+
+function compare(a: readonly [number, number], b: readonly [number, number]): number {
+  return a[0] === b[0] ? a[1] - b[1] : a[0] - b[0];
+}
+
+function pinnedVersion(module: string): string {
+  return goMod(new RegExp(`^\\s*${module.replaceAll('.', '\\.')} (v\\S+)`, 'm'));
+}
+
+function goMod(pattern: RegExp): string {
+  const value = pattern.exec(readFileSync(join(sandboxFolder(), 'go.mod'), 'utf8'))?.[1];
+  if (value === undefined) throw new Error(`sandbox/go.mod has nothing that matches ${String(pattern)}.`);
+  return value;
+}
+
+interface GoResult {
+  readonly error: (Error & { readonly code?: unknown }) | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function runGo(args: readonly string[], env: NodeJS.ProcessEnv): Promise<GoResult> {
+  return new Promise((resolve) => {
+    execFile('go', args, { cwd: sandboxFolder(), env: goEnvironment(env) }, (error, stdout, stderr) => {
+      resolve({ error, stdout, stderr });
+    });
+  });
+}
+
+/** A workspace file above this folder must not change which modules are built. */
+export function goEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...env, GOWORK: 'off' };
+}

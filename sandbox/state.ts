@@ -1,0 +1,77 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRunning, type ProcessIdentity } from './process-identity.js';
+import type { SandboxRecord } from './sandbox.js';
+
+/** A background sandbox as its folder tells, checked against the processes that run. */
+export type SandboxState =
+  /** Nothing there. */
+  | { readonly kind: 'absent' }
+  /** Leftovers of one that runs no more: after a restart of the machine, for example. */
+  | { readonly kind: 'stale' }
+  /** Some of its programs run, some have ended. */
+  | { readonly kind: 'broken'; readonly record: SandboxRecord; readonly ended: readonly string[] }
+  | { readonly kind: 'running'; readonly record: SandboxRecord };
+
+/** **Errors**: on a name that cannot be a folder's. */
+export function checkName(name: string): string {
+  if (/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name)) return name;
+  throw new Error(`The sandbox name "${name}" must consist of lower-case letters, digits and "-".`);
+}
+
+/** The names of the sandboxes below `root` that have a folder. */
+export async function listStates(root: string): Promise<string[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+}
+
+/** Records a sandbox in its own folder: so nothing is recorded of one that is gone. */
+export async function writeState(record: SandboxRecord): Promise<void> {
+  await writeFile(stateFile(record.handle.dir), JSON.stringify(record, undefined, 2), { mode: 0o600 });
+}
+
+export async function readState(dir: string): Promise<SandboxState> {
+  if ((await readdir(dir).catch(() => undefined)) === undefined) return { kind: 'absent' };
+  let record: SandboxRecord;
+  try {
+    record = JSON.parse(await readFile(stateFile(dir), 'utf8')) as SandboxRecord;
+  } catch {
+    return { kind: 'stale' };
+  }
+  const processes = Object.entries(record.processes);
+  const ended = processes.filter(([, process_]) => !isRunning(process_)).map(([name]) => name);
+  if (ended.length === processes.length) return { kind: 'stale' };
+  return ended.length > 0 ? { kind: 'broken', record, ended } : { kind: 'running', record };
+}
+
+/** Ends what still runs of a sandbox and removes its folder. */
+export async function removeState(dir: string, state: SandboxState): Promise<void> {
+  if ('record' in state) {
+    const { etcd, ...others } = state.record.processes;
+    await Promise.all(Object.values(others).map(endProcess));
+    if (etcd !== undefined) await endProcess(etcd);
+  }
+  await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+}
+
+/** SIGTERM, and SIGKILL after 5 s; the process is not a child of this one, so its end is asked for. */
+async function endProcess(target: ProcessIdentity): Promise<void> {
+  for (const [signal, patience] of [
+    ['SIGTERM', 5_000],
+    ['SIGKILL', 5_000],
+  ] as const) {
+    if (!isRunning(target)) return;
+    process.kill(target.pid, signal);
+    const deadline = Date.now() + patience;
+    while (isRunning(target) && Date.now() < deadline) await delay(50);
+  }
+  if (isRunning(target)) throw new Error(`Process ${target.pid} does not end; end it by hand and try again.`);
+}
+
+function stateFile(dir: string): string {
+  return join(dir, 'state.json');
+}

@@ -1,0 +1,20 @@
+import type { TestProject } from 'vitest/node';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { SandboxHandle } from '../../sandbox/control-plane.js';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The sandbox all cluster tests share; `openSandbox(inject('sandbox'))` opens it. */
+    readonly sandbox: SandboxHandle;
+  }
+}
+
+/** Plain users without rights, `operator-0` to `operator-15`: one per operator under test. */
+export const operatorUsers = Array.from({ length: 16 }, (_, index) => `operator-${index}`);
+
+/** Starts the shared sandbox. Returns its teardown. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const sandbox = await startSandbox({ users: operatorUsers });
+  project.provide('sandbox', sandbox.handle);
+  return () => sandbox.stop();
+}

@@ -1,0 +1,157 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readAudit } from '../../sandbox/audit.js';
+import { openSandbox, type SandboxHandle } from '../../sandbox/client.js';
+import { kubeconfigFor } from '../../sandbox/kubeconfig.js';
+import { tryLock } from '../../sandbox/lock.js';
+import { identify, isRunning } from '../../sandbox/process-identity.js';
+import { checkName, readState, removeState, writeState } from '../../sandbox/state.js';
+import { makeUsers, tokenFile } from '../../sandbox/users.js';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'sandbox-files-test-'));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const handle = (): SandboxHandle => ({
+  ...{ dir, url: 'https://127.0.0.1:1', adminKubeconfig: '/admin', kubeconfigs: { admin: '/admin' } },
+  ...{ kubectlPath: '/kubectl', auditLogPath: join(dir, 'audit.log') },
+});
+
+/** A process that has ended: this one's pid, but another start. */
+const gone = { pid: process.pid, startTime: '1' };
+const onLinux = process.platform === 'linux';
+
+describe('users', () => {
+  test('admin has all rights, a declared user none', () => {
+    const users = makeUsers(['operator-a']);
+
+    expect(users.get('admin')?.groups).toEqual(['system:masters']);
+    expect(users.get('operator-a')?.groups).toEqual([]);
+    expect(tokenFile([{ name: 'x', token: 't', groups: ['a', 'b'] }])).toBe('t,x,x,"a,b"\n');
+  });
+
+  test.each([['admin'], ['a,b'], ['x', 'x'], ['']])('the names %j are refused', (...names) => {
+    expect(() => makeUsers(names)).toThrow(/user name/);
+  });
+
+  test('a kubeconfig for a user not declared is refused, naming those that are', () => {
+    const client = openSandbox(handle());
+
+    expect(client.kubeconfig('admin')).toBe('/admin');
+    expect(() => client.kubeconfig('nobody')).toThrow('no user "nobody"; it has admin');
+  });
+});
+
+test('a kubeconfig leads to the cluster as the user', () => {
+  const text = kubeconfigFor({ url: 'https://127.0.0.1:1', ca: 'PEM' }, { name: 'me', token: 'secret' });
+
+  expect(parse(text)).toMatchObject({
+    'current-context': 'sandbox',
+    clusters: [{ cluster: { server: 'https://127.0.0.1:1', 'certificate-authority-data': btoa('PEM') } }],
+    users: [{ name: 'me', user: { token: 'secret' } }],
+    contexts: [{ name: 'sandbox', context: { cluster: 'sandbox', user: 'me' } }],
+  });
+});
+
+describe('the audit log', () => {
+  test('is read by user, without a line that is still being written', async () => {
+    const event = (username: string, verb: string): string =>
+      JSON.stringify({
+        auditID: '1',
+        verb,
+        requestURI: '/x',
+        user: { username },
+        responseStatus: { code: 200 },
+      });
+    const log = [
+      event('a', 'get'),
+      event('b', 'list'),
+      event('a', 'watch'),
+      event('a', 'patch').slice(0, -3),
+    ];
+    await writeFile(handle().auditLogPath, log.join('\n'));
+
+    const entries = await openSandbox(handle()).audit('a');
+
+    expect(entries.map(({ verb, uri, code, user }) => [verb, uri, code, user])).toEqual([
+      ['get', '/x', 200, 'a'],
+      ['watch', '/x', 200, 'a'],
+    ]);
+  });
+
+  test('is empty when it is not there yet', async () => {
+    expect(await readAudit(join(dir, 'none'), 'a')).toEqual([]);
+  });
+});
+
+describe('process identity', () => {
+  test('this process runs', () => {
+    expect(isRunning(identify(process.pid))).toBe(true);
+  });
+
+  test.runIf(onLinux)('another process by a pid used before is not the same', () => {
+    expect(isRunning(gone)).toBe(false);
+  });
+});
+
+describe('a lock', () => {
+  test('has one holder, and is free after its release', async () => {
+    const path = join(dir, 'lock');
+    const first = await tryLock(path);
+    expect(await tryLock(path)).toMatchObject({ pid: process.pid });
+
+    if ('release' in first) await first.release();
+
+    expect(await tryLock(path)).toHaveProperty('release');
+  });
+
+  test.runIf(onLinux)('left by a process that has ended is taken over', async () => {
+    const path = join(dir, 'lock');
+    await writeFile(path, JSON.stringify({ ...gone, id: 'old' }));
+
+    const lock = await tryLock(path);
+
+    expect(lock).toHaveProperty('release');
+    if ('release' in lock) await lock.release();
+  });
+});
+
+describe('the state of a background sandbox', () => {
+  const me = identify(process.pid);
+
+  test('absent without a folder, stale without a record', async () => {
+    expect(await readState(join(dir, 'none'))).toEqual({ kind: 'absent' });
+    expect(await readState(dir)).toEqual({ kind: 'stale' });
+  });
+
+  test('running while all its processes run', async () => {
+    await writeState({ handle: handle(), processes: { etcd: me, kwok: me } });
+
+    expect(await readState(dir)).toMatchObject({ kind: 'running' });
+  });
+
+  test.runIf(onLinux)('broken when some have ended, stale when all have', async () => {
+    await writeState({ handle: handle(), processes: { etcd: me, kwok: gone } });
+    expect(await readState(dir)).toMatchObject({ kind: 'broken', ended: ['kwok'] });
+
+    await writeState({ handle: handle(), processes: { etcd: gone, kwok: gone } });
+    expect(await readState(dir)).toEqual({ kind: 'stale' });
+  });
+
+  test.runIf(onLinux)('removing a stale one ends no process that got a pid of it', async () => {
+    await writeState({ handle: handle(), processes: { etcd: gone } });
+
+    await removeState(dir, await readState(dir));
+
+    expect(await readState(dir)).toEqual({ kind: 'absent' });
+  });
+
+  test.each(['../x', 'A', '', '-a'])('the name %j is refused', (name) => {
+    expect(() => checkName(name)).toThrow(/sandbox name/);
+  });
+});

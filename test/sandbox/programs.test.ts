@@ -1,0 +1,176 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isRunning } from '../../sandbox/process-identity.js';
+import { findPrograms, programCache } from '../../sandbox/programs.js';
+import { waitFor } from '../../sandbox/wait.js';
+
+let home: string;
+let env: NodeJS.ProcessEnv;
+let lines: string[];
+const log = (line: string): void => {
+  lines.push(line);
+};
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'programs-test-'));
+  env = { HOME: home, XDG_CACHE_HOME: join(home, 'cache'), PATH: join(home, 'bin') };
+  lines = [];
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+async function putProgram(path: string, content = '#!/bin/sh\n'): Promise<string> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, content);
+  await chmod(path, 0o755);
+  return path;
+}
+
+/** A `go` that answers `go env GOVERSION` with `version` and does `build` in place of `go build`, told -o in $out. */
+async function putGo(version: string, build: string): Promise<void> {
+  const script = `#!/bin/sh
+export PATH=/usr/bin:/bin
+if [ "$1" = env ]; then echo ${version}; exit; fi
+echo build >> ${home}/builds
+while [ "$1" != -o ]; do shift; done
+out=$2
+${build}
+`;
+  await putProgram(join(home, 'bin', 'go'), script);
+}
+
+const buildKubectl =
+  'echo k8s.io/kubernetes/cmd/kubectl >&2; echo built > $out/kubectl; chmod +x $out/kubectl';
+
+describe('the order programs are looked for in', () => {
+  test('a folder named by the user comes first, and what it lacks comes from the next', async () => {
+    const own = await putProgram(join(home, 'own', 'etcd'));
+    await putProgram(join(home, 'kubebuilder', 'etcd'));
+    const apiServer = await putProgram(join(home, 'kubebuilder', 'kube-apiserver'));
+    await putProgram(join(programCache(env), 'kube-apiserver'));
+    const kubectl = await putProgram(join(programCache(env), 'kubectl'));
+
+    env.RECONSTRUCT_SANDBOX_ASSETS = join(home, 'own');
+    env.KUBEBUILDER_ASSETS = join(home, 'kubebuilder');
+    const found = await findPrograms(['etcd', 'kube-apiserver', 'kubectl'], { env, log });
+
+    expect(found).toEqual({ etcd: own, 'kube-apiserver': apiServer, kubectl });
+  });
+
+  test('folders given in the options come before those of the environment', async () => {
+    const given = await putProgram(join(home, 'given', 'etcd'));
+    env.KUBEBUILDER_ASSETS = dirname(await putProgram(join(home, 'kubebuilder', 'etcd')));
+
+    const found = await findPrograms(['etcd'], { assets: [join(home, 'given')], env, log });
+
+    expect(found.etcd).toBe(given);
+  });
+
+  test('a file that cannot be executed is passed over', async () => {
+    const cached = await putProgram(join(programCache(env), 'etcd'));
+    await chmod(await putProgram(join(home, 'own', 'etcd')), 0o644);
+    env.KUBEBUILDER_ASSETS = join(home, 'own');
+
+    expect((await findPrograms(['etcd'], { env, log })).etcd).toBe(cached);
+  });
+
+  test('a named folder that does not exist is told', async () => {
+    await putProgram(join(programCache(env), 'etcd'));
+    env.KUBEBUILDER_ASSETS = join(home, 'nowhere');
+
+    await findPrograms(['etcd'], { env, log });
+
+    expect(lines.join('\n')).toContain(join(home, 'nowhere'));
+  });
+});
+
+describe('without a usable Go', () => {
+  test('the error names the ways out', async () => {
+    const failure = findPrograms(['kubectl'], { env, log });
+
+    await expect(failure).rejects.toThrow(/no `go` on the PATH/);
+    await expect(failure).rejects.toThrow(/install Go 1\.26/);
+    await expect(failure).rejects.toThrow(/KUBEBUILDER_ASSETS/);
+    await expect(failure).rejects.toThrow(/npm run demo -- --context NAME/);
+  });
+
+  test('an old Go is refused', async () => {
+    await putGo('go1.20.1', 'exit 1');
+
+    await expect(findPrograms(['kubectl'], { env, log })).rejects.toThrow(/go1\.20\.1, too old/);
+  });
+});
+
+describe('building', () => {
+  test('puts the program into the cache and leaves nothing else', async () => {
+    await putGo('go1.26.8', buildKubectl);
+
+    const { kubectl } = await findPrograms(['kubectl'], { env, log });
+
+    expect(await readFile(kubectl, 'utf8')).toBe('built\n');
+    expect(kubectl).toBe(join(programCache(env), 'kubectl'));
+    expect(await readdir(dirname(programCache(env)))).toEqual([programCache(env).split('/').at(-1)]);
+    expect(lines.join('\n')).toMatch(/first build takes minutes[^]*1 packages compiled/);
+  });
+
+  test('a failed build shows what Go printed and leaves nothing', async () => {
+    await putGo('go1.26.8', 'echo "disk full: no space" >&2; exit 1');
+
+    await expect(findPrograms(['kubectl'], { env, log })).rejects.toThrow(
+      /exit code 1\):\ndisk full: no space/,
+    );
+
+    expect(await readdir(dirname(programCache(env)))).toEqual([]);
+  });
+
+  test('two at once build once', async () => {
+    await putGo('go1.26.8', `sleep 0.3; ${buildKubectl}`);
+
+    await Promise.all([findPrograms(['kubectl'], { env, log }), findPrograms(['kubectl'], { env, log })]);
+
+    expect(await readFile(join(home, 'builds'), 'utf8')).toBe('build\n');
+    expect(lines.join('\n')).toContain('is building the control plane; waiting for it');
+  });
+
+  test.each(['SIGINT', 'SIGKILL'] as const)('%s in the middle ends Go and leaves nothing', async (signal) => {
+    await putGo(
+      'go1.26.8',
+      `echo $$ > ${home}/go.pid; touch $out/half; sleep 60 & echo $! > ${home}/sub.pid; wait`,
+    );
+    const module = fileURLToPath(new URL('../../sandbox/programs.ts', import.meta.url));
+    const script = `import { findPrograms } from ${JSON.stringify(pathToFileURL(module))};
+      await findPrograms(['kubectl']);`;
+    const hook = new URL('../../sandbox/typescript-hook.mjs', import.meta.url).href;
+    const starter = spawn(process.execPath, ['--import', hook, '--input-type=module', '-e', script], { env });
+    const ended = once(starter, 'exit');
+    const pids = await waitFor(
+      'the build to begin',
+      async () => {
+        const files = [join(home, 'go.pid'), join(home, 'sub.pid')];
+        const read = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+        return read.every((text) => text.endsWith('\n')) ? read.map(Number) : undefined;
+      },
+      { timeoutMilliseconds: 20_000 },
+    );
+
+    starter.kill(signal);
+
+    expect(await ended).toEqual([null, signal]);
+    await waitFor(
+      'everything to be gone',
+      async () => {
+        const left = await readdir(dirname(programCache(env)));
+        // After SIGKILL the lock stays, but a dead holder holds nothing.
+        const files = left.filter((file) => signal === 'SIGINT' || !file.endsWith('.lock'));
+        return files.length === 0 && !pids.some((pid) => isRunning({ pid })) ? true : undefined;
+      },
+      { timeoutMilliseconds: 10_000 },
+    );
+    await putGo('go1.26.8', buildKubectl);
+    await findPrograms(['kubectl'], { env, log });
+  });
+});
