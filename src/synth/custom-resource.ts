@@ -48,7 +48,9 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
   for (const document of documents) {
     const result = readDocument(document, kinds, namespace);
     if ('problems' in result) {
-      for (const problem of result.problems) report(locate(document, problem));
+      const lineOf = ({ path }: Problem): number => document.lineOf(path);
+      const byLine = [...result.problems].sort((a, b) => lineOf(a) - lineOf(b));
+      for (const problem of byLine) report(locate(document, problem));
     } else {
       inputs.push(result);
     }

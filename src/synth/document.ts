@@ -49,6 +49,7 @@ export function parseDocuments(source: Source, report: (problem: string) => void
   const lines = new LineCounter();
   const tokens = new Parser(lines.addNewLine).parse(source.text);
   const documents: Document[] = [];
+  const latest: Latest = {};
   let index = 0;
   // Composed one by one: the nodes of 10,000 documents at once would take several hundred MiB.
   for (const yaml of new Composer(YAML_OPTIONS).compose(tokens)) {
@@ -66,7 +67,7 @@ export function parseDocuments(source: Source, report: (problem: string) => void
       const value: unknown = yaml.toJS();
       // An alias inside of its own anchor makes a value without end; turning it into JSON throws.
       if (text.includes('*')) JSON.stringify(value);
-      const lineOf = locator(text, lines.linePos(start).line);
+      const lineOf = locator(text, lines.linePos(start).line, latest);
       const document = { file: source.name, index, path: [], value, lineOf };
       for (const item of listItems(document)) documents.push(item);
     } catch (cause) {
@@ -96,19 +97,25 @@ function explain(error: YAMLError, text: string): string {
     const key = /^[^\s:]*/.exec(text.slice(error.pos[0], error.pos[0] + 100))?.[0] ?? '';
     return `the key ${key} is given twice; keep one of them`;
   }
+  if (error.message.includes('call stack')) return 'it is nested too deeply; make it flatter';
   const message = error.message.replace(/\.$/, '');
   return `this is not YAML: ${message}; correct it, or put quotes around text with special characters`;
 }
 
-/** Finds lines in one document, which is parsed on first use. */
-function locator(text: string, firstLine: number): (path: Path) => number {
-  let parsed: { yaml: YamlDocument.Parsed; lines: LineCounter } | undefined;
+/** The document whose lines were asked for last. Only one is kept: together they would fill the memory. */
+interface Latest {
+  parsed?: { readonly text: string; readonly yaml: YamlDocument.Parsed; readonly lines: LineCounter };
+}
+
+/** Finds lines in one document, which is parsed when they are asked for. */
+function locator(text: string, firstLine: number, latest: Latest): (path: Path) => number {
   return (path) => {
-    if (!parsed) {
+    if (latest.parsed?.text !== text) {
       const lines = new LineCounter();
-      parsed = { yaml: parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines }), lines };
+      latest.parsed = { text, lines, yaml: parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines }) };
     }
-    return firstLine - 1 + parsed.lines.linePos(offsetOf(parsed.yaml.contents, path)).line;
+    const { yaml, lines } = latest.parsed;
+    return firstLine - 1 + lines.linePos(offsetOf(yaml.contents, path)).line;
   };
 }
 

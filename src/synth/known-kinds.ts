@@ -1,4 +1,4 @@
-import type { CrdVersion } from '../contract/crd.js';
+import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import { groupOf } from '../contract/object.js';
@@ -56,6 +56,10 @@ export class KnownKinds {
       const message = `${apiVersion} is not a version in which ${kindName} is served`;
       return { path: ['apiVersion'], message, remedy: `write ${served.join(' or ')}` };
     }
+    if (!version.storage && converts(kind.crd)) {
+      const message = `${apiVersion} is converted by a webhook, which is not asked here`;
+      return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
+    }
     return knownVersion(kind, version);
   }
 
@@ -67,6 +71,11 @@ export class KnownKinds {
   private listed(): string {
     return this.kinds.map(({ type }) => `${type.kind} (${type.apiVersion})`).join(', ') || 'none';
   }
+}
+
+function converts({ spec }: CustomResourceDefinition): boolean {
+  const { conversion } = spec as { readonly conversion?: { readonly strategy?: string } };
+  return conversion?.strategy === 'Webhook';
 }
 
 function knownVersion(kind: Kind, version: CrdVersion): KnownVersion {

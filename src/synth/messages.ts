@@ -116,7 +116,7 @@ function typeName(value: unknown): string {
 
 function typeRemedy(value: unknown, types: readonly string[], expected: string): string {
   const isScalar = typeof value === 'number' || typeof value === 'boolean';
-  if (isScalar && types.includes('string')) return `put it in quotes: ${JSON.stringify(String(value))}`;
+  if (isScalar && types.includes('string')) return 'put it in quotes';
   if (typeof value === 'string') {
     const isNumeric = /^-?\d+(\.\d+)?$/.test(value);
     if (

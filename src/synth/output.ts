@@ -1,5 +1,5 @@
 import { Yaml } from 'cdk8s';
-import { Document, isScalar, visit } from 'yaml';
+import { Document, visit } from 'yaml';
 import { groupOf } from '../contract/object.js';
 import type { AnyObject, KubernetesObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -31,21 +31,28 @@ export function manifestText(objects: readonly AnyObject[]): string {
   return objects.map((object) => `---\n${yamlText(object)}`).join('');
 }
 
+/**
+ * Text that cdk8s writes without quotes though some parser takes it for something else: a merge key, or a number
+ * with a prefix that YAML 1.1 doesn't know, while YAML 1.2 and the `strconv.ParseInt` behind `kubectl` do.
+ */
+const NEEDS_QUOTES = /^(?:<<|[-+]?0[xob][0-9a-f_]+)$/i;
+const MAY_NEED_QUOTES = /<<|\b0[xob]/i;
+
 function yamlText(object: AnyObject): string {
   const text = Yaml.stringify(object);
-  return text.includes('<<') ? withQuotedMergeKeys(object) : text;
+  return MAY_NEED_QUOTES.test(text) ? withMoreQuotes(object) : text;
 }
 
-/** A key `<<` is written without quotes otherwise, and would be read as a merge key. */
-function withQuotedMergeKeys(object: AnyObject): string {
+function withMoreQuotes(object: AnyObject): string {
   const document = new Document(object, {
     version: '1.1',
     keepUndefined: true,
+    // With its tag, a merge key is written without quotes whatever else is said.
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !tag.tag.endsWith(':merge')),
   });
   visit(document, {
-    Pair(_, { key }) {
-      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';
+    Scalar(_, node) {
+      if (typeof node.value === 'string' && NEEDS_QUOTES.test(node.value)) node.type = 'QUOTE_DOUBLE';
     },
   });
   return document.toString({ lineWidth: 0 });

@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { CliError } from '../../src/cli/exit.js';
+import { synthCommand } from '../../src/cli/synth.js';
+import { folderWith, widgetKind } from '../synth/fixtures.js';
+
+vi.mock('../../src/kinds/index.js', () => ({ builtInKinds: [widgetKind()] }));
+
+const FILE = 'shop.widget.demo.example.com.web.yaml';
+const WEB = `apiVersion: demo.example.com/v1
+kind: Widget
+metadata: { name: web, namespace: shop }
+spec: { image: nginx }
+`;
+
+let printed: string;
+
+beforeEach(() => {
+  printed = '';
+  vi.stubEnv('CDK8S_OUTDIR', undefined);
+  vi.spyOn(process.stdout, 'write').mockImplementation((text, done) => {
+    printed += String(text);
+    (done as unknown as (() => void) | undefined)?.();
+    return true;
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+async function run(...args: string[]): Promise<void> {
+  const command = synthCommand()
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  await command.parseAsync(args, { from: 'user' });
+}
+
+test('manifests go to standard output, and nothing else does', async () => {
+  await run(folderWith({ 'a.yaml': WEB }));
+  expect(printed).toMatch(/^---\napiVersion: v1\nkind: ConfigMap\n/);
+});
+
+test('a folder gets the same bytes', async () => {
+  const source = folderWith({ 'a.yaml': WEB, 'b.yaml': WEB.replace('name: web', 'name: api') });
+  const output = join(folderWith(), 'out');
+  await run(source);
+  const expected = printed;
+  await run(source, '-o', output);
+  expect(printed).toBe(expected);
+  const files = readdirSync(output)
+    .filter((name) => name.endsWith('.yaml'))
+    .sort();
+  expect(files).toEqual(['shop.widget.demo.example.com.api.yaml', FILE]);
+  expect(files.map((name) => readFileSync(join(output, name), 'utf8')).join('')).toBe(expected);
+});
+
+test('the folder that cdk8s names is the default, --stdout and -o come first', async () => {
+  const source = folderWith({ 'a.yaml': WEB });
+  const [fromEnv, named] = [folderWith(), folderWith()];
+  vi.stubEnv('CDK8S_OUTDIR', fromEnv);
+  await run(source, '--stdout');
+  expect(readdirSync(fromEnv)).toEqual([]);
+  await run(source, '-o', named);
+  expect(readdirSync(fromEnv)).toEqual([]);
+  expect(readdirSync(named)).toContain(FILE);
+  await run(source);
+  expect(readdirSync(fromEnv)).toContain(FILE);
+});
+
+test('bad input ends with code 2, a line for each problem, and nothing written', async () => {
+  const source = folderWith({ 'a.yaml': `${WEB}---\n${WEB.replace('image', 'imge')}` });
+  const output = folderWith();
+  const error: unknown = await run(source, '-o', output).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(CliError);
+  expect(error).toMatchObject({
+    exitCode: 2,
+    lines: [
+      `${join(source, 'a.yaml')}: document 2, line 9: spec.image: is missing; add it`,
+      `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,
+    ],
+  });
+  expect(readdirSync(output)).toEqual([]);
+  expect(printed).toBe('');
+});
+
+test.each([[['a.yaml', '--stdout', '-o', 'x']], [[]], [['a.yaml', '--nonsense']]])(
+  '%j is bad usage',
+  async (args) => {
+    await expect(run(...args)).rejects.toBeInstanceOf(CommanderError);
+  },
+);
+
+test('a reader that stops early is no failure', async () => {
+  vi.spyOn(process.stdout, 'write').mockImplementation((_, done) => {
+    if (typeof done === 'function')
+      (done as (error: Error) => void)(Object.assign(new Error(), { code: 'EPIPE' }));
+    return false;
+  });
+  await run(folderWith({ 'a.yaml': WEB }));
+});

@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import { parseDocuments } from '../../src/synth/document.js';
+import type { Document } from '../../src/synth/document.js';
+
+function parse(text: string): { documents: Document[]; problems: string[] } {
+  const problems: string[] = [];
+  const documents = parseDocuments({ name: 'a.yaml', text }, (problem) => problems.push(problem));
+  return { documents, problems };
+}
+
+function valuesOf(text: string): unknown[] {
+  const { documents, problems } = parse(text);
+  expect(problems).toEqual([]);
+  return documents.map(({ value }) => value);
+}
+
+test('documents that hold nothing are left out and not counted', () => {
+  const { documents } = parse('---\n# nothing\n---\na: 1\n---\n---\nb: 2\n...\n');
+  expect(documents.map(({ index, value }) => [index, value])).toEqual([
+    [1, { a: 1 }],
+    [2, { b: 2 }],
+  ]);
+});
+
+test('JSON is read as well, with tabs', () => {
+  expect(valuesOf('{\n\t"a": [\n\t\t1\n\t]\n}')).toEqual([{ a: [1] }]);
+});
+
+test('a byte order mark and Windows line ends are taken', () => {
+  expect(valuesOf('\uFEFFa: 1\r\nb:\r\n  - c\r\n---\r\nd: 2\r\n')).toEqual([{ a: 1, b: ['c'] }, { d: 2 }]);
+});
+
+test('values are what kubectl makes of them', () => {
+  const text =
+    'octal: 0644\nyes: on\nno: n\ntime: 12:30\nday: 2001-01-01\nexp: 1e3\nhex: 0x10\nversion: 1.10\nquoted: "yes"\n';
+  expect(valuesOf(text)).toEqual([
+    {
+      octal: 420,
+      true: true,
+      false: false,
+      time: '12:30',
+      day: '2001-01-01',
+      exp: 1000,
+      hex: 16,
+      version: 1.1,
+      quoted: 'yes',
+    },
+  ]);
+});
+
+test('anchors, aliases and merge keys are resolved', () => {
+  expect(valuesOf('a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n  e: 2\n')).toEqual([
+    { a: { b: 1 }, c: { b: 1 }, d: { b: 1, e: 2 } },
+  ]);
+});
+
+test('the items of a List are objects of their own, with their own lines', () => {
+  const { documents } = parse(
+    'apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n  spec:\n    c: 1\n',
+  );
+  expect(documents.map(({ path, value }) => [path, value])).toEqual([
+    [['items', 0], { kind: 'A' }],
+    [['items', 1], { kind: 'B', spec: { c: 1 } }],
+  ]);
+  expect(documents[1]?.lineOf(['spec', 'c'])).toBe(7);
+});
+
+test('lines are found in any document, through lists, and for what is missing at its parent', () => {
+  const { documents } = parse(
+    '# top\na: 1\n---\n# comment\nspec:\n  ports:\n  - port: 1\n  - name: x\n    port: 2\n',
+  );
+  const [first, second] = documents;
+  expect(first?.lineOf(['a'])).toBe(2);
+  expect(second?.lineOf(['spec', 'ports', 1, 'port'])).toBe(9);
+  expect(second?.lineOf(['spec', 'ports', 1])).toBe(8);
+  expect(second?.lineOf(['spec', 'image'])).toBe(5);
+  expect(second?.lineOf([])).toBe(5);
+});
+
+test.each([
+  ['a: 1\na: 2\n', 'a.yaml: document 1, line 2: the key a is given twice; keep one of them'],
+  [
+    'ok: 1\n---\na: [1\nb: 2\n',
+    /^a\.yaml: document 2, line \d: this is not YAML: .*; correct it, or put quotes/,
+  ],
+  ['a: b: c\n', /^a\.yaml: document 1, line 1: this is not YAML: Nested mappings are not allowed/],
+  ['a: &x [*x]\n', /line 1: its anchors can't be resolved/],
+  ['a: *nothing\n', /line 1: its anchors can't be resolved: .*: nothing; write the values out$/],
+  [`a: ${'['.repeat(20_000)}${']'.repeat(20_000)}`, /line 1: it is nested too deeply; make it flatter$/],
+  ['a: !local x\n', /line 1: this is not YAML: Unresolved tag: !local/],
+])('%j is refused', (text, expected) => {
+  const { problems } = parse(text);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(expected);
+});
+
+test('a billion laughs are not told', () => {
+  const rows = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
+  for (let i = 1; i < 9; i += 1)
+    rows.push(
+      `a${i}: &a${i} [${Array(10)
+        .fill(`*a${i - 1}`)
+        .join(', ')}]`,
+    );
+  const { documents, problems } = parse(rows.join('\n'));
+  expect(documents).toEqual([]);
+  expect(problems[0]).toContain('Excessive alias count');
+});

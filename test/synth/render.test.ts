@@ -1,0 +1,224 @@
+import { ApiObject, Chart, JsonPatch, Lazy } from 'cdk8s';
+import { Construct } from 'constructs';
+import { expect, test, vi } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
+import type { CustomResourceProps } from '../../src/contract/kind.js';
+import { render } from '../../src/synth/render.js';
+import type { WidgetSpec } from './fixtures.js';
+import { widget, widgetKind } from './fixtures.js';
+
+type Build = (scope: Construct, props: CustomResourceProps<WidgetSpec>) => void;
+
+/** A kind whose construct does what the function says. */
+function kindThat(build: Build, scope: 'Namespaced' | 'Cluster' = 'Namespaced') {
+  class Built extends Construct {
+    constructor(parent: Construct, id: string, props: CustomResourceProps<WidgetSpec>) {
+      super(parent, id);
+      build(this, props);
+    }
+  }
+  return widgetKind({ scope }, Built);
+}
+
+function configMap(scope: Construct, id: string, props: object): ApiObject {
+  return new ApiObject(scope, id, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: id }, ...props });
+}
+
+function reasonOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof OperatorError) return `${error.reason}: ${error.message}`;
+    throw error;
+  }
+  return 'nothing was thrown';
+}
+
+test('objects carry the namespace and the labels of their custom resource', () => {
+  const objects = render(widgetKind(), widget('web', { image: 'nginx', size: 2, ports: [{ port: 80 }] }));
+
+  expect(objects).toMatchObject([
+    { apiVersion: 'v1', kind: 'ConfigMap', data: { image: 'nginx', size: '2' } },
+    { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } },
+  ]);
+  for (const { metadata } of objects) {
+    expect(metadata).toEqual({
+      name: 'web',
+      namespace: 'shop',
+      labels: {
+        app: 'web',
+        'app.kubernetes.io/managed-by': 'reconstruct',
+        'app.kubernetes.io/name': 'web',
+        'demo.example.com/widget': 'web',
+      },
+    });
+  }
+});
+
+test('a custom resource without a namespace renders without one', () => {
+  const [object] = render(widgetKind(), { ...widget(), metadata: { name: 'web' } });
+  expect(object?.metadata).not.toHaveProperty('namespace');
+});
+
+test('the construct gets metadata and spec only, and its changes stay its own', () => {
+  const seen: unknown[] = [];
+  const kind = kindThat((scope, props) => {
+    seen.push(structuredClone(props));
+    (props.spec as { image: string }).image = 'changed';
+    configMap(scope, 'a', {});
+  });
+  const cr = { ...widget(), status: { ready: 1 }, metadata: { name: 'web', namespace: 'shop', uid: 'u' } };
+  Object.freeze(cr.spec);
+
+  render(kind, cr);
+
+  expect(seen).toEqual([{ metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } }]);
+  expect(cr.spec).toEqual({ image: 'nginx' });
+});
+
+test.each(['CDK8S_DISABLE_SORT', 'CDK8S_LEGACY_HASH', 'CDK8S_OUTDIR', 'CDK8S_RECORD_CONSTRUCT_METADATA'])(
+  '%s changes nothing',
+  (variable) => {
+    const kind = kindThat((scope) => {
+      new ApiObject(scope, 'generated-name', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        data: { b: '1', a: '2' },
+      });
+    });
+    const before = JSON.stringify(render(kind, widget()));
+    vi.stubEnv(variable, 'true');
+    const after = JSON.stringify(render(kind, widget()));
+    vi.unstubAllEnvs();
+    expect(after).toBe(before);
+  },
+);
+
+test('the order of keys in the custom resource changes nothing', () => {
+  const kind = kindThat((scope, { spec }) => configMap(scope, 'a', { data: { text: JSON.stringify(spec) } }));
+  const one = render(kind, widget('web', { image: 'a', size: 1 }));
+  const other = render(kind, widget('web', { size: 1, image: 'a' }));
+  expect(JSON.stringify(one)).toBe(JSON.stringify(other));
+});
+
+test('cluster-scoped children get no namespace', () => {
+  const kind = kindThat((scope) => {
+    new ApiObject(scope, 'Role', { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' });
+  });
+  expect(render(kind, widget())[0]?.metadata).not.toHaveProperty('namespace');
+});
+
+test('children of a cluster-scoped custom resource may be in any namespace', () => {
+  const kind = kindThat((scope) => {
+    configMap(scope, 'a', { metadata: { name: 'a', namespace: 'one' } });
+    configMap(scope, 'b', { metadata: { name: 'a', namespace: 'two' } });
+  }, 'Cluster');
+  const objects = render(kind, { ...widget(), metadata: { name: 'web' } });
+  expect(objects.map(({ metadata }) => metadata.namespace)).toEqual(['one', 'two']);
+});
+
+const REFUSALS: [what: string, build: Build, expected: string][] = [
+  [
+    'a type that is not declared',
+    (scope) => new ApiObject(scope, 'x', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' } }),
+    "UndeclaredChild: Widget shop/web renders Secret shop/x, which kind Widget doesn't declare; add { apiVersion: 'v1', kind: 'Secret' } to its children",
+  ],
+  [
+    'one object twice',
+    (scope) => {
+      configMap(scope, 'a', { metadata: { name: 'same' } });
+      configMap(scope, 'b', { metadata: { name: 'same' } });
+    },
+    'DuplicateChild: Widget shop/web renders ConfigMap shop/same twice; give the objects different names',
+  ],
+  [
+    'another namespace',
+    (scope) => configMap(scope, 'a', { metadata: { name: 'a', namespace: 'other' } }),
+    'ForeignNamespace: Widget shop/web renders ConfigMap other/a, which is in another namespace; children live in the namespace of their custom resource, leave it out',
+  ],
+  [
+    'an object without a name',
+    (scope) => {
+      configMap(scope, 'a', {}).addJsonPatch(JsonPatch.remove('/metadata/name'));
+    },
+    'RenderFailed: Widget shop/web renders an object without apiVersion, kind or metadata.name',
+  ],
+  [
+    'a key named constructor',
+    (scope) => configMap(scope, 'a', { data: { constructor: 'x' } }),
+    'no map has a key named "constructor"',
+  ],
+  [
+    'a value that is no JSON',
+    (scope) => configMap(scope, 'a', { data: { n: NaN } }),
+    "RenderFailed: Widget shop/web can't be rendered: data.n is NaN, which JSON can't say",
+  ],
+  [
+    'an instance of a class',
+    (scope) => configMap(scope, 'a', { data: { at: new Date(0) } }),
+    "can't render non-simple object of type 'Date'",
+  ],
+  [
+    'null in a list',
+    (scope) => configMap(scope, 'a', { data: [null] }),
+    "RenderFailed: Widget shop/web can't be rendered: data[0] is undefined, which JSON can't say",
+  ],
+  [
+    'a chart inside of the chart',
+    (scope) => configMap(new Chart(scope, 'inner'), 'a', {}),
+    'the construct makes a Chart of its own, whose objects would be lost',
+  ],
+  [
+    'a failed validation',
+    (scope) => {
+      scope.node.addValidation({ validate: () => ['the moon is full'] });
+    },
+    'the moon is full',
+  ],
+];
+
+test.each(REFUSALS)('%s is refused', (_, build, expected) => {
+  expect(reasonOf(() => render(kindThat(build), widget()))).toContain(expected);
+});
+
+test('a key named __proto__ in the custom resource is refused, not lost', () => {
+  const spec = JSON.parse('{"image":"nginx","settings":{"__proto__":"x"}}') as object;
+  expect(reasonOf(() => render(widgetKind(), widget('web', spec)))).toBe(
+    "RenderFailed: Widget shop/web can't be rendered: spec.settings has a key named __proto__, remove it",
+  );
+});
+
+test('an OperatorError of the construct comes through, from wherever it is thrown', () => {
+  const refusal = new OperatorError({ reason: 'NoSuchThing', message: 'There is no such thing.' });
+  const direct = kindThat(() => {
+    throw refusal;
+  });
+  const wrapped = kindThat(() => {
+    throw new Error('something around it', { cause: refusal });
+  });
+  const lazy = kindThat((scope) => {
+    const produce = (): never => {
+      throw refusal;
+    };
+    configMap(scope, 'a', { data: Lazy.any({ produce }) as unknown });
+  });
+  for (const kind of [direct, wrapped, lazy]) {
+    expect(reasonOf(() => render(kind, widget()))).toBe('NoSuchThing: There is no such thing.');
+  }
+});
+
+test('any other error becomes RenderFailed and keeps its cause', () => {
+  const kind = kindThat(() => {
+    throw new TypeError('size is odd');
+  });
+  try {
+    render(kind, widget());
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toMatchObject({
+      reason: 'RenderFailed',
+      retry: 'onChange',
+      cause: expect.any(TypeError) as unknown,
+    });
+  }
+});

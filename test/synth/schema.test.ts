@@ -1,0 +1,235 @@
+import { expect, test } from 'vitest';
+import type { StructuralSchema } from '../../src/contract/crd.js';
+import { formatProblem } from '../../src/synth/problem.js';
+import { compileSchema } from '../../src/synth/schema.js';
+import { widget, widgetCrd } from './fixtures.js';
+
+const validateWidget = compileSchema(widgetCrd().spec.versions[0]!.schema.openAPIV3Schema);
+
+function problemsOf(object: object): string[] {
+  return validateWidget(object).map(formatProblem);
+}
+
+/** The problems of a value at `spec.x`. */
+function problemsAt(schema: StructuralSchema, x: unknown): string[] {
+  const root: StructuralSchema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: { x: schema } } },
+  };
+  return compileSchema(root)(widget('web', { x })).map(formatProblem);
+}
+
+test('what is right passes', () => {
+  const spec = {
+    image: 'nginx',
+    size: 2147483647,
+    ports: [
+      { port: 53, protocol: 'TCP', targetPort: 'dns' },
+      { port: 53, protocol: 'UDP', targetPort: 53 },
+    ],
+    settings: { 'any key': 'x', constructor: 'y' },
+    tags: ['a', 'b'],
+    note: null,
+    free: { anything: [1, { goes: null }] },
+    until: '2026-01-31T12:00:00Z',
+    grace: '1h30m',
+    code: 'abc',
+  };
+  expect(problemsOf({ ...widget('web', spec), status: { ready: 1 } })).toEqual([]);
+});
+
+test('metadata as the API server returns it passes', () => {
+  const metadata = {
+    name: 'web',
+    creationTimestamp: null,
+    uid: 'u',
+    resourceVersion: '1',
+    generation: 1,
+    labels: { 'a.b/c': 'd', empty: '' },
+    annotations: { 'a.b/c': 'any text' },
+    managedFields: [{ manager: 'kubectl', fieldsV1: { 'f:spec': {} } }],
+    ownerReferences: [{ apiVersion: 'v1', kind: 'A', name: 'a', uid: 'u' }],
+    finalizers: ['a/b'],
+  };
+  expect(problemsOf({ ...widget(), metadata })).toEqual([]);
+});
+
+test.each<[object, string[]]>([
+  [{}, ['spec.image: is missing; add it']],
+  [{ imge: 'a', image: 'b' }, ['spec.imge: unknown field; did you mean image?']],
+  [
+    { image: 'b', zzz: 1 },
+    [
+      'spec.zzz: unknown field; remove it; the fields here are image, size, ports, settings, tags, note, free, until, grace, code',
+    ],
+  ],
+  [{ image: 80 }, ['spec.image: 80 is a number, not a string; put it in quotes']],
+  [{ image: true }, ['spec.image: true is a boolean, not a string; put it in quotes']],
+  [{ image: '' }, ['spec.image: "" is empty; give at least 1 character']],
+  [{ image: null }, ['spec.image: null is null, not a string; give a string, or remove the field']],
+  [{ image: 'a', size: '2' }, ['spec.size: "2" is a string, not an integer; write it without quotes']],
+  [{ image: 'a', size: 'two' }, ['spec.size: "two" is a string, not an integer; give an integer']],
+  [{ image: 'a', size: 1.5 }, ['spec.size: 1.5 is a number, not an integer; give an integer']],
+  [{ image: 'a', size: -1 }, ['spec.size: -1 is less than 0; give 0 or more']],
+  [
+    { image: 'a', size: 2147483648 },
+    ['spec.size: 2147483648 is not a 32-bit integer; give a whole number between -2147483648 and 2147483647'],
+  ],
+  [
+    { image: 'a', ports: [{ port: 99999, protocol: 'TCP' }] },
+    ['spec.ports[0].port: 99999 is more than 65535; give a number between 1 and 65535'],
+  ],
+  [
+    { image: 'a', ports: [{ port: 1, protocol: 'tcp' }] },
+    ['spec.ports[0].protocol: "tcp" is not one of TCP, UDP, SCTP; did you mean TCP?'],
+  ],
+  [
+    { image: 'a', ports: [{ port: 1, protocol: 'HTTP/2' }] },
+    ['spec.ports[0].protocol: "HTTP/2" is not one of TCP, UDP, SCTP; give one of them'],
+  ],
+  [
+    { image: 'a', ports: [{ port: 1, targetPort: 1.5 }] },
+    ['spec.ports[0].targetPort: 1.5 is a number, not an integer or a string; put it in quotes'],
+  ],
+  [
+    {
+      image: 'a',
+      ports: [
+        { port: 1, protocol: 'TCP' },
+        { port: 2, protocol: 'TCP' },
+        { port: 1, protocol: 'TCP' },
+      ],
+    },
+    ['spec.ports[2]: port 1, protocol "TCP" is given twice, first by item [0]; remove or change one of them'],
+  ],
+  [
+    { image: 'a', ports: [1, 2, 3, 4].map((port) => ({ port })) },
+    ['spec.ports: has 4 items; give at most 3'],
+  ],
+  [{ image: 'a', ports: {} }, ['spec.ports: {} is a map, not a list; give a list']],
+  [
+    { image: 'a', tags: ['x', 'x'] },
+    ['spec.tags[1]: "x" is given twice, first by item [0]; remove or change one of them'],
+  ],
+  [
+    { image: 'a', settings: { 'a/b': 1 } },
+    ['spec.settings["a/b"]: 1 is a number, not a string; put it in quotes'],
+  ],
+  [
+    { image: 'a', until: 'tomorrow' },
+    ['spec.until: "tomorrow" is not a date and time of RFC 3339; give it like 2026-01-31T12:00:00Z'],
+  ],
+  [{ image: 'a', grace: '1 parsec' }, ['spec.grace: "1 parsec" is not a duration; give it like 1h30m']],
+  [{ image: 'a', code: 'A' }, ['spec.code: "A" doesn\'t match ^[a-z]+$; give text that does']],
+  [
+    { image: 'a', code: 'abcdef' },
+    ['spec.code: "abcdef" is too long, it has 6 characters; give at most 5 characters'],
+  ],
+  [
+    { image: 1, size: 'x' },
+    expect.arrayContaining([
+      expect.stringContaining('spec.image'),
+      expect.stringContaining('spec.size'),
+    ]) as string[],
+  ],
+])('%j is refused', (spec, expected) => {
+  expect(problemsOf(widget('web', spec))).toEqual(expected);
+});
+
+test.each<[object, string]>([
+  [
+    { ...widget(), extra: 1 },
+    'extra: unknown field; remove it; the fields here are apiVersion, kind, metadata, spec, status',
+  ],
+  [
+    { ...widget(), metadata: { name: 'a', lables: {} } },
+    'metadata.lables: unknown field; did you mean labels?',
+  ],
+  [
+    { ...widget(), metadata: { name: 'a', annotations: { a: 1 } } },
+    'metadata.annotations.a: 1 is a number, not a string; put it in quotes',
+  ],
+  [{ ...widget(), metadata: { name: 1 } }, 'metadata.name: 1 is a number, not a string; put it in quotes'],
+  [
+    { apiVersion: 'demo.example.com/v1', kind: 'Widget', metadata: { name: 'a' } },
+    'spec: is missing; add it',
+  ],
+  [
+    { apiVersion: 'demo.example.com/v1', kind: 'Widget', spec: { image: 'a' } },
+    'metadata: is missing; add it',
+  ],
+])('%j is refused', (object, expected) => {
+  expect(problemsOf(object)).toEqual([expected]);
+});
+
+test.each<[StructuralSchema, unknown, string[]]>([
+  [{ type: 'object' }, { a: 1 }, ['spec.x.a: unknown field; remove it: nothing may be here']],
+  [{ type: 'object', additionalProperties: true }, { a: 1 }, []],
+  [{ 'x-kubernetes-preserve-unknown-fields': true }, [1, 'a', null], []],
+  [
+    { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'string' } } },
+    { a: 1, b: 2 },
+    ['spec.x.a: 1 is a number, not a string; put it in quotes'],
+  ],
+  [
+    { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
+    { kind: 'Pod', metadata: { nme: 'a' } },
+    ['spec.x.apiVersion: is missing; add it', 'spec.x.metadata.nme: unknown field; did you mean name?'],
+  ],
+  [
+    { type: 'integer', minimum: 0, exclusiveMinimum: true, maximum: 10, exclusiveMaximum: true },
+    0,
+    ['spec.x: 0 is not more than 0; give a number above 0'],
+  ],
+  [{ type: 'number', multipleOf: 2 }, 3, ['spec.x: 3 is not a multiple of 2; give one that is']],
+  [{ type: 'number' }, Infinity, ['spec.x: Infinity is not a number that JSON can say; give a number']],
+  [
+    { type: 'integer', format: 'int64' },
+    2 ** 60,
+    [
+      'spec.x: 1152921504606847000 is not an integer that can be kept exactly; give a whole number below 2^53',
+    ],
+  ],
+  [{ type: 'string', format: 'made-up' }, 'anything', []],
+  [
+    { type: 'string', format: 'cidr' },
+    '10.0.0.0/33',
+    ['spec.x: "10.0.0.0/33" is not an address range; give it like 192.0.2.0/24'],
+  ],
+  [
+    { type: 'string', format: 'ipv4' },
+    '10.0.0',
+    ['spec.x: "10.0.0" is not an IPv4 address; give it like 192.0.2.1'],
+  ],
+  [{ type: 'string', pattern: '(?i)^a\\_b\\z' }, 'A_B', []],
+  [
+    {
+      type: 'object',
+      properties: { a: { type: 'string' }, b: { type: 'string' } },
+      oneOf: [{ required: ['a'] }, { required: ['b'] }],
+    },
+    { a: '1', b: '2' },
+    ['spec.x: {"a":"1","b":"2"} must fit exactly one of the allowed forms; see the kind\'s reference'],
+  ],
+  [
+    { type: 'string', anyOf: [{ pattern: '^a' }, { pattern: '^b' }] },
+    'c',
+    ['spec.x: "c" fits none of the forms that are allowed; see the kind\'s reference'],
+  ],
+  [{ type: 'array', minItems: 1, items: { type: 'string' } }, [], ['spec.x: has no items; give at least 1']],
+])('with the schema %j, %j gives %j', (schema, value, expected) => {
+  expect(problemsAt(schema, value)).toEqual(expected);
+});
+
+test('a CRD may restrict the name', () => {
+  const validate = compileSchema({
+    type: 'object',
+    properties: {
+      metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 3 } } },
+      spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    },
+  });
+  expect(validate(widget('long')).map(formatProblem)).toEqual([
+    'metadata.name: "long" is too long, it has 4 characters; give at most 3 characters',
+  ]);
+});

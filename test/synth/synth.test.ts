@@ -1,0 +1,313 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import type { Kind } from '../../src/contract/kind.js';
+import { manifestText } from '../../src/synth/output.js';
+import { InputError } from '../../src/synth/problem.js';
+import { synth } from '../../src/synth/synth.js';
+import type { SynthOptions } from '../../src/synth/synth.js';
+import { folderWith, widgetCrd, widgetKind } from './fixtures.js';
+
+const KINDS: readonly Kind[] = [widgetKind(), widgetKind({ kind: 'Globe', scope: 'Cluster' })];
+
+const WEB = `apiVersion: demo.example.com/v1
+kind: Widget
+metadata:
+  name: web
+  namespace: shop
+spec:
+  image: nginx
+  ports:
+    - port: 80
+`;
+
+/** Renders one text given on standard input. */
+async function synthText(text: string, options: Partial<SynthOptions> = {}) {
+  return synth({ kinds: KINDS, sources: ['-'], stdin: () => Promise.resolve(Buffer.from(text)), ...options });
+}
+
+async function problemsOf(action: Promise<unknown>): Promise<readonly string[]> {
+  const error: unknown = await action.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(InputError);
+  return (error as InputError).lines;
+}
+
+test('a custom resource becomes one file, with the defaults of the schema', async () => {
+  const files = await synthText(WEB);
+  expect(files).toEqual([
+    {
+      name: 'shop.widget.demo.example.com.web.yaml',
+      text: `---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  labels:
+    app: web
+    app.kubernetes.io/managed-by: reconstruct
+    app.kubernetes.io/name: web
+    demo.example.com/widget: web
+  name: web
+  namespace: shop
+data:
+  image: nginx
+  size: "1"
+---
+apiVersion: v1
+kind: Service
+metadata:
+  labels:
+    app: web
+    app.kubernetes.io/managed-by: reconstruct
+    app.kubernetes.io/name: web
+    demo.example.com/widget: web
+  name: web
+  namespace: shop
+spec:
+  ports:
+    - port: 80
+      protocol: TCP
+`,
+    },
+  ]);
+});
+
+test('the namespace: as given, else of the option, else none', async () => {
+  const without = WEB.replace('  namespace: shop\n', '');
+  expect((await synthText(without))[0]).toMatchObject({
+    name: 'default.widget.demo.example.com.web.yaml',
+    text: expect.not.stringContaining('namespace:') as string,
+  });
+  expect((await synthText(without, { namespace: 'lab' }))[0]?.name).toBe(
+    'lab.widget.demo.example.com.web.yaml',
+  );
+  expect((await synthText(WEB, { namespace: 'lab' }))[0]?.name).toBe('shop.widget.demo.example.com.web.yaml');
+});
+
+test('a cluster-scoped kind gets no namespace, and cluster in its file name', async () => {
+  const files = await synthText(WEB.replace('Widget', 'Globe'), { namespace: 'lab' });
+  expect(files[0]?.name).toBe('cluster.globe.demo.example.com.web.yaml');
+  expect(files[0]?.text).not.toContain('namespace:');
+});
+
+test('another served version renders the same', async () => {
+  expect(await synthText(WEB.replace('/v1\n', '/v1beta1\n'))).toEqual(await synthText(WEB));
+});
+
+test('a version that a webhook converts is refused', async () => {
+  const crd = widgetCrd();
+  const spec = { ...crd.spec, conversion: { strategy: 'Webhook' } };
+  const kinds = [{ ...widgetKind(), crd: { ...crd, spec } }];
+  expect(await synthText(WEB, { kinds })).toHaveLength(1);
+  expect(await problemsOf(synthText(WEB.replace('/v1\n', '/v1beta1\n'), { kinds }))).toEqual([
+    '<stdin>: document 1, line 1: apiVersion: demo.example.com/v1beta1 is converted by a webhook, which is not asked here; write demo.example.com/v1',
+  ]);
+});
+
+test('files, folders and order change nothing', async () => {
+  const api = WEB.replace('name: web', 'name: api');
+  const folder = folderWith({ 'b.yaml': WEB, 'a.yml': api, 'notes.txt': 'not: [read' });
+  const json = folderWith({
+    'c.json': JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [yaml(WEB), yaml(api)] }),
+  });
+
+  const files = await synth({ kinds: KINDS, sources: [folder] });
+
+  expect(files.map(({ name }) => name)).toEqual([
+    'shop.widget.demo.example.com.api.yaml',
+    'shop.widget.demo.example.com.web.yaml',
+  ]);
+  expect(await synthText(`${WEB}---\n${api}`)).toEqual(files);
+  expect(await synth({ kinds: KINDS, sources: [json] })).toEqual(files);
+  expect(await synth({ kinds: KINDS, sources: [join(folder, 'b.yaml'), folder] })).toEqual(files);
+});
+
+function yaml(text: string): unknown {
+  return parseAllDocuments(text)[0]?.toJS();
+}
+
+test('subfolders are read only when asked for', async () => {
+  const folder = folderWith({ 'a.yaml': WEB });
+  mkdirSync(join(folder, 'sub'));
+  writeFileSync(join(folder, 'sub', 'b.yaml'), WEB.replace('name: web', 'name: api'));
+  expect(await synth({ kinds: KINDS, sources: [folder] })).toHaveLength(1);
+  expect(await synth({ kinds: KINDS, sources: [folder], recursive: true })).toHaveLength(2);
+});
+
+test.each<[what: string, text: string, expected: readonly string[]]>([
+  [
+    'a value that is not allowed',
+    WEB.replace('80', '99999'),
+    [
+      '<stdin>: document 1, line 9: spec.ports[0].port: 99999 is more than 65535; give a number between 1 and 65535',
+    ],
+  ],
+  [
+    'several problems in several documents',
+    `${WEB.replace('image', 'imge')}---\n${WEB.replace('name: web', 'name: Web!')}`,
+    [
+      '<stdin>: document 1, line 6: spec.image: is missing; add it',
+      '<stdin>: document 1, line 7: spec.imge: unknown field; did you mean image?',
+      '<stdin>: document 2, line 14: metadata.name: "Web!" is not a DNS subdomain name; use up to 253 lower-case letters, digits, - and ., and begin and end each part with a letter or digit',
+    ],
+  ],
+  [
+    'no name',
+    WEB.replace('  name: web\n', ''),
+    ['<stdin>: document 1, line 3: metadata.name: is missing; add it'],
+  ],
+  [
+    'a generated name',
+    WEB.replace('name: web', 'generateName: web-'),
+    [
+      '<stdin>: document 1, line 4: metadata.generateName: the name would be made up by the API server; give metadata.name instead, a name is needed to render',
+    ],
+  ],
+  [
+    'a namespace that is none',
+    WEB.replace('shop', 'my.shop'),
+    [
+      '<stdin>: document 1, line 5: metadata.namespace: "my.shop" is not a DNS label; use up to 63 lower-case letters, digits and -, and begin and end with a letter or digit',
+    ],
+  ],
+  [
+    'an unknown kind',
+    'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n',
+    [
+      '<stdin>: document 1, line 2: kind: Deployment of apps/v1 is not a kind that is rendered here; the kinds are Widget (demo.example.com/v1), Globe (demo.example.com/v1)',
+    ],
+  ],
+  [
+    'a version that is not served',
+    WEB.replace('/v1\n', '/v1alpha1\n'),
+    [
+      '<stdin>: document 1, line 1: apiVersion: demo.example.com/v1alpha1 is not a version in which Widget is served; write demo.example.com/v1 or demo.example.com/v1beta1',
+    ],
+  ],
+  [
+    'no kind',
+    'apiVersion: v1\nmetadata: {name: a}\n',
+    [
+      '<stdin>: document 1, line 1: kind: is missing; add it; the kinds are Widget (demo.example.com/v1), Globe (demo.example.com/v1)',
+    ],
+  ],
+  [
+    'plain text',
+    'hello world\n',
+    [
+      '<stdin>: document 1, line 1: "hello world" is not a Kubernetes object; give a map with apiVersion, kind, metadata and spec',
+    ],
+  ],
+  [
+    'a duplicate',
+    `${WEB}---\n${WEB}`,
+    [
+      '<stdin>: document 2, line 14: metadata.name: Widget "web" is there already: <stdin>, document 1, line 4; remove or rename one of them',
+    ],
+  ],
+  [
+    'a name with and without the namespace default',
+    `${WEB.replace('shop', 'default')}---\n${WEB.replace('  namespace: shop\n', '')}`,
+    [
+      '<stdin>: document 2, line 14: metadata.name: Widget "web" is there already: <stdin>, document 1, line 4; give both a namespace: without one it would be written to default.widget.demo.example.com.web.yaml as well',
+    ],
+  ],
+  ['nothing at all', '# nothing\n', ['-: there is no document in it; give at least one custom resource']],
+  [
+    'an item of a List',
+    'apiVersion: v1\nkind: List\nitems:\n- apiVersion: demo.example.com/v1\n  kind: Widget\n  metadata: {name: a}\n  spec:\n    image: 1\n',
+    ['<stdin>: document 1, line 8: items[0].spec.image: 1 is a number, not a string; put it in quotes'],
+  ],
+  [
+    'what cannot be rendered',
+    WEB.replace('  ports:', '  settings: {constructor: x}\n  ports:'),
+    [
+      expect.stringMatching(
+        /^<stdin>: document 1, line 1: Widget shop\/web can't be rendered: .*\(RenderFailed\)$/,
+      ) as string,
+    ],
+  ],
+])('%s is refused', async (_, text, expected) => {
+  expect(await problemsOf(synthText(text))).toEqual(expected);
+});
+
+test('problems with sources name the source and the remedy', async () => {
+  const empty = folderWith({ 'readme.md': '' });
+  const binary = join(folderWith(), 'x.yaml');
+  writeFileSync(binary, Buffer.from([0xff, 0xfe, 0xfa]));
+  expect(await problemsOf(synth({ kinds: KINDS, sources: ['no/such.yaml', empty, binary] }))).toEqual([
+    "no/such.yaml: can't be read: there is no such file or folder; check the path",
+    `${empty}: holds no .yaml, .yml, .json file; name another folder, or add -R to look into its subfolders`,
+    `${binary}: can't be read: it is not UTF-8 text; give YAML or JSON, saved as UTF-8`,
+  ]);
+});
+
+test('a namespace given that is none is refused', async () => {
+  expect(await problemsOf(synthText(WEB, { namespace: 'A B' }))).toEqual([
+    '--namespace "A B" is not a DNS label; give the name of a namespace',
+  ]);
+});
+
+test('many problems are shown in part and counted', async () => {
+  const text = Array.from({ length: 30 }, (_, i) =>
+    WEB.replace('name: web', `name: w${i}`).replace('80', '0'),
+  ).join('---\n');
+  const lines = await problemsOf(synthText(text));
+  expect(lines).toHaveLength(21);
+  expect(lines[20]).toBe('... and 10 more problems');
+});
+
+test('text that only some parsers take for a number is quoted', () => {
+  const data = { octal: '0o17', hex: '0X1F', '0b1': 'x', '<<': 'y', plain: '0x', number: 17 };
+  const text = manifestText([{ apiVersion: 'v1', kind: 'A', metadata: { name: 'a' }, data }]);
+  expect(text.slice(text.indexOf('\ndata:') + 1)).toBe(
+    'data:\n  octal: "0o17"\n  hex: "0X1F"\n  "0b1": x\n  "<<": "y"\n  plain: 0x\n  number: 17\n',
+  );
+});
+
+test('whatever JSON is written, YAML parsers of both versions read it back', () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom(
+      'yes',
+      'n',
+      '0644',
+      '12:30',
+      '1e3',
+      '.5',
+      '~',
+      'null',
+      '2001-01-01',
+      '---',
+      '<<',
+      '=',
+      ' x\n\n y ',
+      '#',
+    ),
+  );
+  const value = fc.object({
+    key: text.filter((key) => key !== '__proto__'),
+    values: [text, fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean()],
+    maxDepth: 3,
+  });
+  fc.assert(
+    fc.property(value, (data) => {
+      const written = manifestText([{ apiVersion: 'v1', kind: 'A', metadata: { name: 'a' }, data }]);
+      for (const version of ['1.1', '1.2'] as const) {
+        const documents = parseAllDocuments(`${written}${written}`, { version });
+        const read = documents.map((document) => plain((document.toJS() as { data: unknown }).data));
+        expect(read).toEqual([plain(data), plain(data)]);
+      }
+    }),
+  );
+});
+
+/** As JSON has it, which knows no -0. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
