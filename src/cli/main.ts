@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
+import { AddressError } from '../telemetry/http.js';
 import { CliError } from './exit.js';
 import { runCommand } from './run.js';
 import { synthCommand } from './synth.js';
@@ -8,6 +9,8 @@ import { packageVersion } from './version.js';
 
 /** Bad input or usage. */
 const USAGE = 2;
+/** `EX_SOFTWARE` of sysexits.h. */
+const BUG = 70;
 
 function program(): Command {
   return new Command('reconstruct')
@@ -25,12 +28,12 @@ function exitCodeFor(error: unknown): number {
     for (const line of error.lines) process.stderr.write(`${line}\n`);
     return error.exitCode;
   }
-  if (error instanceof OperatorError) {
+  if (error instanceof OperatorError || error instanceof AddressError) {
     process.stderr.write(`${error.message}\n`);
     return USAGE;
   }
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  return 70;
+  return BUG;
 }
 
 /** Commands made on their own don't inherit this. */
