@@ -1,0 +1,3 @@
+import { scheduledTask } from './kind.mjs';
+
+export default { kinds: [scheduledTask] };
