@@ -14,8 +14,9 @@ const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
 /** Each task is a list of programs, run one after another; what the user adds goes to the last. */
+const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
 const tasks = {
-  build: [['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']]],
+  build: [compile],
   demo: [
     ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
     ['', ['lib/sandbox/demo/main.js']],
@@ -50,6 +51,7 @@ async function main(name, args) {
     if (what) say(what);
     await run(node, command, index === steps.length - 1 ? args : []);
   }
+  if (steps[0] === compile) chmodSync(join(root, 'lib/cli/main.js'), 0o755);
 }
 
 /** npm notes what it has installed; a lock file that is newer has changed since. */

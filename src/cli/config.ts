@@ -58,6 +58,11 @@ async function loadConfig(file: string): Promise<readonly Kind[]> {
   if (config === null || typeof config !== 'object') {
     throw new CliError(`${file}: its default export is ${found(config)}; ${example}`, 2);
   }
+  const unknown = Object.keys(config).find((key) => key !== 'kinds');
+  if (Array.isArray(config) || unknown !== undefined) {
+    const what = Array.isArray(config) ? 'is a list' : `has a member ${unknown ?? ''}`;
+    throw new CliError(`${file}: its default export ${what}; ${example}`, 2);
+  }
   const { kinds = [] } = config as { kinds?: unknown };
   if (!Array.isArray(kinds))
     throw new CliError(`${file}: kinds is ${found(kinds)}, not a list; ${example}`, 2);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { messageOf, OperatorError } from './error.js';
@@ -56,6 +56,11 @@ export interface CustomResourceDefinition {
  */
 export function loadCrd(file: string | URL): CustomResourceDefinition {
   const path = typeof file === 'string' ? file : fileURLToPath(file);
+  if (!existsSync(path)) {
+    throw invalid(
+      `${path}: there is no such file; one beside the module is new URL('./crd.yaml', import.meta.url)`,
+    );
+  }
   let crd: unknown;
   try {
     crd = parse(readFileSync(path, 'utf8'));
@@ -83,6 +88,10 @@ export function servedType(crd: CustomResourceDefinition, version: CrdVersion): 
   };
 }
 
+type PartialSpec = Partial<CustomResourceDefinition['spec']> & {
+  readonly names?: Partial<CustomResourceDefinition['spec']['names']>;
+};
+
 /**
  * Checks that a value is a CRD with a schema.
  * @param origin where it comes from, for the message
@@ -93,13 +102,13 @@ export function checkCrd(value: unknown, origin: string): CustomResourceDefiniti
   if (crd?.apiVersion !== 'apiextensions.k8s.io/v1' || crd.kind !== 'CustomResourceDefinition') {
     throw invalid(`${origin} holds no CustomResourceDefinition of apiextensions.k8s.io/v1`);
   }
-  const { spec } = crd;
-  if (!spec?.group || !spec.names.kind || !spec.names.plural) {
-    throw invalid(`${origin}: spec.group, spec.names.kind and spec.names.plural are required`);
+  const spec = crd.spec as PartialSpec | undefined;
+  if (!spec?.group || !spec.names?.kind || !spec.names.plural || !Array.isArray(spec.versions)) {
+    throw invalid(`${origin}: spec.group, spec.names.kind, spec.names.plural and spec.versions are required`);
   }
-  for (const version of spec.versions) {
-    const schema = (version as Partial<CrdVersion>).schema?.openAPIV3Schema;
-    if (!schema) throw invalid(`${origin}: version ${version.name} has no schema.openAPIV3Schema`);
+  for (const version of spec.versions as Partial<CrdVersion>[]) {
+    const schema = version.schema?.openAPIV3Schema;
+    if (!schema) throw invalid(`${origin}: version ${version.name ?? 'without a name'} has no schema.openAPIV3Schema`);
   }
   return crd as CustomResourceDefinition;
 }

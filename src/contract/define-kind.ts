@@ -1,3 +1,4 @@
+import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
 import type { CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
@@ -8,7 +9,10 @@ import type { ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
 
 export interface KindProps<Spec, Status extends object> {
-  /** The CRD, or the YAML file that holds it; its stored version is the one that is watched and rendered. */
+  /**
+   * The CRD, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one beside the module,
+   * since a plain path is resolved against the working directory. Its stored version is watched and rendered.
+   */
   readonly crd: CustomResourceDefinition | string | URL;
   /** The construct that renders one custom resource. */
   readonly construct: KindConstruct<Spec>;
@@ -17,7 +21,8 @@ export interface KindProps<Spec, Status extends object> {
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
   /**
-   * How the custom resource fares, judged by its children; called only once all of them were applied.
+   * How the custom resource fares, judged by its children, of which some may not be there yet. Where something
+   * couldn't be rendered or applied, that error stands in the conditions instead of the readiness.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
   readonly status?: StatusFunction<Spec, Status>;
@@ -42,17 +47,13 @@ export interface KindProps<Spec, Status extends object> {
 export function defineKind<Spec, Status extends object = Record<string, unknown>>(
   props: KindProps<Spec, Status>,
 ): Kind {
+  checkKindProps(props);
   const crd =
     typeof props.crd === 'string' || props.crd instanceof URL
       ? loadCrd(props.crd)
       : checkCrd(props.crd, 'The CRD given to defineKind');
   const version = storedVersion(crd);
-  if (!version.subresources?.status) {
-    throw new OperatorError({
-      reason: 'InvalidDefinition',
-      message: `CRD ${crd.metadata.name}, version ${version.name}: add "subresources: { status: {} }", the status is written through it`,
-    });
-  }
+  checkStatusSchema(crd, version);
   const kind = {
     name: crd.spec.names.kind.toLowerCase(),
     crd,

@@ -18,10 +18,19 @@ export interface OperatorErrorProps {
   readonly cause?: unknown;
 }
 
+const BRAND = Symbol.for('reconstruct.OperatorError');
+
 /** The one error that this project throws on purpose. */
 export class OperatorError extends Error {
   readonly reason: string;
   readonly retry: Retry;
+  readonly [BRAND] = true;
+
+  /** Holds for one of another copy of this package too: an author's kinds may bring their own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this !== OperatorError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === 'object' && value !== null && BRAND in value;
+  }
 
   constructor(props: OperatorErrorProps) {
     super(props.message, props.cause === undefined ? undefined : { cause: props.cause });

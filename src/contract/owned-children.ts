@@ -102,8 +102,8 @@ export class OwnedChildren implements Controller {
   }
 
   private status(cr: LiveResource, error: OperatorError | undefined, reader: Reader, now: Date): object {
-    const report = this.report(cr, reader, now);
-    const readiness = error ? failureReadiness(error) : report.readiness;
+    const report = error ? this.reportBesideFailure(error, cr, reader, now) : this.report(cr, reader, now);
+    const { readiness } = report;
     const generation = cr.metadata.generation;
     const conditions = [...standardConditions(readiness), ...(report.conditions ?? [])];
     return {
@@ -111,6 +111,21 @@ export class OwnedChildren implements Controller {
       ...(generation !== undefined && { observedGeneration: generation }),
       conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
     };
+  }
+
+  /** The failure is the news, but what the children say stays of use, where they are enough to say something. */
+  private reportBesideFailure(
+    error: OperatorError,
+    cr: LiveResource,
+    reader: Reader,
+    now: Date,
+  ): StatusReport<object> {
+    const readiness = failureReadiness(error);
+    try {
+      return { ...this.report(cr, reader, now), readiness };
+    } catch {
+      return { readiness };
+    }
   }
 
   private report(cr: LiveResource, reader: Reader, now: Date): StatusReport<object> {

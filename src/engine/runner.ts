@@ -92,8 +92,10 @@ export class Runner {
     const startedAt = clock.now();
     const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
     let plan: Plan;
+    let outcome: Outcome;
     try {
       plan = controller.reconcile(key, this.reader, new Date(startedAt));
+      outcome = await carryOut(plan, this.reader, tools);
     } catch (error) {
       metrics.reconciles.inc({ controller: controller.name, result: 'error' });
       metrics.reconcileErrors.inc({ controller: controller.name });
@@ -101,7 +103,6 @@ export class Runner {
       log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug of the kind');
       return;
     }
-    const outcome = await carryOut(plan, this.reader, tools);
     metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
     this.report(outcome, log);
     this.schedule(key, plan, outcome, log);

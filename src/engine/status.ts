@@ -1,5 +1,6 @@
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { ApiError, classify } from './api-error.js';
@@ -22,7 +23,7 @@ export class StatusWriter {
   async write(step: StatusStep, changes: ChangeSet, reader: StoreReader): Promise<Change> {
     const ref = refOf(step.target);
     try {
-      return { ref, action: await this.ensure(step, step.status(changes), reader) };
+      return { ref, action: await this.ensure(step, computed(step, changes), reader) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Write the status of ${describeRef(ref)}`) };
     }
@@ -68,6 +69,16 @@ export class StatusWriter {
         return 'skipped';
       throw error;
     }
+  }
+}
+
+/** What a kind throws is its bug, not an answer of the API server. */
+function computed(step: StatusStep, changes: ChangeSet): object {
+  try {
+    return step.status(changes);
+  } catch (cause) {
+    const message = `The status of ${describeRef(refOf(step.target))} can't be computed: ${messageOf(cause)}`;
+    throw new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', cause });
   }
 }
 

@@ -136,7 +136,8 @@ export class UndiciTransport implements Transport {
         .filter(([name]) => name.toLowerCase() !== 'user-agent')
         .map(([name, value]) => [name.toLowerCase(), String(value)]),
     );
-    if (options.auth && !('authorization' in headers)) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+    if (options.auth && !('authorization' in headers))
+      headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
     const { ca, cert, key, servername, rejectUnauthorized } = options;
     const tls = Object.fromEntries(
       Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(

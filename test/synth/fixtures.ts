@@ -64,7 +64,14 @@ export function widgetCrd(
         kind: { type: 'string' },
         metadata: { type: 'object' },
         spec: WIDGET_SPEC,
-        status: { type: 'object', properties: { ready: { type: 'integer' } } },
+        status: {
+          type: 'object',
+          properties: {
+            observedGeneration: { type: 'integer' },
+            conditions: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' } } } },
+            ready: { type: 'integer' },
+          },
+        },
       },
     },
   } as const;

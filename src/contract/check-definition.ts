@@ -1,0 +1,85 @@
+import type { CrdVersion, CustomResourceDefinition } from './crd.js';
+import { OperatorError } from './error.js';
+
+const OPTIONS = ['crd', 'construct', 'children', 'formerChildren', 'status'];
+const CHILD_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
+const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
+
+/**
+ * Holds what was given to `defineKind` against what it takes, for authors who write plain JavaScript.
+ * @throws OperatorError `InvalidDefinition`
+ */
+export function checkKindProps(props: unknown): void {
+  if (!isMap(props)) throw invalid('defineKind', `takes { crd, construct, children }, not ${shown(props)}`);
+  checkOptions('defineKind', props, OPTIONS);
+  if (!isMap(props.crd) && typeof props.crd !== 'string') {
+    throw invalid('defineKind: crd', `give the CRD or its file, e.g. new URL('./crd.yaml', import.meta.url)`);
+  }
+  // A construct is a class: arrow functions and methods can't be called with `new`.
+  if (typeof props.construct !== 'function' || !props.construct.prototype) {
+    throw invalid(
+      'defineKind: construct',
+      `give a class that extends Construct, not ${shown(props.construct)}`,
+    );
+  }
+  checkTypes('defineKind: children', props.children);
+  if (props.formerChildren !== undefined) checkTypes('defineKind: formerChildren', props.formerChildren);
+  if (props.status !== undefined && typeof props.status !== 'function') {
+    throw invalid('defineKind: status', `give a function, not ${shown(props.status)}`);
+  }
+}
+
+/**
+ * The status is written by the engine, and the API server drops what the schema doesn't list: such a status would
+ * differ each time.
+ * @throws OperatorError `InvalidDefinition`
+ */
+export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): void {
+  const where = `CRD ${crd.metadata.name}, version ${version.name}`;
+  if (!version.subresources?.status) {
+    throw invalid(where, 'add "subresources: { status: {} }", the status is written through it');
+  }
+  const status = version.schema.openAPIV3Schema.properties?.status;
+  if (status?.['x-kubernetes-preserve-unknown-fields']) return;
+  for (const [field, type] of [
+    ['observedGeneration', 'integer'],
+    ['conditions', 'array'],
+  ] as const) {
+    if (status?.properties?.[field]?.type === type) continue;
+    throw invalid(
+      where,
+      `add "${field}", of type ${type}, to the properties of the status: it is written for every kind`,
+    );
+  }
+}
+
+function checkTypes(path: string, types: unknown): void {
+  if (!Array.isArray(types)) throw invalid(path, `give a list such as [${EXAMPLE}], not ${shown(types)}`);
+  types.forEach((type: unknown, index) => {
+    const at = `${path}[${String(index)}]`;
+    if (!isMap(type) || typeof type.apiVersion !== 'string' || typeof type.kind !== 'string') {
+      throw invalid(at, `write ${EXAMPLE}, not ${shown(type)}`);
+    }
+    checkOptions(at, type, CHILD_OPTIONS);
+  });
+}
+
+function checkOptions(path: string, given: Record<string, unknown>, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((option) => !known.includes(option));
+  if (unknown) throw invalid(path, `doesn't know the option ${unknown}; it takes ${known.join(', ')}`);
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'function') return `the function ${value.name || 'without a name'}`;
+  if (isMap(value)) return `an object with ${Object.keys(value).join(', ') || 'nothing in it'}`;
+  if (value === undefined) return 'nothing';
+  return Array.isArray(value) ? 'a list' : JSON.stringify(value);
+}
+
+function invalid(where: string, what: string): OperatorError {
+  return new OperatorError({ reason: 'InvalidDefinition', message: `${where}: ${what}` });
+}
