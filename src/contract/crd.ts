@@ -108,7 +108,8 @@ export function checkCrd(value: unknown, origin: string): CustomResourceDefiniti
   }
   for (const version of spec.versions as Partial<CrdVersion>[]) {
     const schema = version.schema?.openAPIV3Schema;
-    if (!schema) throw invalid(`${origin}: version ${version.name ?? 'without a name'} has no schema.openAPIV3Schema`);
+    if (!schema)
+      throw invalid(`${origin}: version ${version.name ?? 'without a name'} has no schema.openAPIV3Schema`);
   }
   return crd as CustomResourceDefinition;
 }

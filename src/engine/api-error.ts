@@ -42,6 +42,13 @@ export class ApiError extends Error {
     return this.code === 404 && this.status.reason === undefined;
   }
 
+  /** The UID that was sent isn't the one of the object: it was replaced by a namesake. */
+  get wrongUid(): boolean {
+    return (
+      this.code === 422 && (this.status.details?.causes ?? []).some(({ field }) => field === 'metadata.uid')
+    );
+  }
+
   /** Another field manager owns what was applied without force. */
   get fieldConflict(): boolean {
     return (
@@ -75,7 +82,7 @@ export function classify(error: unknown, what: string): OperatorError {
 function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {
   const message = error.status.message ?? '';
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
-  if (error.code === 409) return ['Conflict', 'now'];
+  if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.
   // https://github.com/kubernetes/kubernetes/issues/113482

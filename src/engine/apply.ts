@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Action, Change } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
+import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -102,12 +103,16 @@ export class Applier {
   /** What a failure means. One that is for good is remembered, with the object as it is known then. */
   private async explain(task: Task, error: unknown): Promise<Error> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
-    try {
-      if (error instanceof ApiError && error.code === 409) await this.refresh(task);
-    } catch (conflict) {
-      return classify(conflict, what);
-    }
     const failure = classify(error, what);
+    if (error instanceof ApiError && (error.code === 409 || error.wrongUid)) {
+      try {
+        await this.refresh(task);
+      } catch (conflict) {
+        return classify(conflict, what);
+      }
+      // It is ours after all, so next time it is known, and applied with force.
+      if (error.fieldConflict && task.step.owner) return asStale(failure);
+    }
     if (failure.retry === 'onChange') {
       const resourceVersion = versionOf(storeOf(task).get(task.key));
       this.props.refusals.remember(task.id, { hash: task.hash, resourceVersion }, failure);
@@ -127,6 +132,10 @@ export class Applier {
       store.gone(key);
     }
   }
+}
+
+function asStale({ reason, message, cause }: OperatorError): OperatorError {
+  return new OperatorError({ reason, message, cause, retry: 'now' });
 }
 
 function taskOf(step: ApplyStep, reader: StoreReader): Task {

@@ -1,9 +1,11 @@
+import { objectKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import { ApiError } from './api-error.js';
 import type { Api, Scope } from './api.js';
 import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
+import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from './silence-limit.js';
 import type { Entry, Store } from './store.js';
 import { watchEvents } from './watch-events.js';
 import type { WatchEvent } from './watch-events.js';
@@ -13,8 +15,6 @@ const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 }
 const HEALTHY_AFTER_MILLISECONDS = 120_000;
 /** A watch that ends sooner than this without an event has failed, whatever it says: some proxy closes at once. */
 const SHORT_WATCH_MILLISECONDS = 1_000;
-/** The server sends a bookmark about every minute, so more than this without a byte means that nothing will come. */
-export const SILENCE_LIMIT_MILLISECONDS = 75_000;
 /** Watches end by themselves after 5 to 10 minutes, so that load moves to API servers that were added since. */
 const WATCH_LIFETIME_SECONDS = 300;
 
@@ -88,8 +88,7 @@ export class Reflector {
       return await this.streamList(signal);
     } catch (error) {
       // The feature is off, or unknown to the server.
-      if (this.synced || !(error instanceof ApiError) || (error.code !== 400 && error.code !== 422))
-        throw error;
+      if (!refusesRequest(error) || this.standsAt() !== undefined) throw error;
       this.streamsLists = false;
       return this.follow(await this.listPages(signal), signal);
     }
@@ -114,19 +113,25 @@ export class Reflector {
    * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
    */
   private async streamList(signal: AbortSignal): Promise<string> {
-    const entries: Entry[] = [];
+    const { store } = this.props;
+    const entries = new Map<string, Entry>();
     return this.watch(
       { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
       signal,
       (event) => {
         if (this.state.phase === 'watching') return this.change(event);
-        if (event.type === 'ADDED') entries.push(this.props.store.project(event.object));
+        const { namespace, name, annotations, resourceVersion } = event.object.metadata;
+        if (event.type === 'BOOKMARK') {
+          if (!annotations?.[INITIAL_EVENTS_END] || resourceVersion === undefined) return undefined;
+          this.complete([...entries.values()], resourceVersion);
+          entries.clear();
+          return resourceVersion;
+        }
+        // What happens between the server's snapshot and the version that the list has to reach comes as changes.
+        if (event.type === 'DELETED') entries.delete(objectKey(namespace, name));
+        else entries.set(objectKey(namespace, name), store.project(event.object));
         // The initial events come unordered, so none of their versions is one to go on from.
-        if (event.type !== 'BOOKMARK' || !event.object.metadata.annotations?.[INITIAL_EVENTS_END])
-          return undefined;
-        const version = event.object.metadata.resourceVersion ?? '';
-        this.complete(entries.splice(0), version);
-        return version;
+        return undefined;
       },
     );
   }
@@ -184,24 +189,27 @@ export class Reflector {
         if (resourceVersion) this.state = { phase: 'watching', resourceVersion };
       }
     } catch (error) {
-      if (silence.expired)
-        throw new Error(`Nothing heard for ${String(SILENCE_LIMIT_MILLISECONDS / 1000)} s`, { cause: error });
-      throw error;
+      throw silence.expired ? new SilentWatch(events, error) : error;
     } finally {
       silence.end();
     }
     if (events === 0 && clock.now() - startedAt < SHORT_WATCH_MILLISECONDS)
       throw new Error('The watch ended at once');
-    if (this.state.phase !== 'watching') throw new Error('The watch ended within the list');
-    return this.state.resourceVersion;
+    const resourceVersion = this.standsAt();
+    if (resourceVersion === undefined) throw new Error('The watch ended within the list');
+    return resourceVersion;
+  }
+
+  /** The version that changes are followed from, once there is one. */
+  private standsAt(): string | undefined {
+    return this.state.phase === 'watching' ? this.state.resourceVersion : undefined;
   }
 
   /** Waits before the next attempt. Returns the version to go on from, or nothing where it has to list again. */
   private async recover(error: Error, startedAt: number, signal: AbortSignal): Promise<string | undefined> {
     if (signal.aborted) return undefined;
     const { clock, random, scope, log } = this.props;
-    const goOnFrom =
-      this.state.phase === 'watching' && !mustRelist(error) ? this.state.resourceVersion : undefined;
+    const goOnFrom = mustRelist(error) ? undefined : this.standsAt();
     if (clock.now() - startedAt >= HEALTHY_AFTER_MILLISECONDS) this.failures = 0;
     const backoff = backoffDelay(BACKOFF, this.failures, random);
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
@@ -213,6 +221,7 @@ export class Reflector {
         resource: scope.type.plural,
         watchNamespace: scope.namespace,
         error: error.message,
+        ...(error instanceof ApiError && error.kindNotServed && { hint: 'Install the CRD of this kind' }),
         retryMilliseconds: Math.round(delay),
       },
       goOnFrom === undefined ? 'Watch failed, will list again' : 'Watch failed, will go on',
@@ -222,53 +231,24 @@ export class Reflector {
   }
 }
 
+/** Nothing came for longer than the server is ever silent. */
+class SilentWatch extends Error {
+  constructor(
+    readonly events: number,
+    cause: unknown,
+  ) {
+    super(`Nothing heard for ${String(SILENCE_LIMIT_MILLISECONDS / 1000)} s`, { cause });
+  }
+}
+
+function refusesRequest(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 400 || error.code === 422);
+}
+
 /** An overloaded or unreachable server doesn't invalidate the version that we stand at; anything else might. */
 function mustRelist(error: Error): boolean {
   if (error instanceof SyntaxError || error instanceof TypeError) return true;
+  // A version of the future, from before a backup was restored, is accepted and then nothing ever comes.
+  if (error instanceof SilentWatch) return error.events === 0;
   return error instanceof ApiError && error.code !== 429 && error.code !== 503;
-}
-
-/** Aborts when nothing has been heard for too long, or when the outer signal does. */
-class SilenceLimit {
-  expired = false;
-  private readonly controller = new AbortController();
-  private readonly forward = (): void => {
-    this.controller.abort();
-  };
-  private timer: { cancel(): void };
-
-  constructor(
-    private readonly clock: Clock,
-    private readonly outer: AbortSignal,
-  ) {
-    outer.addEventListener('abort', this.forward);
-    if (outer.aborted) this.controller.abort();
-    this.timer = this.start();
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  async *heard(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      this.timer.cancel();
-      this.timer = this.start();
-      yield chunk;
-    }
-  }
-
-  end(): void {
-    this.timer.cancel();
-    this.outer.removeEventListener('abort', this.forward);
-    // Whoever stops reading early leaves a stream open.
-    this.controller.abort();
-  }
-
-  private start(): { cancel(): void } {
-    return this.clock.setTimer(SILENCE_LIMIT_MILLISECONDS, () => {
-      this.expired = true;
-      this.controller.abort();
-    });
-  }
 }

@@ -65,7 +65,10 @@ export class StatusWriter {
       return 'configured';
     } catch (error) {
       // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
-      if (error instanceof ApiError && (error.code === 404 || (error.code === 409 && !error.fieldConflict)))
+      if (
+        error instanceof ApiError &&
+        (error.code === 404 || error.wrongUid || (error.code === 409 && !error.fieldConflict))
+      )
         return 'skipped';
       throw error;
     }
