@@ -1,4 +1,3 @@
-import importX from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
@@ -11,11 +10,23 @@ const layers = {
   install: ['contract', 'telemetry'],
 };
 
-const layerZones = Object.entries(layers).flatMap(([layer, allowed]) => ({
-  target: `./src/${layer}`,
-  from: './src',
-  except: [layer, ...allowed].map((name) => `./${name}`),
-  message: `src/${layer} may import only ${['itself', ...allowed].join(', ')}`,
+const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
+  files: [`src/${layer}/**`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            group: [...Object.keys(layers), 'cli', 'index.js']
+              .filter((other) => other !== layer && !allowed.includes(other))
+              .flatMap((other) => [`**/../${other}`, `**/../${other}/**`]),
+            message: `src/${layer} may import only ${['itself', ...allowed].join(', ')}`,
+          },
+        ],
+      },
+    ],
+  },
 }));
 
 export default tseslint.config(
@@ -23,16 +34,11 @@ export default tseslint.config(
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true } },
-    plugins: { 'import-x': importX },
-    settings: {
-      'import-x/resolver-next': [
-        importX.createNodeResolver({ extensionAlias: { '.js': ['.ts', '.js'] }, extensions: ['.ts', '.js'] }),
-      ],
-    },
     rules: {
-      'import-x/no-restricted-paths': ['error', { zones: layerZones }],
-      'import-x/no-cycle': 'error',
-      'import-x/no-default-export': 'error',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportDefaultDeclaration', message: 'Export by name, so that it is called the same everywhere.' },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
@@ -45,8 +51,9 @@ export default tseslint.config(
   },
   {
     files: ['vitest.config.ts', 'eslint.config.js', '**/*.mjs'],
-    rules: { 'import-x/no-default-export': 'off' },
+    rules: { 'no-restricted-syntax': 'off' },
   },
+  ...layerRules,
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['test/**'],
