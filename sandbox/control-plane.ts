@@ -75,6 +75,7 @@ function toSandbox(controlPlane: RunningControlPlane, handle: SandboxHandle): Sa
       await controlPlane.stopApiServer();
       await controlPlane.startApiServer();
     },
+    restartControllerManager: () => controlPlane.restartControllerManager(),
     stop,
     [Symbol.asyncDispose]: stop,
     detach: async () => {

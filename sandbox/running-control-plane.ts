@@ -78,6 +78,12 @@ export class RunningControlPlane {
     await this.#end('kube-apiserver');
   }
 
+  /** Ends the controller manager and starts it again. */
+  async restartControllerManager(): Promise<void> {
+    await this.#end('kube-controller-manager');
+    await this.#run('kube-controller-manager', controllerManagerArguments(this.#props.layout));
+  }
+
   /** Ends everything, removes the folder and lets the watchdog go. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();

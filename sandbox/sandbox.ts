@@ -65,6 +65,11 @@ export interface Sandbox extends SandboxClient, AsyncDisposable {
   /** Starts the API server again, on the same port and data, and waits until it is ready. */
   startApiServer(): Promise<void>;
   restartApiServer(): Promise<void>;
+  /**
+   * Ends the controller manager and starts it again. Its garbage collector looks for new kinds every 30 s only, and
+   * when it starts: after this, it knows those of the CRDs installed so far.
+   */
+  restartControllerManager(): Promise<void>;
   /** Ends all processes and removes the folder. Can be called more than once. */
   stop(): Promise<void>;
   /** Lets the sandbox run on when this process ends. Nothing but the returned record knows of it then. */

@@ -1,0 +1,19 @@
+import type { Kubectl } from './kubectl.js';
+
+export const crdName = 'appservices.kosmos.io';
+
+/** Where the AppService CRD lies in the repository. */
+const crdFile = 'crds/appservices.kosmos.io.yaml';
+
+/**
+ * Installs the CRD, which must not be there, and waits until the API server serves it.
+ *
+ * @param created is called once it is there, so that it can be removed again
+ */
+export async function installCrd(kubectl: Kubectl, created?: () => void): Promise<void> {
+  await kubectl.demonstrate('create', '-f', crdFile);
+  created?.();
+  await kubectl.demonstrate('wait', '--for=condition=Established', `crd/${crdName}`, '--timeout=30s');
+  // Also waits for the API server's cache of the new kind, which a watch that comes too early is told to.
+  await kubectl.demonstrate('get', 'appservices', '--all-namespaces');
+}

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { repoFolder } from '../paths.js';
+import type { Watchdog } from '../watchdog.js';
+import type { Show } from './show.js';
+import { shellCommand } from './text.js';
+
+export interface KubectlProps {
+  /** The program's path, or its name on the PATH. */
+  readonly program: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** What every command begins with: the context and the namespace. */
+  readonly prefix: readonly string[];
+  readonly show: Show;
+  readonly watchdog: Watchdog;
+  /** Whether commands end with the demo. @default false: a command under way is finished */
+  readonly endWithDemo?: boolean;
+  /** Aborted, no further command is run. @default - commands are always run */
+  readonly signal?: AbortSignal;
+}
+
+/** What kubectl has answered. */
+export interface KubectlAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The exit code; 0 means success. */
+  readonly code: number;
+}
+
+/** An object as kubectl gives it, as far as the demo looks at one. */
+export interface LiveObject {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly generation?: number;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** kubectl on one cluster, in the repository's folder. */
+export class Kubectl {
+  constructor(private readonly props: KubectlProps) {}
+
+  with(changes: Partial<Pick<KubectlProps, 'prefix'>>): Kubectl {
+    return new Kubectl({ ...this.props, ...changes });
+  }
+
+  /** For cleaning up after an interruption. */
+  uninterrupted(): Kubectl {
+    const { signal, ...props } = this.props;
+    return new Kubectl(props);
+  }
+
+  /** The command as one types it. */
+  typed(args: readonly string[]): string {
+    return shellCommand(['kubectl', ...this.props.prefix, ...args]);
+  }
+
+  /** Runs a command and shows both it and what it prints. **Errors**: when it fails, with what it printed. */
+  async demonstrate(...args: readonly string[]): Promise<string> {
+    this.props.show.command(this.typed(args));
+    const { stdout, stderr } = await this.run(...args);
+    this.props.show.output(`${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** Shows a command that was run before and what is to be seen of its output. */
+  show(args: readonly string[], output: string): void {
+    this.props.show.command(this.typed(args));
+    this.props.show.output(output);
+  }
+
+  /** **Errors**: when the command fails, with what it printed. */
+  async run(...args: readonly string[]): Promise<KubectlAnswer> {
+    const answer = await this.try(...args);
+    if (answer.code === 0) return answer;
+    throw new Error(`${this.typed(args)}\nfailed: ${`${answer.stderr}${answer.stdout}`.trim()}`);
+  }
+
+  /** As {@link run}, but a failure is an answer too. **Errors**: when kubectl cannot be started. */
+  async try(...args: readonly string[]): Promise<KubectlAnswer> {
+    const { signal, watchdog, endWithDemo = false } = this.props;
+    signal?.throwIfAborted();
+    const child = this.#spawn(args);
+    const { pid } = child;
+    if (endWithDemo && pid !== undefined) watchdog.watch(pid);
+    const ended = new Promise<number>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => {
+        resolve(code ?? 1);
+      });
+    });
+    const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    if (endWithDemo && pid !== undefined) watchdog.forget(pid);
+    return { stdout, stderr, code };
+  }
+
+  /** One object, or nothing if there is none. */
+  async get(type: string, name: string): Promise<LiveObject | undefined> {
+    const { stdout } = await this.run('get', type, name, '--ignore-not-found', '-o', 'json');
+    return stdout === '' ? undefined : (JSON.parse(stdout) as LiveObject);
+  }
+
+  async list(type: string, selector: string): Promise<LiveObject[]> {
+    const { stdout } = await this.run('get', type, '-l', selector, '-o', 'json');
+    return (JSON.parse(stdout) as { items: LiveObject[] }).items;
+  }
+
+  /** Runs a command that prints lines until it is ended. @returns what ends it */
+  follow(args: readonly string[], onLine: (line: string) => void): () => void {
+    const child = this.#spawn(args);
+    const { pid } = child;
+    if (pid !== undefined) this.props.watchdog.watch(pid);
+    child.on('error', () => undefined); // Then no line comes, which is seen.
+    child.once('close', () => {
+      if (pid !== undefined) this.props.watchdog.forget(pid);
+    });
+    child.stderr.resume();
+    createInterface({ input: child.stdout }).on('line', onLine);
+    return () => child.kill('SIGKILL');
+  }
+
+  #spawn(args: readonly string[]) {
+    const { program, env, prefix } = this.props;
+    // In a process group of its own: Ctrl-C is for the demo, which ends what it has started.
+    return spawn(program, [...prefix, ...args], {
+      cwd: repoFolder(),
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { dateConditions, rfc3339Seconds, standardConditions } from '../../src/contract/conditions.js';
+
+const NOW = new Date('2026-01-02T03:04:05.678Z');
+const READY = { type: 'Ready', status: 'True', reason: 'Available', message: 'well' } as const;
+
+describe('standardConditions', () => {
+  it.each([
+    ['ready', 'True', 'False', 'False'],
+    ['progressing', 'Unknown', 'True', 'False'],
+    ['failing', 'False', 'True', 'False'],
+    ['stalled', 'False', 'False', 'True'],
+  ] as const)('says %s by the rules of kstatus', (phase, ready, reconciling, stalled) => {
+    const said = { reason: 'Why', message: 'because' };
+    expect(standardConditions({ phase, ...said })).toEqual([
+      { type: 'Ready', status: ready, ...said },
+      { type: 'Reconciling', status: reconciling, ...said },
+      { type: 'Stalled', status: stalled, ...said },
+    ]);
+  });
+});
+
+describe('dateConditions', () => {
+  it('dates a new condition now', () => {
+    expect(dateConditions([READY], [], NOW, 3)).toEqual([
+      { ...READY, lastTransitionTime: '2026-01-02T03:04:05Z', observedGeneration: 3 },
+    ]);
+  });
+
+  it('keeps the date while the status stays, whatever else changes', () => {
+    const before = {
+      ...READY,
+      reason: 'Other',
+      message: 'other',
+      lastTransitionTime: '2020-01-01T00:00:00Z',
+    };
+    expect(dateConditions([READY], [before], NOW, undefined)).toEqual([
+      { ...READY, lastTransitionTime: before.lastTransitionTime },
+    ]);
+  });
+
+  it('moves the date when the status flips', () => {
+    const before = { ...READY, status: 'False', lastTransitionTime: '2020-01-01T00:00:00Z' } as const;
+    expect(dateConditions([READY], [before], NOW, 1)[0]?.lastTransitionTime).toBe('2026-01-02T03:04:05Z');
+  });
+
+  it('looks at the condition of the same type only', () => {
+    const before = { ...READY, type: 'Stalled', lastTransitionTime: '2020-01-01T00:00:00Z' };
+    expect(dateConditions([READY], [before], NOW, 1)[0]?.lastTransitionTime).toBe('2026-01-02T03:04:05Z');
+  });
+});
+
+it('writes times in whole seconds', () => {
+  expect(rfc3339Seconds(NOW)).toBe('2026-01-02T03:04:05Z');
+});

@@ -1,0 +1,98 @@
+import { Construct } from 'constructs';
+import { describe, expect, it } from 'vitest';
+import { defineKind } from '../../src/contract/define-kind.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { Kind } from '../../src/contract/kind.js';
+
+class Widget extends Construct {}
+
+const VERSION = {
+  name: 'v1',
+  served: true,
+  storage: true,
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: {
+        status: {
+          type: 'object',
+          properties: { observedGeneration: { type: 'integer' }, conditions: { type: 'array' } },
+        },
+      },
+    },
+  },
+  subresources: { status: {} },
+};
+
+const SPEC = {
+  group: 'demo.io',
+  scope: 'Namespaced',
+  names: { kind: 'Widget', plural: 'widgets' },
+  versions: [VERSION],
+};
+
+const crd = (spec: object = {}): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.demo.io' },
+  spec: { ...SPEC, ...spec },
+});
+
+const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment' };
+
+const define = (props: object = {}): Kind =>
+  defineKind({ crd: crd(), construct: Widget, children: [DEPLOYMENT], ...props } as never);
+
+describe('defineKind', () => {
+  it('takes the stored version and completes the types of children', () => {
+    const old = { ...VERSION, name: 'v1alpha1', storage: false };
+    const kind = define({
+      crd: crd({ versions: [old, VERSION] }),
+      formerChildren: [{ apiVersion: 'v1', kind: 'Secret' }],
+    });
+    expect(kind).toMatchObject({
+      name: 'widget',
+      type: { apiVersion: 'demo.io/v1', kind: 'Widget', plural: 'widgets', namespaced: true },
+      children: [{ plural: 'deployments', namespaced: true }],
+      formerChildren: [{ plural: 'secrets' }],
+    });
+  });
+
+  it('knows a kind without namespaces', () => {
+    expect(define({ crd: crd({ scope: 'Cluster' }) }).type.namespaced).toBe(false);
+  });
+
+  it.each([
+    ['another object', { crd: { apiVersion: 'v1', kind: 'ConfigMap' } }, 'no CustomResourceDefinition'],
+    ['a CRD without names', { crd: crd({ names: undefined }) }, 'spec.names.kind'],
+    ['a CRD without versions', { crd: crd({ versions: undefined }) }, 'spec.versions'],
+    [
+      'a CRD without schema',
+      { crd: crd({ versions: [{ ...VERSION, schema: undefined }] }) },
+      'v1 has no schema',
+    ],
+    [
+      'a CRD that stores no version',
+      { crd: crd({ versions: [{ ...VERSION, storage: false }] }) },
+      'storage: true',
+    ],
+    [
+      'a CRD without status',
+      { crd: crd({ versions: [{ ...VERSION, subresources: {} }] }) },
+      'subresources: { status: {} }',
+    ],
+    [
+      'a child twice',
+      { children: [DEPLOYMENT, { ...DEPLOYMENT, apiVersion: 'apps/v1beta1' }] },
+      'Deployment.apps is listed twice',
+    ],
+    ['a child among the former ones', { formerChildren: [DEPLOYMENT] }, 'Deployment.apps is listed twice'],
+    ['a file that is not there', { crd: 'no-such-file.yaml' }, 'no-such-file.yaml'],
+    ['a construct that is no class', { construct: () => undefined }, 'construct'],
+    ['no children', { children: undefined }, 'children'],
+  ])('refuses %s with a reason', (_, props, message) => {
+    const failed = (): unknown => define(props);
+    expect(failed).toThrow(OperatorError);
+    expect(failed).toThrow(message);
+  });
+});

@@ -1,0 +1,257 @@
+import { describe, expect, it } from 'vitest';
+import type { Plan, Reader } from '../../src/contract/controller.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { Render } from '../../src/contract/kind.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { OwnedChildren } from '../../src/contract/owned-children.js';
+import { groupKind, resourceType } from '../../src/contract/resource.js';
+import type { StatusFunction } from '../../src/contract/status.js';
+
+const NOW = new Date('2026-01-02T03:04:05Z');
+const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
+const SERVICE = resourceType({ apiVersion: 'v1', kind: 'Service' });
+const DEPLOYMENT = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+const SECRET = resourceType({ apiVersion: 'v1', kind: 'Secret' });
+const OWNER = {
+  apiVersion: 'demo.io/v1',
+  kind: 'Widget',
+  name: 'web',
+  uid: 'u',
+  controller: true,
+  blockOwnerDeletion: true,
+};
+
+function object(type: { apiVersion: string; kind: string }, name: string, meta: object = {}): AnyObject {
+  return { apiVersion: type.apiVersion, kind: type.kind, metadata: { namespace: 'shop', name, ...meta } };
+}
+
+function cr(meta: object = {}, conditions?: object[]): CustomResource {
+  const made = object(WIDGET, 'web', { uid: 'u', generation: 4, ...meta });
+  return { ...made, spec: {}, ...(conditions && { status: { conditions } }) };
+}
+
+interface Given {
+  readonly cr?: CustomResource;
+  readonly children?: readonly AnyObject[];
+  readonly render?: Render;
+  readonly status?: StatusFunction<never, object>;
+}
+
+function controller({ render = () => [object(SERVICE, 'web')], status }: Given = {}): OwnedChildren {
+  const kind = {
+    name: 'widget',
+    type: WIDGET,
+    construct: undefined as never,
+    children: [SERVICE, DEPLOYMENT],
+    formerChildren: [SECRET],
+  };
+  return new OwnedChildren(kind, render, status);
+}
+
+function planned(given: Given): Plan {
+  const reader: Reader = {
+    get: (type, key) =>
+      groupKind(type) === 'Widget.demo.io' && key === 'shop/web'
+        ? (given.cr as AnyObject | undefined)
+        : undefined,
+    controlledBy: (type, uid) =>
+      (given.children ?? []).filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
+  };
+  return controller(given).reconcile('shop/web', reader, NOW);
+}
+
+const statusOf = (plan: Plan, changes: Parameters<Plan['status'][number]['status']>[0] = []) =>
+  plan.status[0]?.status(changes) as {
+    conditions: { type: string; status: string; reason: string }[];
+    observedGeneration?: number;
+  };
+
+const failing = (retry: 'onChange' | 'backoff', message = 'no') => [
+  {
+    ref: { apiVersion: 'v1', kind: 'Service', name: 'web' },
+    action: 'failed' as const,
+    error: new OperatorError({ reason: 'Invalid', message, retry }),
+  },
+];
+
+describe('OwnedChildren, watches', () => {
+  it('watches the kind, its children and its former children', () => {
+    expect(controller().watches.map(({ type }) => type.kind)).toEqual([
+      'Widget',
+      'Service',
+      'Deployment',
+      'Secret',
+    ]);
+  });
+
+  it('keeps a custom resource whole, but for the bookkeeping', () => {
+    const kept = controller().watches[0]?.keep?.(
+      object(WIDGET, 'web', { labels: { a: 'b' }, managedFields: [{}] }),
+    );
+    expect(kept?.metadata).toEqual({ namespace: 'shop', name: 'web', labels: { a: 'b' } });
+  });
+
+  it.each([
+    ['its owner', OWNER, ['shop/web']],
+    ['its owner in another version', { ...OWNER, apiVersion: 'demo.io/v2' }, ['shop/web']],
+    ['no owner of another kind', { ...OWNER, kind: 'Gadget' }, []],
+    ['no owner of another group', { ...OWNER, apiVersion: 'other.io/v1' }, []],
+    ['no owner that does not control it', { ...OWNER, controller: false }, []],
+  ])('maps a child to %s', (_, owner, keys) => {
+    expect(controller().watches[1]?.mapsTo(object(SERVICE, 'x', { ownerReferences: [owner] }))).toEqual(keys);
+  });
+});
+
+describe('OwnedChildren, plans', () => {
+  it('applies what is rendered, as its controller, and writes the status', () => {
+    const plan = planned({ cr: cr() });
+    expect(plan.apply).toEqual([
+      { object: object(SERVICE, 'web'), fieldManager: 'widget-controller', owner: OWNER },
+    ]);
+    expect(plan.status).toMatchObject([
+      { fieldManager: 'widget-status', target: { metadata: { uid: 'u' } } },
+    ]);
+    expect(plan.delete).toEqual([]);
+    expect(plan.error).toBeUndefined();
+  });
+
+  it.each([
+    ['gone', undefined],
+    ['on its way out', cr({ deletionTimestamp: '2026-01-01T00:00:00Z' })],
+  ])('does nothing for what is %s', (_, gone) => {
+    expect(planned({ ...(gone && { cr: gone }), children: [object(SERVICE, 'old')] })).toEqual({
+      apply: [],
+      delete: [],
+      status: [],
+      events: [],
+    });
+  });
+
+  it('deletes what is no longer rendered, of present and former types, but not what is going already', () => {
+    const children = [
+      object(SERVICE, 'web'),
+      object(SERVICE, 'old'),
+      object(DEPLOYMENT, 'web'),
+      object(SECRET, 'former'),
+      object(SERVICE, 'going', { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    ];
+    const names = planned({ cr: cr(), children }).delete.map(
+      ({ object: gone }) => `${gone.kind} ${gone.metadata.name}`,
+    );
+    expect(names).toEqual(['Service old', 'Deployment web', 'Secret former']);
+  });
+
+  it('does not delete what is rendered in another version', () => {
+    const plan = planned({
+      cr: cr(),
+      render: () => [object({ ...DEPLOYMENT, apiVersion: 'apps/v2' }, 'web')],
+      children: [object(DEPLOYMENT, 'web')],
+    });
+    expect(plan.delete).toEqual([]);
+  });
+
+  it.each([
+    ['an OperatorError', new OperatorError({ reason: 'BadPort', message: 'port 0' }), 'BadPort'],
+    ['anything else', new TypeError('oops'), 'RenderFailed'],
+  ])('stalls when rendering throws %s, and touches no child', (_, thrown, reason) => {
+    const plan = planned({
+      cr: cr(),
+      children: [object(SERVICE, 'old')],
+      render: () => {
+        throw thrown;
+      },
+    });
+    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason } });
+    expect(statusOf(plan).conditions).toMatchObject([
+      { type: 'Ready', status: 'False', reason },
+      { type: 'Reconciling', status: 'False' },
+      { type: 'Stalled', status: 'True' },
+    ]);
+  });
+});
+
+describe('OwnedChildren, status', () => {
+  it('carries the generation that it speaks of', () => {
+    expect(statusOf(planned({ cr: cr() }))).toMatchObject({
+      observedGeneration: 4,
+      conditions: [{ type: 'Ready', status: 'True', observedGeneration: 4 }, {}, {}],
+    });
+  });
+
+  it('is that of the children where the kind brings no function', () => {
+    const status = statusOf(planned({ cr: cr(), children: [object(DEPLOYMENT, 'web', { generation: 1 })] }));
+    expect(status.conditions[0]).toMatchObject({ status: 'Unknown', reason: 'RollingOut' });
+  });
+
+  it('takes fields and further conditions from the function of the kind', () => {
+    const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
+    const extra = { type: 'Extra', status: 'True', reason: 'X', message: '' } as const;
+    const status = statusOf(
+      planned({ cr: cr(), status: () => ({ readiness, fields: { replicas: 2 }, conditions: [extra] }) }),
+    );
+    expect(status).toMatchObject({
+      replicas: 2,
+      conditions: [{ reason: 'Fine' }, {}, {}, { type: 'Extra', lastTransitionTime: '2026-01-02T03:04:05Z' }],
+    });
+  });
+
+  it.each([
+    ['onChange', 'False', 'True'],
+    ['backoff', 'True', 'False'],
+  ] as const)('tells of an apply that failed: %s', (retry, reconciling, stalled) => {
+    const { conditions } = statusOf(planned({ cr: cr() }), failing(retry));
+    expect(conditions.map(({ status }) => status)).toEqual(['False', reconciling, stalled]);
+    expect(conditions[0]?.reason).toBe('Invalid');
+  });
+
+  it('prefers the failure that needs a hand', () => {
+    const { conditions } = statusOf(planned({ cr: cr() }), [...failing('backoff'), ...failing('onChange')]);
+    expect(conditions[2]).toMatchObject({ type: 'Stalled', status: 'True' });
+  });
+
+  it('tells of a failure although the function of the kind throws', () => {
+    const status = (): never => {
+      throw new TypeError('no children');
+    };
+    expect(statusOf(planned({ cr: cr(), status }), failing('onChange')).conditions[0]?.reason).toBe(
+      'Invalid',
+    );
+    expect(() => statusOf(planned({ cr: cr(), status }))).toThrow('no children');
+  });
+});
+
+describe('OwnedChildren, events', () => {
+  const stalled = (message: string, status = 'True') => [{ type: 'Stalled', status, message }];
+
+  it('warns when a custom resource stalls', () => {
+    const [step] = planned({ cr: cr() }).events;
+    expect(step?.regarding).toEqual({
+      apiVersion: 'demo.io/v1',
+      kind: 'Widget',
+      namespace: 'shop',
+      name: 'web',
+      uid: 'u',
+    });
+    expect(step?.event(failing('onChange'))).toEqual({
+      type: 'Warning',
+      reason: 'Invalid',
+      action: 'Reconcile',
+      note: 'no',
+    });
+  });
+
+  it.each([
+    ['is well', cr(), []],
+    ['may heal by itself', cr(), failing('backoff')],
+    ['has stalled for the same reason before', cr({}, stalled('no')), failing('onChange')],
+  ])('says nothing when it %s', (_, resource, changes) => {
+    expect(planned({ cr: resource }).events[0]?.event(changes)).toBeUndefined();
+  });
+
+  it.each([
+    ['for another reason', stalled('other')],
+    ['anew', stalled('no', 'False')],
+  ])('warns when it stalls %s', (_, conditions) => {
+    expect(planned({ cr: cr({}, conditions) }).events[0]?.event(failing('onChange'))).toBeDefined();
+  });
+});

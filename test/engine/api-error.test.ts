@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
+import { ApiError, classify } from '../../src/engine/api-error.js';
+import type { ApiResponse } from '../../src/engine/transport.js';
+import { failure, fieldConflict } from './support/builders.js';
+import { uidImmutable } from './support/fake-api-server.js';
+
+const WHAT = 'Apply Deployment shop/web';
+
+function classified(response: ApiResponse): OperatorError {
+  return classify(new ApiError('Apply Deployment shop/web', response), WHAT);
+}
+
+const TABLE: readonly [what: string, response: ApiResponse, reason: string, retry: string][] = [
+  [
+    'an object that has changed since',
+    failure(
+      409,
+      'Conflict',
+      'Operation cannot be fulfilled on deployments.apps "web": the object has been modified',
+    ),
+    'Conflict',
+    'now',
+  ],
+  [
+    'a UID that is not there any more',
+    failure(
+      409,
+      'Conflict',
+      'uid mismatch: the provided object specified uid u-1, and no existing object was found',
+    ),
+    'Conflict',
+    'now',
+  ],
+  ['a field of another manager', fieldConflict(), 'FieldConflict', 'onChange'],
+  [
+    'an immutable field',
+    failure(
+      422,
+      'Invalid',
+      'Deployment.apps "web" is invalid: spec.selector: Invalid value: field is immutable',
+      {
+        causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.selector' }],
+      },
+    ),
+    'Invalid',
+    'onChange',
+  ],
+  [
+    'a port that is taken',
+    failure(
+      422,
+      'Invalid',
+      'Service "web" is invalid: spec.ports[0].nodePort: provided port is already allocated',
+    ),
+    'Invalid',
+    'onChange',
+  ],
+  [
+    'a body that is not understood',
+    failure(400, 'BadRequest', 'error decoding patch'),
+    'Invalid',
+    'onChange',
+  ],
+  [
+    'a duplicate list key',
+    failure(
+      500,
+      undefined,
+      'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.template.spec.containers[name="web"].env: duplicate entries for key [name="A"]',
+    ),
+    'Invalid',
+    'onChange',
+  ],
+  [
+    'a namespace on its way out',
+    failure(
+      403,
+      'Forbidden',
+      'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
+    ),
+    'NamespaceTerminating',
+    'onChange',
+  ],
+  [
+    'a missing right',
+    failure(
+      403,
+      'Forbidden',
+      'deployments.apps "web" is forbidden: User "x" cannot patch resource "deployments"',
+    ),
+    'Forbidden',
+    'backoff',
+  ],
+  ['a kind that is not served', { status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
+  [
+    'a missing namespace',
+    failure(404, 'NotFound', 'namespaces "shop" not found', { name: 'shop', kind: 'namespaces' }),
+    'NotFound',
+    'backoff',
+  ],
+  [
+    'too many requests',
+    failure(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 }),
+    'ServerOverloaded',
+    'backoff',
+  ],
+  ['an unavailable server', { status: 503, body: 'no endpoints available' }, 'ServerOverloaded', 'backoff'],
+  ['a time-out', failure(504, 'Timeout', 'Timeout: request did not complete'), 'ServerOverloaded', 'backoff'],
+  [
+    'an internal error',
+    failure(500, 'InternalError', 'etcdserver: leader changed'),
+    'ServerOverloaded',
+    'backoff',
+  ],
+  [
+    'a body that is too large',
+    failure(413, 'RequestEntityTooLarge', 'limit is 3145728'),
+    'Refused',
+    'onChange',
+  ],
+];
+
+describe('classify', () => {
+  it.each(TABLE)('takes %s for what it is', (_, response, reason, retry) => {
+    const error = classified(response);
+    expect({ reason: error.reason, retry: error.retry }).toEqual({ reason, retry });
+    expect(error.message).toMatch(/^Apply Deployment shop\/web: \S/);
+  });
+
+  // A wrong UID on an object that exists is 422, not 409; nothing about the intent is invalid.
+  it('takes an object that was replaced by a namesake for a stale view', () => {
+    expect(classified(uidImmutable('deployments.apps', 'web', 'uid-old'))).toMatchObject({ retry: 'now' });
+  });
+
+  it('takes a connection that broke for an unreachable server', () => {
+    const error = classify(new Error('read ECONNRESET'), WHAT);
+    expect(error).toMatchObject({ reason: 'Unreachable', retry: 'backoff' });
+    expect(error.message).toContain('ECONNRESET');
+  });
+
+  it('says what the server answered where the server gave no message', () => {
+    expect(classified({ status: 502, body: {} }).message).toBe(`${WHAT}: the API server answered 502`);
+  });
+
+  it('leaves what is classified already as it is, and keeps the cause of the rest', () => {
+    const known = new OperatorError({ reason: 'OwnershipConflict', message: 'x' });
+    expect(classify(known, WHAT)).toBe(known);
+    expect(classified(failure(403, 'Forbidden', 'no')).cause).toBeInstanceOf(ApiError);
+  });
+});
+
+describe('ApiError', () => {
+  it.each([
+    [failure(410, 'Gone', 'gone'), true],
+    [failure(500, 'Expired', 'The provided continue parameter is too old'), true],
+    [failure(504, 'Timeout', 'Too large resource version'), false],
+  ])('tells whether a version is too old to go on from', (response, expired) => {
+    expect(new ApiError('Watch pods', response).expired).toBe(expired);
+  });
+
+  it('reads when to come back from the header, else from the body', () => {
+    const response = failure(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
+    expect(new ApiError('List', response).retryAfterSeconds).toBe(7);
+    expect(new ApiError('List', { ...response, retryAfterSeconds: 3 }).retryAfterSeconds).toBe(3);
+  });
+
+  it('keeps at most a kilobyte of an answer in plain text', () => {
+    expect(new ApiError('List', { status: 500, body: 'x'.repeat(5000) }).status.message).toHaveLength(1024);
+  });
+});

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { resourceType } from '../../src/contract/resource.js';
+import { ApiError } from '../../src/engine/api-error.js';
+import { Api, parseBody } from '../../src/engine/api.js';
+import { anObject, configMap, CONFIG_MAP, DEPLOYMENT, failure, WIDGET } from './support/builders.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+
+const NODE = resourceType({ apiVersion: 'v1', kind: 'Node', namespaced: false });
+const CLUSTER_WIDGET = resourceType({ ...WIDGET, namespaced: false });
+
+function newApi(): { api: Api; transport: ScriptedTransport; signal: AbortSignal } {
+  const transport = new ScriptedTransport();
+  transport.respond = () => ({ status: 200, body: { metadata: { resourceVersion: '7' }, items: [] } });
+  return { api: new Api(transport), transport, signal: new AbortController().signal };
+}
+
+describe('Api paths', () => {
+  it.each([
+    ['the core group', CONFIG_MAP, 'shop/web', '/api/v1/namespaces/shop/configmaps/web'],
+    ['a named group', DEPLOYMENT, 'shop/web', '/apis/apps/v1/namespaces/shop/deployments/web'],
+    ['a custom resource', WIDGET, 'shop/web', '/apis/demo.example.com/v1/namespaces/shop/widgets/web'],
+    ['the core group without namespace', NODE, 'node-1', '/api/v1/nodes/node-1'],
+    ['a named group without namespace', CLUSTER_WIDGET, 'web', '/apis/demo.example.com/v1/widgets/web'],
+    [
+      'a name with odd characters',
+      CONFIG_MAP,
+      'shop/system:a/b?c#d',
+      '/api/v1/namespaces/shop/configmaps/system%3Aa%2Fb%3Fc%23d',
+    ],
+  ])('name an object of %s', async (_, type, key, path) => {
+    const { api, transport } = newApi();
+    await api.get(type, key);
+    expect(transport.requests).toMatchObject([{ method: 'GET', path }]);
+  });
+
+  it.each([
+    ['all namespaces', { type: DEPLOYMENT }, '/apis/apps/v1/deployments'],
+    ['one namespace', { type: DEPLOYMENT, namespace: 'shop' }, '/apis/apps/v1/namespaces/shop/deployments'],
+    ['what has no namespace', { type: NODE, namespace: 'shop' }, '/api/v1/nodes'],
+  ])('name the collection of %s, for lists and for watches', async (_, scope, path) => {
+    const { api, transport, signal } = newApi();
+    await api.list(scope, undefined, signal);
+    await api.watch(scope, {}, signal);
+    expect(transport.requests[0]?.path).toBe(path);
+    expect(transport.lastStream.request.path).toBe(path);
+  });
+});
+
+describe('Api.list', () => {
+  it('asks for pages, of a consistent list, by label and from where the last page ended', async () => {
+    const { api, transport, signal } = newApi();
+    await api.list({ type: CONFIG_MAP, selector: 'a=b' }, undefined, signal);
+    await api.list({ type: CONFIG_MAP }, 'token', signal);
+    expect(transport.requests.map(({ query }) => query)).toEqual([
+      { limit: '500', labelSelector: 'a=b' },
+      { limit: '500', continue: 'token' },
+    ]);
+    expect(transport.requests[0]?.signal).toBe(signal);
+  });
+
+  it('gives the items the type that the server leaves out', async () => {
+    const { api, transport, signal } = newApi();
+    const { apiVersion, kind, ...item } = configMap('a', '3');
+    transport.answers.push({
+      status: 200,
+      body: { kind: 'ConfigMapList', metadata: { resourceVersion: '9', continue: 'next' }, items: [item] },
+    });
+    const page = await api.list({ type: CONFIG_MAP }, undefined, signal);
+    expect(page).toEqual({ items: [configMap('a', '3')], resourceVersion: '9', continueToken: 'next' });
+  });
+
+  it('has no token on the last page', async () => {
+    const { api, transport, signal } = newApi();
+    transport.answers.push({
+      status: 200,
+      body: { metadata: { resourceVersion: '9', continue: '' }, items: [] },
+    });
+    expect(await api.list({ type: CONFIG_MAP }, undefined, signal)).not.toHaveProperty('continueToken');
+  });
+});
+
+describe('Api.watch', () => {
+  it('asks for bookmarks', async () => {
+    const { api, transport, signal } = newApi();
+    await api.watch({ type: CONFIG_MAP, selector: 'a=b' }, { resourceVersion: '5' }, signal);
+    expect(transport.lastStream.request).toMatchObject({
+      query: { watch: 'true', allowWatchBookmarks: 'true', labelSelector: 'a=b', resourceVersion: '5' },
+      signal,
+    });
+  });
+
+  it('throws what the server says when it refuses, in JSON or in plain text', async () => {
+    const { api, transport, signal } = newApi();
+    transport.refusals.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 4 });
+    const refused = await api.watch({ type: CONFIG_MAP }, {}, signal).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ApiError);
+    expect(refused).toMatchObject({ code: 429, retryAfterSeconds: 4, status: { reason: 'TooManyRequests' } });
+    transport.refusals.push({ status: 404, body: '404 page not found\n' });
+    await expect(api.watch({ type: CONFIG_MAP }, {}, signal)).rejects.toMatchObject({ kindNotServed: true });
+  });
+});
+
+describe('Api.apply', () => {
+  it.each([
+    { force: true, status: 200, created: false },
+    { force: false, status: 201, created: true },
+  ])(
+    'sends the object as it is and tells whether it is new: $created',
+    async ({ force, status, created }) => {
+      const { api, transport } = newApi();
+      const object = configMap('a', '1');
+      transport.answers.push({ status, body: configMap('a', '2') });
+      const answer = await api.apply(CONFIG_MAP, object, { fieldManager: 'm', force });
+      expect(answer).toEqual({ object: configMap('a', '2'), created });
+      expect(transport.requests).toEqual([
+        {
+          method: 'PATCH',
+          path: '/api/v1/namespaces/shop/configmaps/a',
+          query: { fieldManager: 'm', force: String(force) },
+          body: object,
+          contentType: 'application/apply-patch+yaml',
+        },
+      ]);
+    },
+  );
+
+  it('goes to the subresource when told so', async () => {
+    const { api, transport } = newApi();
+    await api.apply(WIDGET, anObject(WIDGET, 'web'), {
+      fieldManager: 'm',
+      force: true,
+      subresource: 'status',
+    });
+    expect(transport.requests[0]?.path).toBe('/apis/demo.example.com/v1/namespaces/shop/widgets/web/status');
+  });
+
+  it('throws an ApiError that says what was tried', async () => {
+    const { api, transport } = newApi();
+    transport.answers.push(failure(403, 'Forbidden', 'no'));
+    await expect(
+      api.apply(CONFIG_MAP, configMap('a', '1'), { fieldManager: 'm', force: true }),
+    ).rejects.toThrow('Apply ConfigMap shop/a: 403 no');
+  });
+});
+
+describe('Api.delete', () => {
+  it('deletes only what was seen, and lets its dependents go by themselves', async () => {
+    const { api, transport } = newApi();
+    transport.answers.push({ status: 200, body: { kind: 'Status', status: 'Success' } });
+    expect(await api.delete(CONFIG_MAP, configMap('a', '8'))).toBeUndefined();
+    expect(transport.requests).toMatchObject([
+      {
+        method: 'DELETE',
+        path: '/api/v1/namespaces/shop/configmaps/a',
+        body: { propagationPolicy: 'Background', preconditions: { uid: 'uid-a', resourceVersion: '8' } },
+      },
+    ]);
+  });
+
+  it.each([
+    ['stays for now', configMap('a', '9', { deletionTimestamp: '2026-01-01T00:00:00Z' }), '9'],
+    ['is gone already', configMap('a', '9'), undefined],
+  ])('tells an object that %s', async (_, body, version) => {
+    const { api, transport } = newApi();
+    transport.answers.push({ status: 200, body });
+    expect((await api.delete(CONFIG_MAP, configMap('a', '8')))?.metadata.resourceVersion).toBe(version);
+  });
+});
+
+it('takes for text what is no JSON', () => {
+  expect(parseBody('{"a":1}')).toEqual({ a: 1 });
+  expect(parseBody('404 page not found\n')).toBe('404 page not found\n');
+});

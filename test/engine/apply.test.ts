@@ -1,0 +1,392 @@
+import { describe, expect, it } from 'vitest';
+import type { Change } from '../../src/contract/change.js';
+import type { ApplyStep } from '../../src/contract/controller.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { Api } from '../../src/engine/api.js';
+import { Applier } from '../../src/engine/apply.js';
+import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
+import { Settlements } from '../../src/engine/settlements.js';
+import { StoreReader, Stores } from '../../src/engine/stores.js';
+import {
+  anObject,
+  applied,
+  DEPLOYMENT,
+  failure,
+  fieldConflict,
+  MANAGER,
+  ownedBy,
+  SERVICE,
+} from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { recordedFields } from './support/recorded-fields.js';
+import { VirtualClock } from './support/virtual-clock.js';
+
+const OWNER = ownedBy('web');
+
+function deployment(replicas = 1, container: object = {}): AnyObject {
+  const containers = [{ name: 'web', image: 'nginx', ...container }];
+  const template = { metadata: { labels: { app: 'web' } }, spec: { containers } };
+  const spec = { replicas, selector: { matchLabels: { app: 'web' } }, template };
+  return anObject(DEPLOYMENT, 'web', { labels: { app: 'web' } }, { spec });
+}
+
+const step = (object = deployment(), owner: ApplyStep['owner'] = OWNER): ApplyStep => ({
+  object,
+  fieldManager: MANAGER,
+  owner,
+});
+const shared = (object = deployment()): ApplyStep => ({ object, fieldManager: MANAGER });
+
+interface Setup {
+  readonly server: FakeApiServer;
+  readonly clock: VirtualClock;
+  readonly reader: StoreReader;
+  readonly apply: (what?: ApplyStep) => Promise<Change>;
+  /** The watch delivers what the server has. */
+  readonly sync: () => void;
+  readonly last: () => { body: AnyObject; query: Readonly<Record<string, string>> };
+}
+
+function newSetup(server = new FakeApiServer()): Setup {
+  const clock = new VirtualClock();
+  const stores = new Stores({ perNamespace: false, freeze: true });
+  const reader = new StoreReader(
+    [DEPLOYMENT, SERVICE].map((type) => ({ type, mapsTo: () => [] })),
+    stores,
+  );
+  const applier = new Applier({
+    api: new Api(server),
+    settlements: new Settlements(),
+    refusals: new Refusals(clock),
+  });
+  return {
+    server,
+    clock,
+    reader,
+    apply: (what = step()) => applier.apply(what, reader),
+    sync: () => {
+      const live = server.get(DEPLOYMENT, 'shop/web');
+      if (live) reader.store(DEPLOYMENT).observed(live);
+    },
+    last: () => server.requests.at(-1) as never,
+  };
+}
+
+/** A setup whose Deployment was applied and is as it should be. */
+async function settledSetup(): Promise<Setup> {
+  const setup = newSetup();
+  await setup.apply();
+  setup.server.requests.length = 0;
+  return setup;
+}
+
+/** Somebody changes the live object; `owned` is what is left to us. */
+function edit(setup: Setup, change: (live: AnyObject) => AnyObject, owned?: object): void {
+  const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+  const managedFields = owned
+    ? [applied(MANAGER, owned, 'apps/v1')]
+    : (live.metadata as { managedFields?: object[] }).managedFields;
+  const edited = change(live);
+  setup.server.put(DEPLOYMENT, { ...edited, metadata: { ...edited.metadata, managedFields } as never });
+  setup.sync();
+}
+
+describe('Applier', () => {
+  it('creates what is missing, with its owner and its hash, and without force', async () => {
+    const { apply, server, last } = newSetup();
+    expect(await apply()).toEqual({
+      ref: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
+      action: 'created',
+    });
+    expect(last().query).toEqual({ fieldManager: MANAGER, force: 'false' });
+    expect(last().body.metadata).toEqual({
+      namespace: 'shop',
+      name: 'web',
+      labels: { app: 'web' },
+      annotations: {
+        'reconstruct.kosmos.io/applied-hash': expect.stringMatching(/^[0-9a-f]{32}$/) as unknown,
+      },
+      ownerReferences: [OWNER],
+    });
+    expect(server.writes).toHaveLength(1);
+  });
+
+  it('sends nothing for what it has applied', async () => {
+    const { apply, server } = await settledSetup();
+    expect(await apply()).toMatchObject({ action: 'unchanged' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it('sends nothing for what an earlier process has applied', async () => {
+    const { server } = await settledSetup();
+    const restarted = newSetup(server);
+    restarted.sync();
+    expect(await restarted.apply()).toMatchObject({ action: 'unchanged' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it('applies another intent by force, with the UID of the object that it knows', async () => {
+    const { apply, last } = await settledSetup();
+    expect(await apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+    expect(last().query.force).toBe('true');
+    expect(last().body.metadata.uid).toBe('uid-web');
+    expect(await apply(step(deployment(3)))).toMatchObject({ action: 'unchanged' });
+  });
+
+  it('puts right what somebody took from us', async () => {
+    const setup = await settledSetup();
+    const owned = recordedFields(setup.server.get(DEPLOYMENT, 'shop/web')!) as { 'f:spec': object };
+    const { 'f:spec': spec, ...others } = owned;
+    const { 'f:replicas': replicas, ...rest } = spec as Record<string, object>;
+    edit(setup, (live) => ({ ...live, spec: { ...(live.spec as object), replicas: 9 } }), {
+      ...others,
+      'f:spec': rest,
+    });
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 1 });
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(setup.server.writes).toHaveLength(1);
+  });
+
+  it('leaves alone what others add', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => ({
+      ...live,
+      metadata: { ...live.metadata, labels: { ...live.metadata.labels, x: 'y' } },
+      status: { replicas: 1 },
+    }));
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(setup.server.requests).toEqual([]);
+  });
+
+  it('applies again when all bookkeeping of owners was cleared', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => live, {});
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+  });
+
+  it('applies again when the hash was taken off', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, annotations: {} } }));
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+  });
+
+  it('spends exactly one apply on a value that the server drops, and one more after a restart', async () => {
+    const intent = step(deployment(1, { env: [{ name: 'A', value: '' }] }));
+    const server = new FakeApiServer();
+    // The server owns no `value` to an empty string.
+    server.intercept = (request) => {
+      if (request.method !== 'PATCH') return undefined;
+      const body = JSON.parse(JSON.stringify(request.body).replace(',"value":""', '')) as AnyObject;
+      server.intercept = () => undefined;
+      const answer = server.request({ ...request, body });
+      server.requests.pop();
+      return answer.finally(() => (server.intercept = original));
+    };
+    const original = server.intercept;
+    const { apply } = newSetup(server);
+    expect(await apply(intent)).toMatchObject({ action: 'created' });
+    for (let n = 0; n < 3; n++) expect(await apply(intent)).toMatchObject({ action: 'unchanged' });
+    expect(server.writes).toHaveLength(1);
+    const restarted = newSetup(server);
+    restarted.sync();
+    for (let n = 0; n < 3; n++) expect(await restarted.apply(intent)).toMatchObject({ action: 'unchanged' });
+    expect(server.writes).toHaveLength(2);
+  });
+
+  it('shows the answer at once, before any watch does', async () => {
+    const { reader } = await settledSetup();
+    expect(reader.controlledBy(DEPLOYMENT, OWNER.uid)).toHaveLength(1);
+  });
+});
+
+describe('Applier, ownership', () => {
+  it.each([
+    ['belongs to nobody', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
+    ['belongs to somebody else', [ownedBy('other')], 'OwnershipConflict', 'controlled by Widget other'],
+    [
+      'only has the owner among its owners',
+      [{ ...OWNER, controller: false }],
+      'OwnershipConflict',
+      'belongs to nobody',
+    ],
+    [
+      'is left over from a namesake',
+      [ownedBy('web', 'uid-old')],
+      'WaitingForGarbageCollection',
+      'earlier Widget web',
+    ],
+    [
+      'belongs to a kind of the same name in another group',
+      [{ ...ownedBy('web', 'uid-x'), apiVersion: 'other.io/v1' }],
+      'OwnershipConflict',
+      'controlled by',
+    ],
+  ])('does not touch what %s', async (_, ownerReferences, reason, message) => {
+    const setup = newSetup();
+    setup.server.put(DEPLOYMENT, {
+      ...deployment(),
+      metadata: { ...deployment().metadata, ownerReferences },
+    });
+    setup.sync();
+    const change = await setup.apply();
+    expect(change).toMatchObject({ action: 'failed', error: { reason } });
+    expect(change.error?.message).toContain(message);
+    expect(setup.server.requests).toEqual([]);
+  });
+
+  it('takes over what was handed over to it, by force', async () => {
+    const setup = newSetup();
+    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/web' };
+    setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...deployment().metadata, annotations } });
+    setup.sync();
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(setup.last().query.force).toBe('true');
+    expect(setup.server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
+  });
+
+  it('does not take over what was handed over to somebody else', async () => {
+    const setup = newSetup();
+    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/other' };
+    setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...deployment().metadata, annotations } });
+    setup.sync();
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
+  });
+
+  it('waits for what is being deleted', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => ({
+      ...live,
+      metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    }));
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({
+      error: { reason: 'Terminating', retry: 'backoff' },
+    });
+    expect(setup.server.requests).toEqual([]);
+  });
+
+  it('finds out that somebody made the object a moment ago, and says whose it is', async () => {
+    const { server, apply } = newSetup();
+    server.put(DEPLOYMENT, {
+      ...deployment(),
+      metadata: { ...deployment().metadata, ownerReferences: [ownedBy('other')] },
+    });
+    server.intercept = ({ method }) => (method === 'PATCH' ? fieldConflict() : undefined);
+    expect(await apply()).toMatchObject({ error: { reason: 'OwnershipConflict', retry: 'onChange' } });
+    await apply();
+    expect(server.requests.map(({ method }) => method)).toEqual(['PATCH', 'GET']);
+  });
+
+  it('puts right by force what turns out to be ours', async () => {
+    const { server, apply } = newSetup();
+    server.put(DEPLOYMENT, {
+      ...deployment(),
+      metadata: { ...deployment().metadata, ownerReferences: [OWNER] },
+    });
+    server.intercept = ({ method, query }) =>
+      method === 'PATCH' && query?.force === 'false' ? fieldConflict() : undefined;
+    await apply();
+    expect(await apply()).toMatchObject({ action: 'configured' });
+  });
+
+  it('applies what is shared without force, new or known', async () => {
+    const { apply, last } = newSetup();
+    expect(await apply(shared())).toMatchObject({ action: 'created' });
+    expect(last().body.metadata).not.toHaveProperty('ownerReferences');
+    expect(await apply(shared(deployment(2)))).toMatchObject({ action: 'configured' });
+    expect(last().query.force).toBe('false');
+    expect(last().body.metadata.uid).toBe('uid-web');
+  });
+});
+
+describe('Applier, failures', () => {
+  it('does not bring back what was deleted meanwhile, and makes it anew on the next try', async () => {
+    const { server, apply, reader } = await settledSetup();
+    server.remove(DEPLOYMENT, 'shop/web');
+    expect(await apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
+    expect(reader.store(DEPLOYMENT).size).toBe(0);
+    expect(await apply(step(deployment(3)))).toMatchObject({ action: 'created' });
+  });
+
+  it('reads the object when it has changed meanwhile', async () => {
+    const { server, apply, reader } = await settledSetup();
+    server.intercept = ({ method }) =>
+      method === 'PATCH' ? failure(409, 'Conflict', 'modified') : undefined;
+    const { resourceVersion } = server.put(DEPLOYMENT, server.get(DEPLOYMENT, 'shop/web')!).metadata;
+    expect(await apply(step(deployment(3)))).toMatchObject({ error: { retry: 'now' } });
+    expect(reader.get(DEPLOYMENT, 'shop/web')?.metadata.resourceVersion).toBe(resourceVersion);
+    server.intercept = () => undefined;
+    expect(await apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+  });
+
+  it('does not send again what was refused for good', async () => {
+    const { server, apply } = newSetup();
+    server.intercept = () => failure(422, 'Invalid', 'spec.replicas: must be positive');
+    const first = await apply();
+    expect(first).toMatchObject({ action: 'failed', error: { reason: 'Invalid', retry: 'onChange' } });
+    expect(await apply()).toEqual(first);
+    expect(server.writes).toHaveLength(1);
+  });
+
+  it('sends it again when the intent changes, and when it changes back', async () => {
+    const { server, apply } = newSetup();
+    server.intercept = () => failure(422, 'Invalid', 'no');
+    for (const replicas of [1, 2, 1]) await apply(step(deployment(replicas)));
+    expect(server.writes).toHaveLength(3);
+  });
+
+  it('sends it again when the object in the way changes', async () => {
+    const setup = await settledSetup();
+    setup.server.intercept = () => failure(422, 'Invalid', 'field is immutable');
+    await setup.apply(step(deployment(3)));
+    await setup.apply(step(deployment(3)));
+    edit(setup, (live) => live);
+    await setup.apply(step(deployment(3)));
+    expect(setup.server.writes).toHaveLength(2);
+  });
+
+  it('sends it again when its time is up', async () => {
+    const { server, apply, clock } = newSetup();
+    server.intercept = () => failure(422, 'Invalid', 'no');
+    await apply();
+    await clock.advance(REFUSAL_MILLISECONDS - 1);
+    await apply();
+    expect(server.writes).toHaveLength(1);
+    await clock.advance(1);
+    await apply();
+    expect(server.writes).toHaveLength(2);
+  });
+
+  it('remembers nothing of what may pass by itself', async () => {
+    const { server, apply } = newSetup();
+    server.intercept = () => failure(503, 'ServiceUnavailable', 'later');
+    expect(await apply()).toMatchObject({ error: { reason: 'ServerOverloaded', retry: 'backoff' } });
+    server.intercept = () => undefined;
+    expect(await apply()).toMatchObject({ action: 'created' });
+  });
+
+  it('remembers the refusal of one object only', async () => {
+    const { server, apply } = newSetup();
+    server.intercept = ({ path }) =>
+      path.includes('deployments') ? failure(422, 'Invalid', 'no') : undefined;
+    await apply();
+    expect(await apply(step(anObject(SERVICE, 'web', {}, { spec: {} })))).toMatchObject({
+      action: 'created',
+    });
+  });
+
+  it('answers with a failure when the server is away, and when a conflict cannot be looked into', async () => {
+    const { server, apply } = newSetup();
+    server.intercept = () => Promise.reject(new Error('ECONNRESET'));
+    expect(await apply()).toMatchObject({ error: { reason: 'Unreachable' } });
+    server.intercept = ({ method }) =>
+      method === 'PATCH' ? fieldConflict() : failure(403, 'Forbidden', 'no get');
+    expect(await apply()).toMatchObject({ error: { reason: 'Forbidden' } });
+  });
+
+  it('says which type the controller does not watch', async () => {
+    const change = await newSetup().apply(step(anObject({ apiVersion: 'v1', kind: 'Secret' }, 'web')));
+    expect(change).toMatchObject({ action: 'failed', error: { reason: 'UndeclaredType' } });
+  });
+});

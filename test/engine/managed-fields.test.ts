@@ -1,0 +1,356 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
+import { canonicalJson, FieldPaths, ownerKey } from '../../src/engine/managed-fields.js';
+import {
+  anObject,
+  applied,
+  DEPLOYMENT,
+  MANAGER,
+  ownedBy,
+  SERVICE,
+  STATUS_MANAGER,
+  WIDGET,
+} from './support/builders.js';
+import { recordedFields } from './support/recorded-fields.js';
+
+/** As kube-apiserver 1.36 recorded it for the intent below. */
+const DEPLOYMENT_FIELDS = {
+  'f:metadata': {
+    'f:annotations': { 'f:reconstruct.kosmos.io/applied-hash': {} },
+    'f:labels': { 'f:app': {}, 'f:app.kubernetes.io/name': {}, 'f:kosmos.io/appservice': {} },
+    'f:ownerReferences': { 'k:{"uid":"uid-web"}': {} },
+  },
+  'f:spec': {
+    'f:replicas': {},
+    'f:selector': {},
+    'f:template': {
+      'f:metadata': { 'f:labels': { 'f:app': {} } },
+      'f:spec': {
+        'f:containers': {
+          'k:{"name":"web"}': {
+            '.': {},
+            'f:args': {},
+            'f:env': {
+              'k:{"name":"A"}': { '.': {}, 'f:name': {}, 'f:value': {} },
+              'k:{"name":"B"}': { '.': {}, 'f:name': {}, 'f:valueFrom': { 'f:fieldRef': {} } },
+            },
+            'f:image': {},
+            'f:name': {},
+            'f:ports': {
+              'k:{"containerPort":53,"protocol":"UDP"}': { '.': {}, 'f:containerPort': {}, 'f:protocol': {} },
+              'k:{"containerPort":80,"protocol":"TCP"}': { '.': {}, 'f:containerPort': {}, 'f:protocol': {} },
+            },
+            'f:resources': { 'f:limits': { 'f:cpu': {} } },
+          },
+        },
+      },
+    },
+  },
+};
+
+const CONTAINER = {
+  name: 'web',
+  image: 'nginx:1.7.9',
+  args: ['-v', '-q'],
+  env: [
+    { name: 'A', value: '1' },
+    { name: 'B', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+  ],
+  ports: [
+    { containerPort: 53, protocol: 'UDP' },
+    { containerPort: 80, protocol: 'TCP' },
+  ],
+  resources: { limits: { cpu: '1' } },
+};
+
+function deployment(container: object = CONTAINER, spec: object = {}): AnyObject {
+  return anObject(
+    DEPLOYMENT,
+    'web',
+    {
+      annotations: { 'reconstruct.kosmos.io/applied-hash': 'h' },
+      labels: { app: 'web', 'app.kubernetes.io/name': 'web', 'kosmos.io/appservice': 'web' },
+      ownerReferences: [ownedBy('web')],
+    },
+    {
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { 'kosmos.io/appservice': 'web' } },
+        template: { metadata: { labels: { app: 'web' } }, spec: { containers: [container] } },
+        ...spec,
+      },
+    },
+  );
+}
+
+/** What remains of a tree when one path is taken out. */
+function without(tree: object, [first = '', ...rest]: readonly string[]): object {
+  const { [first]: child, ...others } = tree as Record<string, object>;
+  if (child === undefined) throw new Error(`no ${first} here`);
+  return rest.length === 0 ? others : { ...others, [first]: without(child, rest) };
+}
+
+function live(fields: object, manager = MANAGER): AnyObject {
+  return anObject(DEPLOYMENT, 'web', { managedFields: [applied(manager, fields, 'apps/v1')] });
+}
+
+function ownedDigest(paths: FieldPaths, object: AnyObject, owner = MANAGER): string | undefined {
+  return paths.owned(object).get(owner);
+}
+
+const CONTAINERS = ['f:spec', 'f:template', 'f:spec', 'f:containers'];
+const WEB = [...CONTAINERS, 'k:{"name":"web"}'];
+
+describe('FieldPaths', () => {
+  it('expects for a Deployment what the API server records for it', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    expect(owned).toMatch(/^\S{16}$/);
+    expect(paths.expected(deployment())).toBe(owned);
+  });
+
+  it('records in the tests what the API server records', () => {
+    expect(canonicalJson(recordedFields(deployment()))).toBe(
+      canonicalJson({
+        ...DEPLOYMENT_FIELDS,
+      }),
+    );
+  });
+
+  it('expects for a Service what the API server records for it', () => {
+    const paths = new FieldPaths();
+    const service = anObject(SERVICE, 'web', { labels: { app: 'web' } });
+    const spec = {
+      type: 'NodePort',
+      selector: { app: 'web' },
+      ports: [
+        { name: 'dns', port: 53, protocol: 'UDP', targetPort: 53 },
+        { name: 'dns-tcp', port: 53, protocol: 'TCP', targetPort: 'dns' },
+      ],
+    };
+    const port = { '.': {}, 'f:name': {}, 'f:port': {}, 'f:protocol': {}, 'f:targetPort': {} };
+    const fields = {
+      'f:metadata': { 'f:labels': { 'f:app': {} } },
+      'f:spec': {
+        'f:ports': { 'k:{"port":53,"protocol":"TCP"}': port, 'k:{"port":53,"protocol":"UDP"}': port },
+        'f:selector': {},
+        'f:type': {},
+      },
+    };
+    expect(ownedDigest(paths, live(fields))).toBe(paths.expected({ ...service, spec }));
+  });
+
+  it('expects for a status what the API server records under the subresource', () => {
+    const paths = new FieldPaths();
+    const condition = { '.': {}, 'f:message': {}, 'f:status': {}, 'f:type': {} };
+    const fields = {
+      'f:status': {
+        'f:conditions': { 'k:{"type":"Ready"}': condition, 'k:{"type":"Stalled"}': condition },
+        'f:observedGeneration': {},
+      },
+    };
+    const cr = anObject(WIDGET, 'web', {
+      managedFields: [applied(STATUS_MANAGER, fields, 'demo/v1', 'status')],
+    });
+    const conditions = ['Stalled', 'Ready'].map((type) => ({ type, status: 'True', message: '' }));
+    expect(paths.owned(cr).get(ownerKey(STATUS_MANAGER, 'status'))).toBe(
+      paths.expected({ status: { conditions, observedGeneration: 3 } }),
+    );
+    expect(paths.owned(cr).has(STATUS_MANAGER)).toBe(false);
+  });
+
+  it.each([
+    ['a scalar', ['f:spec', 'f:replicas']],
+    ['a label', ['f:metadata', 'f:labels', 'f:app']],
+    ['the owner reference', ['f:metadata', 'f:ownerReferences', 'k:{"uid":"uid-web"}']],
+    ['the selector as a whole', ['f:spec', 'f:selector']],
+    ['an atomic list', [...WEB, 'f:args']],
+    ['a list item', [...WEB, 'f:ports', 'k:{"containerPort":53,"protocol":"UDP"}']],
+    ['a field of a list item', [...WEB, 'f:env', 'k:{"name":"A"}', 'f:value']],
+    ['all items of a list', [...WEB, 'f:env']],
+  ])('sees that %s was taken from us', (_, path) => {
+    const paths = new FieldPaths();
+    paths.owned(live(DEPLOYMENT_FIELDS));
+    const drifted = ownedDigest(paths, live(without(DEPLOYMENT_FIELDS, path)));
+    expect(drifted).not.toBe(paths.expected(deployment()));
+  });
+
+  it.each([
+    [
+      'a container more',
+      deployment(CONTAINER, { template: { spec: { containers: [CONTAINER, { name: 'b' }] } } }),
+    ],
+    [
+      'another key of a list item',
+      deployment({ ...CONTAINER, ports: [{ containerPort: 80, protocol: 'UDP' }] }),
+    ],
+    ['a field more', deployment(CONTAINER, { minReadySeconds: 3 })],
+    ['a field less', deployment({ ...CONTAINER, args: undefined })],
+  ])('expects something else for %s', (_, intent) => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    expect(paths.expected(intent)).not.toBe(owned);
+  });
+
+  it('does not care for values, which the hash of the intent stands for', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    expect(paths.expected(deployment({ ...CONTAINER, image: 'nginx:2' }, { replicas: 5 }))).toBe(owned);
+    expect(paths.expected(deployment({ ...CONTAINER, args: ['only one'] }))).toBe(owned);
+  });
+
+  it('does not care for the order of list items and of fields', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    const { name, ports, env, ...rest } = CONTAINER;
+    expect(
+      paths.expected(deployment({ ...rest, ports: ports.toReversed(), env: env.toReversed(), name })),
+    ).toBe(owned);
+    expect(ownedDigest(paths, live(reversed(DEPLOYMENT_FIELDS)))).toBe(owned);
+  });
+
+  it('spells list keys as the server does, whatever the order and spacing of their JSON', () => {
+    const paths = new FieldPaths();
+    const spelled = (key: string): object => ({
+      'f:spec': { 'f:ports': { [key]: { '.': {}, 'f:port': {} } } },
+    });
+    const one = ownedDigest(paths, live(spelled('k:{"port":53,"protocol":"UDP"}')));
+    expect(ownedDigest(paths, live(spelled('k:{"protocol": "UDP", "port": 53}')))).toBe(one);
+    expect(ownedDigest(paths, live(spelled('k:{"port":"53","protocol":"UDP"}')))).not.toBe(one);
+  });
+
+  it('knows the items of a set by their values', () => {
+    const paths = new FieldPaths();
+    const fields = { 'f:spec': { 'f:tags': { 'v:"a"': {}, 'v:7': {} } } };
+    const owned = ownedDigest(paths, live(fields));
+    expect(paths.expected({ spec: { tags: [7, 'a'] } })).toBe(owned);
+    expect(paths.expected({ spec: { tags: ['7', 'a'] } })).not.toBe(owned);
+    expect(paths.expected({ spec: { tags: [7] } })).not.toBe(owned);
+  });
+
+  it('takes what is empty for a leaf, as the server does', () => {
+    const paths = new FieldPaths();
+    paths.owned(live(DEPLOYMENT_FIELDS));
+    const fields = without(DEPLOYMENT_FIELDS, [...WEB, 'f:resources', 'f:limits']);
+    expect(paths.expected(deployment({ ...CONTAINER, resources: {} }))).toBe(
+      ownedDigest(paths, live(fields)),
+    );
+  });
+
+  it('leaves out what is not there', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    const intent = deployment({ ...CONTAINER, command: undefined, workingDir: null });
+    expect(paths.expected(intent)).toBe(owned);
+  });
+
+  it('leaves out what names the object', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS));
+    const { metadata, ...rest } = deployment();
+    expect(
+      paths.expected({ ...rest, metadata: { ...metadata, namespace: 'elsewhere', name: 'b', uid: 'u' } }),
+    ).toBe(owned);
+  });
+
+  it('matches nothing while it has not seen how a list is merged, and matches once it has', () => {
+    const paths = new FieldPaths();
+    const owned = ownedDigest(new FieldPaths(), live(DEPLOYMENT_FIELDS));
+    expect(paths.expected(deployment())).not.toBe(owned);
+    paths.owned(live(without(DEPLOYMENT_FIELDS, [...WEB, 'f:env'])));
+    expect(paths.expected(deployment())).not.toBe(owned);
+    paths.owned(live(DEPLOYMENT_FIELDS));
+    expect(paths.expected(deployment())).toBe(owned);
+  });
+
+  it('learns from what other managers have applied', () => {
+    const paths = new FieldPaths();
+    paths.owned(live(DEPLOYMENT_FIELDS, 'kubectl'));
+    expect(paths.expected(deployment())).toBe(ownedDigest(new FieldPaths(), live(DEPLOYMENT_FIELDS)));
+  });
+
+  it('tells managers apart, and passes over updates', () => {
+    const paths = new FieldPaths();
+    const object = anObject(DEPLOYMENT, 'web', {
+      managedFields: [
+        applied(MANAGER, DEPLOYMENT_FIELDS),
+        applied('kubectl', { 'f:spec': { 'f:replicas': {} } }),
+        { ...applied('kube-controller-manager', { 'f:status': {} }), operation: 'Update' },
+      ],
+    });
+    expect([...paths.owned(object).keys()]).toEqual([MANAGER, 'kubectl']);
+    expect(paths.owned(anObject(DEPLOYMENT, 'web')).size).toBe(0);
+  });
+
+  it('agrees with the server on whatever containers there are', () => {
+    const name = fc.constantFrom('a', 'b', 'c');
+    const unique = <T extends object>(item: fc.Arbitrary<T>, by: (value: T) => string): fc.Arbitrary<T[]> =>
+      fc.uniqueArray(item, { selector: by, maxLength: 3 });
+    const env = unique(
+      fc.record({ name, value: fc.string() }, { requiredKeys: ['name'] }),
+      (item) => item.name,
+    );
+    const port = fc.record({
+      containerPort: fc.integer({ min: 1, max: 4 }),
+      protocol: fc.constantFrom('TCP', 'UDP'),
+    });
+    const ports = unique(port, (item) => `${item.containerPort}${item.protocol}`);
+    const container = fc.record(
+      {
+        name,
+        image: fc.string(),
+        env,
+        ports,
+        args: fc.array(fc.string()),
+        resources: fc.constantFrom({}, { limits: { cpu: '1' } }),
+      },
+      { requiredKeys: ['name', 'image'] },
+    );
+    fc.assert(
+      fc.property(
+        unique(container, (item) => item.name),
+        (containers) => {
+          const paths = new FieldPaths();
+          paths.owned(live(DEPLOYMENT_FIELDS));
+          const intent = deployment(CONTAINER, { template: { spec: { containers } } });
+          const copy = JSON.parse(JSON.stringify(intent)) as AnyObject;
+          expect(paths.expected(copy)).toBe(ownedDigest(paths, live(recordedFields(copy))));
+        },
+      ),
+    );
+  });
+});
+
+function reversed(tree: object): object {
+  return Object.fromEntries(
+    Object.entries(tree)
+      .reverse()
+      .map(([name, child]) => [name, reversed(child as object)]),
+  );
+}
+
+describe('canonicalJson', () => {
+  it('is the same for objects that differ only in the order of their fields', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const shuffled = (part: unknown): unknown =>
+          Array.isArray(part)
+            ? part.map(shuffled)
+            : typeof part === 'object' && part !== null
+              ? Object.fromEntries(
+                  Object.entries(part)
+                    .reverse()
+                    .map(([name, child]) => [name, shuffled(child)]),
+                )
+              : part;
+        expect(canonicalJson(shuffled(value))).toBe(canonicalJson(value));
+        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it('keeps the order of lists and leaves undefined fields out', () => {
+    expect(canonicalJson({ b: [2, 1], a: undefined, c: null })).toBe('{"b":[2,1],"c":null}');
+  });
+});

@@ -1,0 +1,210 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Controller, Plan } from '../../src/contract/controller.js';
+import { Manager } from '../../src/engine/manager.js';
+import type { ManagerProps } from '../../src/engine/manager.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { plan } from './support/bench.js';
+import {
+  CONFIG_MAP,
+  configMap,
+  DEPLOYMENT,
+  MANAGER,
+  ownedBy,
+  recordingLogger,
+  widget,
+  WIDGET,
+} from './support/builders.js';
+import type { LogLine } from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+import type { AnyObject } from '../../src/contract/object.js';
+
+interface Setup {
+  readonly server: FakeApiServer;
+  readonly clock: VirtualClock;
+  readonly manager: Manager;
+  readonly metrics: Metrics;
+  readonly reconciled: string[];
+  readonly stop: () => Promise<void>;
+  readonly stopped: () => boolean;
+}
+
+function controller(
+  name: string,
+  types: (typeof CONFIG_MAP)[],
+  reconcile: (key: string) => Plan,
+): Controller {
+  const watches = types.map((type) => ({
+    type,
+    mapsTo: ({ metadata }: AnyObject) =>
+      type === types[0] ? [`${metadata.namespace ?? ''}/${metadata.name}`] : [],
+  }));
+  return { name, kind: 'Widget', watches, reconcile };
+}
+
+async function started(
+  prepare: (server: FakeApiServer) => void = () => undefined,
+  props: Partial<ManagerProps> = {},
+  reconcile: (key: string) => Plan = () => plan({}),
+): Promise<Setup> {
+  const server = new FakeApiServer();
+  server.put(WIDGET, widget('web') as unknown as AnyObject);
+  prepare(server);
+  const clock = new VirtualClock();
+  const reconciled: string[] = [];
+  const metrics = new Metrics();
+  const lines: LogLine[] = [];
+  const manager = new Manager({
+    controllers: [
+      controller('widget', [WIDGET, CONFIG_MAP], (key) => {
+        reconciled.push(key);
+        return reconcile(key);
+      }),
+    ],
+    transport: server,
+    log: recordingLogger(lines),
+    metrics,
+    instance: 'pod-1',
+    clock,
+    random: () => 0,
+    freeze: true,
+    ...props,
+  });
+  const controllerOfRun = new AbortController();
+  let ended = false;
+  const running = manager.run(controllerOfRun.signal).then(() => (ended = true));
+  const stop = async (): Promise<void> => {
+    controllerOfRun.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  await settled();
+  await settled();
+  return { server, clock, manager, metrics, reconciled, stop, stopped: () => ended };
+}
+
+describe('Manager', () => {
+  it('reconciles what is there when it starts, and what comes later', async () => {
+    const { server, reconciled } = await started();
+    expect(reconciled).toEqual(['shop/web']);
+    server.put(WIDGET, widget('new') as unknown as AnyObject);
+    await settled();
+    expect(reconciled).toEqual(['shop/web', 'shop/new']);
+  });
+
+  it('starts no worker before all watches of its controller have delivered their lists', async () => {
+    const { server, reconciled, manager } = await started((fake) => fake.heldBack.add('configmaps'));
+    expect(manager.notReady()).toEqual([{ what: 'configmaps', why: 'the first list is not complete' }]);
+    expect(reconciled).toEqual([]);
+    server.openWatches('configmaps');
+    await settled();
+    await settled();
+    expect(manager.notReady()).toEqual([]);
+    expect(reconciled).toEqual(['shop/web']);
+  });
+
+  it('does not let a controller wait for the watches of another', async () => {
+    const done: string[] = [];
+    const note = (name: string) => (key: string) => {
+      done.push(`${name} ${key}`);
+      return plan({});
+    };
+    const controllers = [
+      controller('one', [WIDGET], note('one')),
+      controller('two', [WIDGET, DEPLOYMENT], note('two')),
+    ];
+    const { server } = await started((fake) => fake.heldBack.add('deployments'), { controllers });
+    expect(done).toEqual(['one shop/web']);
+    server.openWatches('deployments');
+    await settled();
+    await settled();
+    expect(done).toEqual(['one shop/web', 'two shop/web']);
+  });
+
+  it('opens one watch for each type, however many controllers read it', async () => {
+    const controllers = ['one', 'two'].map((name) => controller(name, [WIDGET, CONFIG_MAP], () => plan({})));
+    const { server } = await started(undefined, { controllers });
+    expect(server.streams.map(({ plural }) => plural).sort()).toEqual(['configmaps', 'widgets']);
+  });
+
+  it('watches the namespaces that it is told, each by itself, and names what is missing', async () => {
+    const { server, manager, reconciled } = await started(
+      (fake) => {
+        fake.heldBack.add('configmaps');
+        fake.put(WIDGET, widget('far', { namespace: 'far' }) as unknown as AnyObject);
+      },
+      { namespaces: ['shop', 'blog'] },
+    );
+    expect(server.streams.map(({ plural, namespace }) => `${plural} ${namespace ?? ''}`).sort()).toEqual([
+      'configmaps blog',
+      'configmaps shop',
+      'widgets blog',
+      'widgets shop',
+    ]);
+    expect(manager.notReady().map(({ what }) => what)).toEqual(['configmaps in shop', 'configmaps in blog']);
+    server.openWatches('configmaps');
+    await settled();
+    await settled();
+    expect(reconciled).toEqual(['shop/web']);
+  });
+
+  it('says why a watch does not start', async () => {
+    const { manager } = await started((fake) => {
+      fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
+    });
+    expect(manager.notReady()).toEqual([
+      { what: 'widgets', why: 'connect ECONNREFUSED' },
+      { what: 'configmaps', why: 'connect ECONNREFUSED' },
+    ]);
+  });
+
+  it('creates a child, and makes no further request once all is settled', async () => {
+    const { uid, resourceVersion, ...metadata } = configMap('child', '1').metadata;
+    const object = { ...configMap('child', '1'), metadata };
+    const { server, reconciled, clock } = await started(undefined, {}, () =>
+      plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+    );
+    expect(server.writes).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/child']);
+    server.put(WIDGET, widget('web') as unknown as AnyObject);
+    await clock.advance(60_000);
+    expect(reconciled.length).toBeGreaterThan(1);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('finishes what is in flight when it stops, then closes watches and transport', async () => {
+    const { uid, resourceVersion, ...metadata } = configMap('child', '1').metadata;
+    const object = { ...configMap('child', '1'), metadata };
+    const gate = Promise.withResolvers<undefined>();
+    const { server, stop, stopped } = await started(
+      (fake) => (fake.intercept = () => gate.promise),
+      {},
+      () => plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+    );
+    const stopping = stop();
+    await settled();
+    expect(stopped()).toBe(false);
+    expect(server.closed).toBe(false);
+    expect(server.streams.every(({ stream }) => stream.closed)).toBe(false);
+    gate.resolve(undefined);
+    await stopping;
+    expect(server.get(CONFIG_MAP, 'shop/child')).toBeDefined();
+    expect(server.streams.every(({ stream }) => stream.closed)).toBe(true);
+    expect(server.closed).toBe(true);
+  });
+
+  it('stops while it waits for its first lists', async () => {
+    const { stop, reconciled, server } = await started((fake) => fake.heldBack.add('configmaps'));
+    await stop();
+    expect(reconciled).toEqual([]);
+    expect(server.closed).toBe(true);
+  });
+
+  it('counts objects, requests and waiting keys when somebody asks', async () => {
+    const { metrics } = await started();
+    const text = await metrics.scrape();
+    expect(text).toContain('reconstruct_store_objects{type="Widget.demo.example.com"} 1');
+    expect(text).toContain('reconstruct_store_objects{type="ConfigMap"} 0');
+    expect(text).toContain('rest_client_requests_total{code="200",method="GET"} 2');
+    expect(text).toContain('workqueue_depth{name="widget",controller="widget"} 0');
+  });
+});

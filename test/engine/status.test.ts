@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import type { Change } from '../../src/contract/change.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { newBench } from './support/bench.js';
+import type { Bench } from './support/bench.js';
+import { applied, failure, STATUS_MANAGER, widget, WIDGET } from './support/builders.js';
+import { FakeApiServer, uidImmutable } from './support/fake-api-server.js';
+import { recordedFields } from './support/recorded-fields.js';
+
+const READY = { type: 'Ready', status: 'True', reason: 'Available', message: 'all is well' };
+const STATUS = { observedGeneration: 1, replicas: 1, conditions: [READY] };
+
+interface Setup extends Bench {
+  readonly write: (status: object) => Promise<Change>;
+  /** Somebody else writes the status; `owned` is what is left to us. */
+  readonly edit: (status: object, owned: object) => void;
+}
+
+function setup(): Setup {
+  const bench = newBench(new FakeApiServer());
+  const { server, reader, tools } = bench;
+  const target = widget('web');
+  reader.store(WIDGET).observed(server.put(WIDGET, target as unknown as AnyObject));
+  return {
+    ...bench,
+    write: (status) =>
+      tools.statusWriter.write({ target, fieldManager: STATUS_MANAGER, status: () => status }, [], reader),
+    edit: (status, owned) => {
+      const live = server.get(WIDGET, 'shop/web')!;
+      const fieldsV1 = recordedFields({ metadata: {}, status: owned });
+      const managedFields = [applied(STATUS_MANAGER, fieldsV1, 'demo/v1', 'status')];
+      const metadata = { ...live.metadata, managedFields };
+      reader.store(WIDGET).observed(server.put(WIDGET, { ...live, metadata, status }));
+    },
+  };
+}
+
+async function written(status: object = STATUS): Promise<Setup> {
+  const made = setup();
+  await made.write(status);
+  made.server.requests.length = 0;
+  return made;
+}
+
+describe('StatusWriter', () => {
+  it('applies the status by force, under its own name, to the object that is meant', async () => {
+    const { server, write } = setup();
+    expect(await write(STATUS)).toMatchObject({ action: 'configured' });
+    expect(server.requests).toMatchObject([
+      {
+        method: 'PATCH',
+        path: '/apis/demo.example.com/v1/namespaces/shop/widgets/web/status',
+        query: { fieldManager: STATUS_MANAGER, force: 'true' },
+        body: {
+          kind: 'Widget',
+          metadata: { namespace: 'shop', name: 'web', uid: 'uid-web' },
+          status: STATUS,
+        },
+      },
+    ]);
+    expect((server.requests[0]?.body as AnyObject).spec).toBeUndefined();
+  });
+
+  it('writes nothing when nothing has changed', async () => {
+    const { server, write } = await written();
+    expect(await write(STATUS)).toMatchObject({ action: 'unchanged' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
+    ['a value', { ...STATUS, replicas: 2 }],
+    ['a new field', { ...STATUS, readyReplicas: 1 }],
+    ['a field that is gone', { observedGeneration: 1, conditions: [READY] }],
+    ['a condition', { ...STATUS, conditions: [{ ...READY, status: 'False' }] }],
+    ['a new condition', { ...STATUS, conditions: [READY, { ...READY, type: 'Stalled' }] }],
+    ['a condition that is gone', { ...STATUS, conditions: [] }],
+  ])('writes %s', async (_, status) => {
+    const { server, write } = await written();
+    expect(await write(status)).toMatchObject({ action: 'configured' });
+    expect(await write(status)).toMatchObject({ action: 'unchanged' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('leaves conditions and fields of others alone', async () => {
+    const { server, write, edit } = await written();
+    edit({ ...STATUS, theirs: 1, conditions: [{ ...READY, type: 'Foreign' }, READY] }, STATUS);
+    expect(await write(STATUS)).toMatchObject({ action: 'unchanged' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
+    ['changed', { ...STATUS, replicas: 9 }, { observedGeneration: 1, conditions: [READY] }],
+    ['wiped', {}, {}],
+    ['changed under our name', { ...STATUS, replicas: 9 }, STATUS],
+  ])('puts right what others have %s', async (_, status, owned) => {
+    const { write, edit, server } = await written();
+    edit(status, owned);
+    expect(await write(STATUS)).toMatchObject({ action: 'configured' });
+    expect(server.get(WIDGET, 'shop/web')?.status).toEqual(STATUS);
+  });
+
+  // An atomic list is owned as a whole, so our entry stays the same when it shrinks, and `contains` in status.ts asks
+  // only whether what is wanted is there: what is too much stays for ever.
+  it.fails.each([
+    ['is emptied', [{ port: 80 }], []],
+    ['shrinks, with items of different types', [{ type: 'a' }, { type: 'b' }], [{ type: 'a' }]],
+    ['has an item that loses a field', [{ port: 80, error: 'taken' }], [{ port: 80 }]],
+  ])('writes an atomic list that %s', async (_, before, after) => {
+    const { write } = await written({ claims: before });
+    expect(await write({ claims: after })).toMatchObject({ action: 'configured' });
+  });
+
+  it.each([
+    ['grows', [{ port: 80 }], [{ port: 80 }, { port: 81 }]],
+    ['changes its order', [{ port: 80 }, { port: 81 }], [{ port: 81 }, { port: 80 }]],
+  ])('writes an atomic list that %s', async (_, before, after) => {
+    const { write } = await written({ claims: before });
+    expect(await write({ claims: after })).toMatchObject({ action: 'configured' });
+  });
+
+  it('does not write to a successor of the one that is meant, nor to nobody', async () => {
+    const { write, reader, server } = setup();
+    reader
+      .store(WIDGET)
+      .observed(widget('web', { uid: 'new', resourceVersion: '900' }) as unknown as AnyObject);
+    expect(await write(STATUS)).toMatchObject({ action: 'skipped' });
+    reader.store(WIDGET).gone('shop/web');
+    expect(await write(STATUS)).toMatchObject({ action: 'skipped' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
+    ['is gone', failure(404, 'NotFound', 'widgets "web" not found')],
+    ['is another one', failure(409, 'Conflict', 'uid mismatch')],
+  ])('lets it be when the object %s by the time the server looks', async (_, answer) => {
+    const { write, server } = setup();
+    server.intercept = () => answer;
+    expect(await write(STATUS)).toMatchObject({ action: 'skipped' });
+  });
+
+  it('lets it be when the server has a namesake of the object', async () => {
+    const { write, server } = setup();
+    server.intercept = () => uidImmutable('widgets.demo.example.com', 'web', 'uid-web');
+    expect(await write(STATUS)).toMatchObject({ action: 'skipped' });
+  });
+
+  it('answers with a failure, whatever else goes wrong', async () => {
+    const { write, server } = setup();
+    server.intercept = () => failure(403, 'Forbidden', 'no');
+    expect(await write(STATUS)).toMatchObject({ action: 'failed', error: { reason: 'Forbidden' } });
+  });
+
+  it('does not blame the API server for a status function that throws', async () => {
+    const { tools, reader } = setup();
+    const status = (): object => {
+      throw new TypeError('cr.spec.ports is undefined');
+    };
+    const change = await tools.statusWriter.write(
+      { target: widget('web'), fieldManager: STATUS_MANAGER, status },
+      [],
+      reader,
+    );
+    expect(change).toMatchObject({ action: 'failed', error: { reason: 'StatusFailed', retry: 'backoff' } });
+    expect(change.error?.message).toContain('cr.spec.ports is undefined');
+  });
+});

@@ -1,0 +1,52 @@
+import type { Plan, Watch } from '../../../src/contract/controller.js';
+import { Api } from '../../../src/engine/api.js';
+import { Applier } from '../../../src/engine/apply.js';
+import type { Tools } from '../../../src/engine/carry-out.js';
+import { EventRecorder } from '../../../src/engine/events.js';
+import { Refusals } from '../../../src/engine/refusals.js';
+import { Settlements } from '../../../src/engine/settlements.js';
+import { StatusWriter } from '../../../src/engine/status.js';
+import { StoreReader, Stores } from '../../../src/engine/stores.js';
+import type { Transport } from '../../../src/engine/transport.js';
+import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';
+import type { LogLine } from './builders.js';
+import type { FakeApiServer } from './fake-api-server.js';
+import { VirtualClock } from './virtual-clock.js';
+
+/** Every tool of the engine on virtual time, before a fake API server. */
+export interface Bench<Server extends Transport = FakeApiServer> {
+  readonly server: Server;
+  readonly clock: VirtualClock;
+  readonly api: Api;
+  readonly stores: Stores;
+  readonly reader: StoreReader;
+  readonly tools: Tools;
+  readonly lines: LogLine[];
+}
+
+export const WATCHES: readonly Watch[] = [
+  { type: WIDGET, keep: (object) => object, mapsTo: () => [] },
+  { type: CONFIG_MAP, mapsTo: () => [] },
+];
+
+export function newBench<Server extends Transport>(server: Server, watches = WATCHES): Bench<Server> {
+  const clock = new VirtualClock();
+  const api = new Api(server);
+  const stores = new Stores({ perNamespace: false, freeze: true });
+  const settlements = new Settlements();
+  const lines: LogLine[] = [];
+  const recorder = new EventRecorder({
+    api,
+    clock,
+    log: recordingLogger(lines),
+    reportingController: 'kosmos.io/reconstruct',
+    reportingInstance: 'pod-1',
+  });
+  const applier = new Applier({ api, settlements, refusals: new Refusals(clock) });
+  const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
+  return { server, clock, api, stores, reader: new StoreReader(watches, stores), tools, lines };
+}
+
+export function plan(parts: Partial<Plan>): Plan {
+  return { apply: [], delete: [], status: [], events: [], ...parts };
+}

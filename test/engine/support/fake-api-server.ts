@@ -1,0 +1,212 @@
+import { objectKey } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { ResourceType } from '../../../src/contract/resource.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
+import { applied, failure } from './builders.js';
+import { recordedFields } from './recorded-fields.js';
+import { ScriptedStream } from './scripted-transport.js';
+
+interface Stored {
+  readonly plural: string;
+  readonly object: AnyObject;
+}
+
+/**
+ * As much of an API server as the engine sees: streamed lists, watches, server-side apply by a single manager per
+ * object, deletes with preconditions. A test may answer any request itself, through `intercept`.
+ */
+export class FakeApiServer implements Transport {
+  readonly requests: ApiRequest[] = [];
+  readonly streams: {
+    readonly plural: string;
+    readonly namespace: string | undefined;
+    readonly stream: ScriptedStream;
+  }[] = [];
+  /** Lists of these are held back until the test takes them out and calls `openWatches`. */
+  readonly heldBack = new Set<string>();
+  closed = false;
+  intercept: (request: ApiRequest) => ApiResponse | Promise<ApiResponse | undefined> | undefined = () =>
+    undefined;
+  private readonly objects = new Map<string, Stored>();
+  private version = 100;
+
+  /** Requests that change something, as `METHOD path`. */
+  get writes(): string[] {
+    return this.requests
+      .filter(({ method }) => method !== 'GET')
+      .map(({ method, path }) => `${method} ${path}`);
+  }
+
+  get(type: ResourceType, key: string): AnyObject | undefined {
+    return this.objects.get(idOf(type.plural, key))?.object;
+  }
+
+  /** Somebody creates or changes an object; watches tell. */
+  put(type: ResourceType, object: AnyObject): AnyObject {
+    const id = idOf(type.plural, objectKey(object.metadata.namespace, object.metadata.name));
+    const before = this.objects.get(id)?.object;
+    const metadata = {
+      ...object.metadata,
+      uid: before?.metadata.uid ?? object.metadata.uid ?? `uid-${object.metadata.name}`,
+      resourceVersion: String(++this.version),
+    };
+    const stored = { ...object, metadata };
+    this.objects.set(id, { plural: type.plural, object: stored });
+    this.tell(type.plural, before ? 'MODIFIED' : 'ADDED', stored);
+    return stored;
+  }
+
+  remove(type: ResourceType, key: string): void {
+    const id = idOf(type.plural, key);
+    const known = this.objects.get(id);
+    if (!known) return;
+    this.objects.delete(id);
+    const { object } = known;
+    const metadata = { ...object.metadata, resourceVersion: String(++this.version) };
+    this.tell(type.plural, 'DELETED', { ...object, metadata });
+  }
+
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    this.requests.push(request);
+    const own = await this.intercept(request);
+    if (own) return own;
+    const { plural, key, namespace, subresource } = parse(request.path);
+    const id = idOf(plural, key);
+    const known = this.objects.get(id)?.object;
+    switch (request.method) {
+      case 'PATCH':
+        return this.apply(request, plural, known, subresource);
+      case 'GET':
+        return known ? { status: 200, body: known } : notFound(plural, key);
+      case 'DELETE': {
+        if (!known) return notFound(plural, key);
+        const { preconditions } = request.body as {
+          preconditions: { uid?: string; resourceVersion?: string };
+        };
+        if (preconditions.resourceVersion !== known.metadata.resourceVersion)
+          return failure(409, 'Conflict', 'Precondition failed: ResourceVersion in precondition');
+        this.remove(typeOf(known, plural), key);
+        return { status: 200, body: { kind: 'Status', status: 'Success' } };
+      }
+      case 'POST':
+      case 'PUT':
+        return { status: 201, body: { ...(request.body as object), namespace } };
+    }
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
+  async stream(request: ApiRequest): Promise<ApiStream> {
+    const { plural, namespace } = parse(`${request.path}/-`);
+    const stream = new ScriptedStream(request);
+    const watch = { plural, namespace, stream };
+    this.streams.push(watch);
+    if (!this.heldBack.has(plural)) this.open(watch);
+    return { status: 200, chunks: stream.chunks() };
+  }
+
+  /** Answers the watches that were held back. */
+  openWatches(plural: string): void {
+    this.heldBack.delete(plural);
+    for (const watch of this.streams) if (watch.plural === plural) this.open(watch);
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  private open({ plural, namespace, stream }: FakeApiServer['streams'][number]): void {
+    if (stream.request.query?.sendInitialEvents !== 'true') return;
+    for (const { plural: other, object } of this.objects.values()) {
+      if (other === plural && (!namespace || object.metadata.namespace === namespace))
+        stream.event('ADDED', object);
+    }
+    stream.listed(String(this.version));
+  }
+
+  private tell(plural: string, type: string, object: AnyObject): void {
+    if (this.heldBack.has(plural)) return;
+    for (const { plural: other, namespace, stream } of this.streams) {
+      const covered = other === plural && (!namespace || object.metadata.namespace === namespace);
+      if (covered && !stream.closed) stream.event(type, object);
+    }
+  }
+
+  private apply(
+    { body, query }: ApiRequest,
+    plural: string,
+    known: AnyObject | undefined,
+    subresource: string | undefined,
+  ): ApiResponse {
+    const intent = body as AnyObject;
+    const { uid } = intent.metadata;
+    if (subresource && !known) return notFound(plural, intent.metadata.name);
+    if (uid !== undefined && !known)
+      return failure(409, 'Conflict', 'uid mismatch: no existing object was found');
+    if (uid !== undefined && uid !== known?.metadata.uid)
+      return uidImmutable(plural, intent.metadata.name, uid);
+    const manager = query?.fieldManager ?? '';
+    const next = subresource
+      ? { ...known!, status: (intent as { status?: unknown }).status }
+      : { ...known, ...intent, ...(known && 'status' in known && { status: known.status }) };
+    const others = managedFieldsOf(known).filter(
+      (entry) => entry.manager !== manager || entry.subresource !== subresource,
+    );
+    const own = applied(manager, recordedFields(intent), intent.apiVersion, subresource);
+    const metadata = {
+      ...(known ?? intent).metadata,
+      ...(subresource ? {} : intent.metadata),
+      managedFields: [...others, own],
+    };
+    const changed = JSON.stringify({ ...next, metadata }) !== JSON.stringify(known);
+    const object = changed ? this.put(typeOf(intent, plural), { ...next, metadata }) : known!;
+    return { status: known ? 200 : 201, body: object };
+  }
+}
+
+/** What the API server says when the object of this name is another one by now. */
+export function uidImmutable(plural: string, name: string, uid: string): ApiResponse {
+  const reason = `metadata.uid: Invalid value: ${JSON.stringify(uid)}: field is immutable`;
+  return failure(422, 'Invalid', `${plural} "${name}" is invalid: ${reason}`, {
+    name,
+    causes: [{ reason: 'FieldValueInvalid', message: reason.slice(14), field: 'metadata.uid' }],
+  });
+}
+
+interface Entry {
+  readonly manager: string;
+  readonly subresource?: string;
+}
+
+function managedFieldsOf(object: AnyObject | undefined): readonly Entry[] {
+  return (object?.metadata as { managedFields?: readonly Entry[] } | undefined)?.managedFields ?? [];
+}
+
+function notFound(plural: string, name: string): ApiResponse {
+  return failure(404, 'NotFound', `${plural} "${name}" not found`, { name, kind: plural });
+}
+
+function idOf(plural: string, key: string): string {
+  return `${plural} ${key}`;
+}
+
+function typeOf(object: AnyObject, plural: string): ResourceType {
+  return { apiVersion: object.apiVersion, kind: object.kind, plural, namespaced: true };
+}
+
+interface Parsed {
+  readonly plural: string;
+  readonly namespace: string | undefined;
+  readonly key: string;
+  readonly subresource: string | undefined;
+}
+
+function parse(path: string): Parsed {
+  const match =
+    /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(
+      path,
+    );
+  if (!match) throw new Error(`not a path that the engine asks for: ${path}`);
+  const [, namespace, plural = '', name = '', subresource] = match;
+  return { plural, namespace, key: objectKey(namespace, name), subresource };
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import type { Kind } from '../../src/contract/kind.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { rulesFor } from '../../src/install/rules.js';
+
+const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
+
+function kind(name: string, children: string[], formerChildren: string[] = []): Kind {
+  return {
+    type: type('demo.io/v1', name),
+    children: children.map((child) => type('apps/v1', child)),
+    formerChildren: formerChildren.map((child) => type('apps/v1', child)),
+  } as unknown as Kind;
+}
+
+const verbs = (kinds: Kind[], resource: string): string[] =>
+  rulesFor(kinds)
+    .filter(({ resources }) => resources.includes(resource))
+    .flatMap((rule) => [...rule.verbs])
+    .sort();
+
+describe('rulesFor', () => {
+  it('reads custom resources and writes nothing of them but their status', () => {
+    const kinds = [kind('Widget', ['Deployment'])];
+    expect(verbs(kinds, 'widgets')).toEqual(['get', 'list', 'watch']);
+    expect(verbs(kinds, 'widgets/status')).toEqual(['patch']);
+    expect(verbs(kinds, 'widgets/finalizers')).toEqual(['update']);
+  });
+
+  it('writes children, and only finds and deletes former ones', () => {
+    const kinds = [kind('Widget', ['Deployment'], ['StatefulSet'])];
+    expect(verbs(kinds, 'deployments')).toEqual(['create', 'delete', 'get', 'list', 'patch', 'watch']);
+    expect(verbs(kinds, 'statefulsets')).toEqual(['delete', 'get', 'list', 'watch']);
+  });
+
+  it('has one rule for what kinds share, with the rights of all', () => {
+    const kinds = [kind('Widget', [], ['Deployment']), kind('Gadget', ['Deployment'])];
+    expect(rulesFor(kinds).filter(({ resources }) => resources.includes('deployments'))).toHaveLength(1);
+    expect(verbs(kinds, 'deployments')).toEqual(['create', 'delete', 'get', 'list', 'patch', 'watch']);
+  });
+
+  it('keeps resources of one name in two groups apart', () => {
+    const core = { ...kind('Widget', []), children: [type('v1', 'Event')] };
+    expect(
+      rulesFor([core])
+        .filter(({ resources }) => resources.includes('events'))
+        .map(({ apiGroups }) => apiGroups),
+    ).toEqual([[''], ['events.k8s.io']]);
+  });
+
+  it('grants no wildcard and nothing but events without kinds', () => {
+    expect(rulesFor([])).toEqual([
+      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+    ]);
+    expect(JSON.stringify(rulesFor([kind('Widget', ['Deployment'], ['Secret'])]))).not.toContain('*');
+  });
+});

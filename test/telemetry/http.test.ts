@@ -1,0 +1,60 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { AddressError, serveHttp } from '../../src/telemetry/http.js';
+import type { HttpServer, Routes } from '../../src/telemetry/http.js';
+
+const ROUTES: Routes = {
+  '/healthz': () => ({ status: 200, body: 'ok\n' }),
+  '/metrics': () => Promise.resolve({ status: 200, body: 'a 1\n', contentType: 'text/plain; version=0.0.4' }),
+};
+
+async function serve(): Promise<
+  HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }
+> {
+  const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES);
+  onTestFinished(() => server.close());
+  return {
+    ...server,
+    ask: (path, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method }),
+  };
+}
+
+describe('serveHttp', () => {
+  it('answers its paths, with or without a query', async () => {
+    const { ask } = await serve();
+    for (const path of ['/healthz', '/healthz?verbose']) {
+      const response = await ask(path);
+      expect([response.status, await response.text()]).toEqual([200, 'ok\n']);
+      expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    }
+    expect((await ask('/metrics')).headers.get('content-type')).toBe('text/plain; version=0.0.4');
+  });
+
+  it('answers no other path', async () => {
+    const { ask } = await serve();
+    for (const path of ['/', '/healthz/', '/toString', '/__proto__'])
+      expect((await ask(path)).status).toBe(404);
+  });
+
+  it('answers reads only', async () => {
+    const { ask } = await serve();
+    expect((await ask('/healthz', 'POST')).status).toBe(405);
+    const head = await ask('/healthz', 'HEAD');
+    expect([head.status, await head.text()]).toEqual([200, '']);
+  });
+
+  it.each(['8080', 'localhost', ':http', ':70000', '::1:8080x', ''])(
+    'refuses %j as an address, and says how to write one',
+    async (address) => {
+      const failed = serveHttp(address, '--metrics-bind-address', ROUTES);
+      await expect(failed).rejects.toThrow(AddressError);
+      await expect(failed).rejects.toThrow(/--metrics-bind-address .*HOST:PORT or :PORT/);
+    },
+  );
+
+  it('says which option names an address that is taken', async () => {
+    const { port } = await serve();
+    const failed = serveHttp(`127.0.0.1:${port}`, '--metrics-bind-address', ROUTES);
+    await expect(failed).rejects.toThrow(AddressError);
+    await expect(failed).rejects.toThrow(`--metrics-bind-address 127.0.0.1:${port}`);
+  });
+});

@@ -1,0 +1,64 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createLogger, silentLogger } from '../../src/telemetry/logger.js';
+import type { Logger, LoggerProps } from '../../src/telemetry/logger.js';
+
+async function logged(
+  props: Omit<LoggerProps, 'destination'>,
+  write: (log: Logger) => void,
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'logger-'));
+  const destination = openSync(join(folder, 'log'), 'w');
+  onTestFinished(() => {
+    closeSync(destination);
+    rmSync(folder, { recursive: true });
+  });
+  write(await createLogger({ ...props, destination }));
+  return readFileSync(join(folder, 'log'), 'utf8');
+}
+
+it('writes one JSON object a line, with the time in RFC 3339 and the level as a word', async () => {
+  const text = await logged({ level: 'info', format: 'json' }, (log) => {
+    log.child({ kind: 'Widget' }).warn({ name: 'web' }, 'Reconcile failed');
+  });
+  const line = JSON.parse(text) as Record<string, unknown>;
+  expect(line).toEqual({
+    level: 'warn',
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown,
+    kind: 'Widget',
+    name: 'web',
+    msg: 'Reconcile failed',
+  });
+});
+
+it('writes an error with its message and its stack', async () => {
+  const text = await logged({ level: 'info', format: 'json' }, (log) => {
+    log.error({ err: new TypeError('oops') }, 'threw');
+  });
+  expect(JSON.parse(text)).toMatchObject({
+    err: { type: 'TypeError', message: 'oops', stack: expect.any(String) as unknown },
+  });
+});
+
+it('leaves out what is below its level', async () => {
+  const text = await logged({ level: 'warn', format: 'json' }, (log) => {
+    log.info('no');
+    log.error('yes');
+    expect([log.isLevelEnabled('info'), log.isLevelEnabled('warn')]).toEqual([false, true]);
+  });
+  expect(text.trim().split('\n')).toHaveLength(1);
+});
+
+it('writes for people when told so', async () => {
+  const text = await logged({ level: 'info', format: 'pretty' }, (log) => {
+    log.info({ name: 'web' }, 'Reconciled');
+  });
+  expect(text).toMatch(/INFO.*Reconciled/);
+  expect(() => JSON.parse(text) as unknown).toThrow();
+});
+
+it('says nothing when silent', () => {
+  expect(silentLogger.isLevelEnabled('error')).toBe(false);
+});
