@@ -1,5 +1,6 @@
-/** Milliseconds as people say them: `340 ms`, `5.2 s`, `2 min 5 s`. */
+/** Milliseconds as people say them: `less than 1 ms`, `340 ms`, `5.2 s`, `2 min 5 s`. */
 export function formatTime(milliseconds: number): string {
+  if (milliseconds < 0.5) return 'less than 1 ms';
   if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 59_950) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);

@@ -69,7 +69,7 @@ export interface Plan {
   readonly events: readonly EventStep[];
   /** Reconcile again at this time at the latest. @default - only when something changes */
   readonly requeueAt?: Date;
-  /** Why nothing can be done for this key until it changes; logged and counted. The status has to tell it too. */
+  /** Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it too. */
   readonly error?: OperatorError;
 }
 

@@ -61,6 +61,13 @@ export function refOf(object: KubernetesObject): ObjectRef {
   return { apiVersion: object.apiVersion, kind: object.kind, ...(namespace && { namespace }), name };
 }
 
+/** Names one object whatever version it is served in: `Deployment.apps shop/web`. */
+export function objectId(object: KubernetesObject | ObjectRef): string {
+  const { namespace, name } = 'metadata' in object ? object.metadata : object;
+  const group = groupOf(object.apiVersion);
+  return `${object.kind}${group && `.${group}`} ${objectKey(namespace, name)}`;
+}
+
 /** For people and logs: `Deployment shop/web`. */
 export function describeRef(ref: ObjectRef): string {
   return `${ref.kind} ${objectKey(ref.namespace, ref.name)}`;

@@ -3,13 +3,13 @@ import type { Action, Change } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
-import { describeRef, objectKey, refOf } from '../contract/object.js';
+import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { groupKind } from '../contract/resource.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership } from './ownership.js';
+import { refresh } from './refresh.js';
 import type { Refusals } from './refusals.js';
 import type { Settlements } from './settlements.js';
 import type { Entry } from './store.js';
@@ -26,8 +26,8 @@ interface Task {
   readonly step: ApplyStep;
   readonly reader: StoreReader;
   readonly key: string;
-  /** Names the step in what is remembered. */
-  readonly id: string;
+  /** Names the object in what is remembered. */
+  readonly objectId: string;
   /** What is sent. */
   readonly intent: AnyObject;
   readonly hash: string;
@@ -62,7 +62,10 @@ export class Applier {
       checkNotTerminating(known.object);
       if (this.stands(task, known)) return 'unchanged';
     }
-    const refusal = this.props.refusals.find(task.id, { hash: task.hash, resourceVersion: versionOf(known) });
+    const refusal = this.props.refusals.find(refusalId(task), {
+      hash: task.hash,
+      resourceVersion: versionOf(known),
+    });
     if (refusal) throw refusal;
     try {
       return await this.send(task, known);
@@ -79,7 +82,12 @@ export class Applier {
       uid: object.metadata.uid,
       owned: owned.get(ownerKey(task.step.fieldManager)),
     };
-    return this.props.settlements.stands(task.id, settlement, storeOf(task).paths.expected(task.intent));
+    return this.props.settlements.stands(
+      task.objectId,
+      task.step.fieldManager,
+      settlement,
+      storeOf(task).paths.expected(task.intent),
+    );
   }
 
   private async send(task: Task, known: Entry | undefined): Promise<Action> {
@@ -94,8 +102,13 @@ export class Applier {
     store.written(object);
     const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
     const settlement = { hash: task.hash, uid: object.metadata.uid, owned };
-    this.props.settlements.remember(task.id, settlement, store.paths.expected(intent));
-    this.props.refusals.forget(task.id);
+    this.props.settlements.remember(
+      task.objectId,
+      step.fieldManager,
+      settlement,
+      store.paths.expected(intent),
+    );
+    this.props.refusals.forget(refusalId(task));
     if (created) return 'created';
     return object.metadata.resourceVersion === versionOf(known) ? 'unchanged' : 'configured';
   }
@@ -106,7 +119,8 @@ export class Applier {
     const failure = classify(error, what);
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid)) {
       try {
-        await this.refresh(task);
+        const live = await refresh(this.props.api, task.step.object, task.reader);
+        if (live && task.step.owner) checkOwnership(live, task.step.owner);
       } catch (conflict) {
         return classify(conflict, what);
       }
@@ -115,22 +129,9 @@ export class Applier {
     }
     if (failure.retry === 'onChange') {
       const resourceVersion = versionOf(storeOf(task).get(task.key));
-      this.props.refusals.remember(task.id, { hash: task.hash, resourceVersion }, failure);
+      this.props.refusals.remember(refusalId(task), { hash: task.hash, resourceVersion }, failure);
     }
     return failure;
-  }
-
-  /** A conflict says that the object isn't as known: it is read, so that the next try, or its refusal, is well founded. */
-  private async refresh({ step, reader, key }: Task): Promise<void> {
-    const store = reader.store(step.object);
-    try {
-      const live = await this.props.api.get(reader.resourceType(step.object), key);
-      store.written(live);
-      if (step.owner) checkOwnership(live, step.owner);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 404) throw error;
-      store.gone(key);
-    }
   }
 }
 
@@ -139,11 +140,21 @@ function asStale({ reason, message, cause }: OperatorError): OperatorError {
 }
 
 function taskOf(step: ApplyStep, reader: StoreReader): Task {
-  const { object, fieldManager } = step;
+  const { object } = step;
   const key = objectKey(object.metadata.namespace, object.metadata.name);
   const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
-  const id = `${fieldManager} ${groupKind(object)} ${key}`;
-  return { step, reader, key, id, intent: withBookkeeping(step, hashed), hash: hashed };
+  return {
+    step,
+    reader,
+    key,
+    objectId: objectId(object),
+    intent: withBookkeeping(step, hashed),
+    hash: hashed,
+  };
+}
+
+function refusalId({ step, objectId }: Task): string {
+  return `${step.fieldManager} ${objectId}`;
 }
 
 function storeOf({ step, reader }: Task): ReturnType<StoreReader['store']> {

@@ -35,7 +35,7 @@ export async function carryOut(plan: Plan, reader: StoreReader, tools: Tools): P
   const statusChanges: Change[] = [];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = plan.events.flatMap(({ regarding, event }) => {
-    const props = event(changes);
+    const props = tools.recorder.compute(regarding, () => event(changes));
     return props ? [{ regarding, props }] : [];
   });
   for (const step of plan.status) statusChanges.push(await tools.statusWriter.write(step, changes, reader));

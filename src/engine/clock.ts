@@ -11,11 +11,14 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The machine's own clock. */
+/** Node fires longer ones at once. */
+const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
+
+/** The machine's own clock. Timers of more than 24 days fire after 24 days. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(delayMilliseconds, callback) {
-    const timer = setTimeout(callback, delayMilliseconds);
+    const timer = setTimeout(callback, Math.min(delayMilliseconds, LONGEST_TIMER_MILLISECONDS));
     timer.unref();
     return {
       cancel: () => {

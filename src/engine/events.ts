@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { EventProps, EventStep } from '../contract/controller.js';
 import { messageOf } from '../contract/error.js';
 import { describeRef } from '../contract/object.js';
@@ -8,7 +9,7 @@ import type { Api } from './api.js';
 import type { Clock } from './clock.js';
 
 const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
-const NOTE_LIMIT = 1024;
+const NOTE_LIMIT_BYTES = 1024;
 
 export interface EventRecorderProps {
   readonly api: Api;
@@ -27,6 +28,16 @@ export interface EventRecorderProps {
 export class EventRecorder {
   constructor(private readonly props: EventRecorderProps) {}
 
+  /** What a kind wants to tell. What it throws is its bug, and no reason to leave the status unwritten. */
+  compute(regarding: EventStep['regarding'], event: () => EventProps | undefined): EventProps | undefined {
+    try {
+      return event();
+    } catch (error) {
+      this.props.log.error({ err: error }, `Event for ${describeRef(regarding)} can't be computed`);
+      return undefined;
+    }
+  }
+
   /** Never rejects. */
   async send(regarding: EventStep['regarding'], event: EventProps): Promise<void> {
     try {
@@ -44,8 +55,7 @@ export class EventRecorder {
       apiVersion: EVENT_TYPE.apiVersion,
       kind: EVENT_TYPE.kind,
       metadata: {
-        // As client-go names them: unique, and readable in a list.
-        name: `${name.slice(0, 200)}.${(BigInt(now) * 1_000_000n).toString(16)}`,
+        name: `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${randomUUID().slice(-12)}`,
         // Events of what has no namespace live in `default`.
         namespace: namespace ?? 'default',
       },
@@ -56,9 +66,15 @@ export class EventRecorder {
       type: event.type,
       reason: event.reason,
       action: event.action,
-      note: event.note.slice(0, NOTE_LIMIT),
+      note: cutToBytes(event.note, NOTE_LIMIT_BYTES),
     };
   }
+}
+
+/** Cut at the end of a character: the API server counts bytes. */
+function cutToBytes(text: string, limit: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));
+  return text.slice(0, read);
 }
 
 /** `metav1.MicroTime`: the API server insists on exactly six digits after the point. */

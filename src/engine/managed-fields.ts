@@ -58,6 +58,30 @@ export class FieldPaths {
     return digest(this.intended(withoutIdentity(intent), ''));
   }
 
+  /**
+   * Whether an object has everything that is wanted, by value. What is there beside it in a map or a keyed list is
+   * somebody else's; a list or map that is owned as a whole has to be the same.
+   */
+  holds(live: unknown, wanted: unknown, path = ''): boolean {
+    const merge = this.merges.get(path);
+    if (!merge || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null) {
+      return canonicalJson(live) === canonicalJson(wanted);
+    }
+    if (typeof live !== 'object' || live === null) return false;
+    if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge.keys, path);
+    return Object.entries(wanted).every(
+      ([name, value]) =>
+        value === undefined || this.holds((live as Record<string, unknown>)[name], value, `${path}.${name}`),
+    );
+  }
+
+  private holdsItems(live: object, wanted: object, keys: readonly string[], path: string): boolean {
+    if (!Array.isArray(live) || !Array.isArray(wanted)) return false;
+    return wanted.every((item: unknown) =>
+      live.some((other: unknown) => sameKeys(item, other, keys) && this.holds(other, item, `${path}[]`)),
+    );
+  }
+
   /** The entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves. */
   private recorded(fields: FieldsV1, path: string): string {
     const segments: string[] = [];
@@ -107,6 +131,10 @@ export class FieldPaths {
       }),
     );
   }
+}
+
+function sameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
+  return keys.every((key) => (a as Record<string, unknown>)[key] === (b as Record<string, unknown>)[key]);
 }
 
 const LEAF = '';

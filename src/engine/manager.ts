@@ -1,4 +1,5 @@
 import type { Controller } from '../contract/controller.js';
+import { objectId } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -82,6 +83,11 @@ export class Manager {
       controller,
       runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
     }));
+    for (const { store } of stores.all()) {
+      store.onChange((before, after) => {
+        if (before && !after) settlements.forget(objectId(before));
+      });
+    }
     this.reflectors = stores.all().flatMap((watched) =>
       scopesOf(watched, namespaces).map((scope) => ({
         name: `${watched.type.plural}${scope.namespace ? ` in ${scope.namespace}` : ''}`,
@@ -95,7 +101,7 @@ export class Manager {
     });
   }
 
-  /** What is not yet, or no longer, followed; empty when the engine is ready. */
+  /** What has yet to deliver its first list; empty when the engine is ready, and from then on. */
   notReady(): NotReady[] {
     return this.reflectors.flatMap(({ name, reflector }) => {
       if (reflector.synced) return [];

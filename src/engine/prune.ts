@@ -3,6 +3,7 @@ import type { DeleteStep } from '../contract/controller.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
+import { refresh } from './refresh.js';
 import type { StoreReader } from './stores.js';
 
 /**
@@ -23,6 +24,9 @@ export async function prune(api: Api, { object }: DeleteStep, reader: StoreReade
       store.gone(key, object.metadata.uid);
       return { ref, action: 'unchanged' };
     }
-    return { ref, action: 'failed', error: classify(error, `Delete ${describeRef(ref)}`) };
+    const failure = classify(error, `Delete ${describeRef(ref)}`);
+    // Without it, the next plan would delete the same old version.
+    if (failure.retry === 'now') await refresh(api, object, reader).catch(() => undefined);
+    return { ref, action: 'failed', error: failure };
   }
 }

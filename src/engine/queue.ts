@@ -16,6 +16,14 @@ type Item =
   /** A worker has it; `again` if it was added meanwhile. */
   | { readonly state: 'processing'; readonly again: boolean };
 
+/** When a key is taken at the latest. */
+interface Planned {
+  readonly at: number;
+  readonly timer: Timer;
+  /** The pause after a failure, and not a time that was asked for. */
+  readonly backoff: boolean;
+}
+
 /**
  * The keys that have to be reconciled.
  *
@@ -26,7 +34,7 @@ export class Queue {
   private readonly items = new Map<string, Item>();
   private ready: string[] = [];
   private head = 0;
-  private readonly timers = new Map<string, { readonly at: number; readonly timer: Timer }>();
+  private readonly timers = new Map<string, Planned>();
   private readonly failures = new Map<string, number>();
   private readonly waiting: ((key: string | undefined) => void)[] = [];
   private closed = false;
@@ -52,24 +60,22 @@ export class Queue {
 
   /** Takes the key after the delay, or at the time that was set before if that is sooner. */
   addAfter(key: string, delayMilliseconds: number): void {
-    if (this.closed) return;
-    const at = this.props.clock.now() + delayMilliseconds;
-    const planned = this.timers.get(key);
-    if (planned && planned.at <= at) return;
-    planned?.timer.cancel();
-    const timer = this.props.clock.setTimer(delayMilliseconds, () => {
-      this.timers.delete(key);
-      this.add(key);
-    });
-    this.timers.set(key, { at, timer });
+    this.plan(key, delayMilliseconds, false);
   }
 
-  /** Takes the key after a pause that grows with each failure in a row. Returns the pause in milliseconds. */
+  /**
+   * Takes the key after a pause that grows with each failure in a row. Returns the pause in milliseconds.
+   *
+   * A key that was taken before its pause was over, since something happened, and has failed again, keeps the pause:
+   * a storm of events mustn't make it longer.
+   */
   addRateLimited(key: string): number {
+    const planned = this.timers.get(key);
+    if (planned?.backoff) return Math.max(0, planned.at - this.props.clock.now());
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
     const delay = backoffDelay(BACKOFF, failures, this.props.random);
-    this.addAfter(key, delay);
+    this.plan(key, delay, true);
     return delay;
   }
 
@@ -104,6 +110,19 @@ export class Queue {
     for (const { timer } of this.timers.values()) timer.cancel();
     this.timers.clear();
     for (const resolve of this.waiting.splice(0)) resolve(undefined);
+  }
+
+  private plan(key: string, delayMilliseconds: number, backoff: boolean): void {
+    if (this.closed) return;
+    const at = this.props.clock.now() + delayMilliseconds;
+    const planned = this.timers.get(key);
+    if (planned && planned.at <= at) return;
+    planned?.timer.cancel();
+    const timer = this.props.clock.setTimer(delayMilliseconds, () => {
+      this.timers.delete(key);
+      this.add(key);
+    });
+    this.timers.set(key, { at, timer, backoff });
   }
 
   private push(key: string): void {

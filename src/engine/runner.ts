@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Controller, Plan } from '../contract/controller.js';
+import type { Controller, Plan, Watch } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import { describeRef, objectKey, splitKey } from '../contract/object.js';
+import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { carryOut } from './carry-out.js';
@@ -47,12 +46,7 @@ export class Runner {
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     for (const watch of controller.watches) {
       this.reader.store(watch.type).onChange((before, after) => {
-        // The old state too: an object may have changed hands.
-        for (const object of [before, after]) {
-          if (!object) continue;
-          for (const key of watch.mapsTo(object)) this.queue.add(key);
-          this.unblock(object);
-        }
+        this.changed(watch, before, after);
       });
     }
     props.metrics.onScrape(() => {
@@ -70,6 +64,25 @@ export class Runner {
 
   stop(): void {
     this.queue.close();
+  }
+
+  /** Adds each key that a change concerns, once: those of the old state too, since an object may change hands. */
+  private changed(watch: Watch, before: AnyObject | undefined, after: AnyObject | undefined): void {
+    const keys = new Set<string>();
+    for (const object of [before, after]) {
+      if (!object) continue;
+      try {
+        for (const key of watch.mapsTo(object)) keys.add(key);
+      } catch (error) {
+        // Others are to hear of the change all the same.
+        this.log.error(
+          { err: error },
+          `${describeRef(refOf(object))} can't be mapped, which is a bug of the kind`,
+        );
+      }
+      for (const key of this.blocked.get(objectId(object)) ?? []) keys.add(key);
+    }
+    for (const key of keys) this.queue.add(key);
   }
 
   private async work(): Promise<void> {
@@ -95,6 +108,7 @@ export class Runner {
     let outcome: Outcome;
     try {
       plan = controller.reconcile(key, this.reader, new Date(startedAt));
+      this.blockOn(plan, key);
       outcome = await carryOut(plan, this.reader, tools);
     } catch (error) {
       metrics.reconciles.inc({ controller: controller.name, result: 'error' });
@@ -123,29 +137,24 @@ export class Runner {
   /** Decides when the key is taken again. */
   private schedule(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
     const { controller, clock, metrics } = this.props;
-    const failed = [...outcome.changes, ...outcome.statusChanges].filter(({ error }) => error !== undefined);
-    for (const { ref } of failed) this.block(`${groupKind(ref)} ${objectKey(ref.namespace, ref.name)}`, key);
-    const errors = failed.flatMap(({ error }) => error ?? []);
+    this.unblock(outcome, key);
+    const requeueIn = plan.requeueAt && Math.max(0, plan.requeueAt.getTime() - clock.now());
+    const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
+    if (plan.error) errors.unshift(plan.error);
     if (errors.length > 0) {
       this.fail(key, errors, this.retry(key, errors), log);
-      return;
+    } else {
+      this.queue.forget(key);
+      this.immediateRetries.delete(key);
+      this.told.delete(key);
+      const result = requeueIn === undefined ? 'success' : 'requeue_after';
+      metrics.reconciles.inc({ controller: controller.name, result });
     }
-    this.queue.forget(key);
-    this.immediateRetries.delete(key);
-    if (plan.requeueAt) this.queue.addAfter(key, Math.max(0, plan.requeueAt.getTime() - clock.now()));
-    if (plan.error) {
-      this.fail(key, [plan.error], undefined, log);
-      return;
-    }
-    this.told.delete(key);
-    metrics.reconciles.inc({
-      controller: controller.name,
-      result: plan.requeueAt ? 'requeue_after' : 'success',
-    });
+    if (requeueIn !== undefined) this.queue.addAfter(key, requeueIn);
   }
 
-  /** Logs and counts failures; without a pause, nothing but a change leads to another try. */
-  private fail(key: string, errors: readonly OperatorError[], pause: number | undefined, log: Logger): void {
+  /** Logs and counts failures, after which the key is taken again when the pause is over. */
+  private fail(key: string, errors: readonly OperatorError[], pause: number, log: Logger): void {
     const { metrics } = this.props;
     const controller = this.props.controller.name;
     if (pause === 0) {
@@ -156,11 +165,11 @@ export class Runner {
     metrics.reconciles.inc({ controller, result: 'error' });
     metrics.reconcileErrors.inc({ controller });
     if (errors.some(({ retry }) => retry === 'onChange')) metrics.terminalReconcileErrors.inc({ controller });
-    if (pause !== undefined) metrics.queueRetries.inc({ name: controller, controller });
+    metrics.queueRetries.inc({ name: controller, controller });
     const message = errors.map((error) => error.message).join('; ');
     const level = this.told.get(key) === message ? 'debug' : 'warn';
     this.told.set(key, message);
-    const retryMilliseconds = pause === undefined ? undefined : Math.round(pause);
+    const retryMilliseconds = Math.round(pause);
     for (const { reason, message } of errors)
       log[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
   }
@@ -183,16 +192,21 @@ export class Runner {
     return delay;
   }
 
-  private block(objectId: string, key: string): void {
-    const keys = this.blocked.get(objectId) ?? new Set();
-    this.blocked.set(objectId, keys.add(key));
+  /** While a plan is carried out, what it touches may already have changed again. */
+  private blockOn(plan: Plan, key: string): void {
+    for (const { object } of [...plan.apply, ...plan.delete]) {
+      const id = objectId(object);
+      this.blocked.set(id, (this.blocked.get(id) ?? new Set()).add(key));
+    }
   }
 
-  private unblock(object: AnyObject): void {
-    if (this.blocked.size === 0) return;
-    const { namespace, name } = object.metadata;
-    const id = `${groupKind(object)} ${objectKey(namespace, name)}`;
-    for (const key of this.blocked.get(id) ?? []) this.queue.add(key);
-    this.blocked.delete(id);
+  /** Only what couldn't be brought to where it should be is waited for. */
+  private unblock({ changes }: Outcome, key: string): void {
+    for (const { ref, action } of changes) {
+      if (action === 'failed' || action === 'skipped') continue;
+      const id = objectId(ref);
+      const keys = this.blocked.get(id);
+      if (keys?.delete(key) && keys.size === 0) this.blocked.delete(id);
+    }
   }
 }

@@ -14,20 +14,26 @@ export interface Settlement {
  * empty value, the answer to our own apply is remembered: so such a value costs one apply per object and start.
  */
 export class Settlements {
-  private readonly exceptions = new Map<string, Settlement>();
+  /** By object, then by field manager. */
+  private readonly exceptions = new Map<string, Map<string, Settlement>>();
 
-  stands(id: string, now: Settlement, expected: string): boolean {
+  stands(objectId: string, manager: string, now: Settlement, expected: string): boolean {
     if (now.owned === expected) return true;
-    const then = this.exceptions.get(id);
+    const then = this.exceptions.get(objectId)?.get(manager);
     return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
   }
 
-  remember(id: string, settlement: Settlement, expected: string): void {
-    if (settlement.owned === expected) this.exceptions.delete(id);
-    else this.exceptions.set(id, settlement);
+  remember(objectId: string, manager: string, settlement: Settlement, expected: string): void {
+    const known = this.exceptions.get(objectId);
+    if (settlement.owned !== expected) {
+      this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
+    } else if (known?.delete(manager) && known.size === 0) {
+      this.exceptions.delete(objectId);
+    }
   }
 
-  forget(id: string): void {
-    this.exceptions.delete(id);
+  /** The object is gone. */
+  forget(objectId: string): void {
+    this.exceptions.delete(objectId);
   }
 }

@@ -1,8 +1,7 @@
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { describeRef, objectKey, refOf } from '../contract/object.js';
-import { groupKind } from '../contract/resource.js';
+import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
@@ -40,11 +39,11 @@ export class StatusWriter {
     const known = store.get(key);
     // Its successor, if there is one, has a reconcile of its own.
     if (known?.object.metadata.uid !== uid) return 'skipped';
-    const id = `${fieldManager} ${groupKind(target)} ${key}`;
+    const id = objectId(target);
     const owner = ownerKey(fieldManager, 'status');
     const settlement = { hash: canonicalJson(status), uid, owned: known?.owned.get(owner) };
-    const stands = this.settlements.stands(id, settlement, store.paths.expected({ status }));
-    if (stands && contains(known?.object.status, status)) return 'unchanged';
+    const stands = this.settlements.stands(id, fieldManager, settlement, store.paths.expected({ status }));
+    if (stands && store.paths.holds({ status: known?.object.status }, { status })) return 'unchanged';
 
     const { apiVersion, kind } = target;
     const body = {
@@ -61,7 +60,7 @@ export class StatusWriter {
       });
       store.written(applied.object);
       const owned = store.paths.owned(applied.object).get(owner);
-      this.settlements.remember(id, { ...settlement, owned }, store.paths.expected({ status }));
+      this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
       return 'configured';
     } catch (error) {
       // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
@@ -83,30 +82,4 @@ function computed(step: StatusStep, changes: ChangeSet): object {
     const message = `The status of ${describeRef(refOf(step.target))} can't be computed: ${messageOf(cause)}`;
     throw new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', cause });
   }
-}
-
-/** Whether everything that is wanted is there: conditions by their type, everything else by its value. */
-function contains(live: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) return Array.isArray(live) && listContains(live, wanted);
-  if (typeof wanted !== 'object' || wanted === null) return live === wanted;
-  if (typeof live !== 'object' || live === null) return false;
-  return Object.entries(wanted).every(
-    ([name, value]) => value === undefined || contains((live as Record<string, unknown>)[name], value),
-  );
-}
-
-function listContains(live: readonly unknown[], wanted: readonly unknown[]): boolean {
-  const typed = wanted.every((item) => typeOf(item) !== undefined);
-  if (typed)
-    return wanted.every((item) =>
-      contains(
-        live.find((other) => typeOf(other) === typeOf(item)),
-        item,
-      ),
-    );
-  return live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
-}
-
-function typeOf(item: unknown): unknown {
-  return typeof item === 'object' && item !== null ? (item as { type?: unknown }).type : undefined;
 }

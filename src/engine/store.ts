@@ -19,6 +19,8 @@ export interface StoreProps {
   readonly keep: (object: AnyObject) => AnyObject;
   /** Each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
+  /** The watch delivers only what a selector matches. @default false */
+  readonly selective?: boolean;
   /** Freezes what is kept, so that whoever changes it fails: for tests. @default false */
   readonly freeze?: boolean;
 }
@@ -110,6 +112,8 @@ export class Store {
   written(object: AnyObject): void {
     const version = object.metadata.resourceVersion ?? '0';
     const known = this.entries.has(keyOf(object));
+    // Whether the selector matches it, only the watch can tell.
+    if (!known && this.props.selective) return;
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;

@@ -25,7 +25,8 @@ export class Stores {
         groupKind(type) === groupKind(watch.type) && selector === watch.selector && keep === watch.keep,
     );
     if (known) return known.store;
-    const store = new Store({ ...this.options, keep: watch.keep ?? keepStatus });
+    const { keep = keepStatus } = watch;
+    const store = new Store({ ...this.options, keep, selective: watch.selector !== undefined });
     const selector = watch.selector === undefined ? {} : { selector: watch.selector };
     this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep });
     return store;
@@ -41,6 +42,14 @@ export class StoreReader implements Reader {
   private readonly byType: ReadonlyMap<string, { readonly type: ResourceType; readonly store: Store }>;
 
   constructor(watches: readonly Watch[], stores: Stores) {
+    const types = watches.map(({ type }) => groupKind(type));
+    const twice = types.find((type, index) => types.indexOf(type) !== index);
+    if (twice) {
+      throw new OperatorError({
+        reason: 'InvalidDefinition',
+        message: `${twice} is watched twice by one controller; watch it once`,
+      });
+    }
     this.byType = new Map(
       watches.map((watch) => [groupKind(watch.type), { type: watch.type, store: stores.open(watch) }]),
     );

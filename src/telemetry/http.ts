@@ -30,7 +30,11 @@ export interface HttpServer {
  */
 export async function serveHttp(address: string, flag: string, routes: Routes): Promise<HttpServer> {
   const { host, port } = parseAddress(address, flag);
-  const server = createServer((request, response) => void answer(routes, request, response));
+  const server = createServer((request, response) => {
+    answer(routes, request, response).catch((error: unknown) => {
+      response.writeHead(500).end(`${String(error)}\n`);
+    });
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;

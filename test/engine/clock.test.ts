@@ -28,7 +28,7 @@ describe('sleep', () => {
 
 describe('systemClock', () => {
   // Node fires timers beyond 2^31-1 ms at once, so `requeueAt` in more than 24.8 days makes a loop without pause.
-  it.fails('does not fire a timer at once that lies weeks ahead', () => {
+  it('does not fire a timer at once that lies weeks ahead', () => {
     const timeout = vi.spyOn(globalThis, 'setTimeout').mockReturnValue({ unref: () => undefined } as never);
     try {
       systemClock.setTimer(30 * 24 * 3_600_000, () => undefined);

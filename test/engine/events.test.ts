@@ -30,7 +30,7 @@ describe('EventRecorder', () => {
     expect(body).toEqual({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: expect.stringMatching(/^web\.[0-9a-f]{16}$/) as unknown, namespace: 'shop' },
+      metadata: { name: expect.stringMatching(/^web\.[0-9a-f]{12}$/) as unknown, namespace: 'shop' },
       eventTime: '2026-01-01T00:00:00.000000Z',
       reportingController: 'kosmos.io/reconstruct',
       reportingInstance: 'pod-1',
@@ -48,9 +48,8 @@ describe('EventRecorder', () => {
     expect((await sent(REGARDING, { ...EVENT, note: 'x'.repeat(3000) })).body.note).toHaveLength(1024);
   });
 
-  // The server counts bytes: `len(event.Message) > NoteLengthLimit` in pkg/apis/core/validation/events.go. events.ts
-  // counts UTF-16 units, so a long note in another script is refused and the event is lost.
-  it.fails('cuts a note so that the server takes it, whatever its script', async () => {
+  // The server counts bytes: `len(event.Message) > NoteLengthLimit` in pkg/apis/core/validation/events.go.
+  it('cuts a note so that the server takes it, whatever its script', async () => {
     const { body } = await sent(REGARDING, { ...EVENT, note: '端口已被占用'.repeat(200) });
     expect(Buffer.byteLength(body.note)).toBeLessThanOrEqual(1024);
   });

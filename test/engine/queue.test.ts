@@ -105,10 +105,25 @@ describe('Queue', () => {
     expect(newQueue(() => 0.999).queue.addRateLimited('a')).toBeCloseTo(10, 1);
   });
 
-  it('counts failures per key and from the start after a success', () => {
+  it('keeps a pause that is not over, so that a storm of events does not make it longer', () => {
+    const { queue, clock } = newQueue();
+    expect(queue.addRateLimited('a')).toBe(5);
+    clock.jump(2);
+    expect(queue.addRateLimited('a')).toBe(3);
+    clock.jump(3);
+    expect(queue.addRateLimited('a')).toBe(10);
+  });
+
+  it('does not wait for a distant time that was planned when something fails', () => {
     const { queue } = newQueue();
-    queue.addRateLimited('a');
-    queue.addRateLimited('a');
+    queue.addAfter('a', 600_000);
+    expect(queue.addRateLimited('a')).toBe(5);
+  });
+
+  it('counts failures per key and from the start after a success', () => {
+    const { queue, clock } = newQueue();
+    clock.jump(queue.addRateLimited('a'));
+    clock.jump(queue.addRateLimited('a'));
     expect(queue.addRateLimited('b')).toBe(5);
     queue.forget('a');
     expect(queue.addRateLimited('a')).toBe(5);
@@ -156,6 +171,7 @@ class Model {
   readonly again = new Set<string>();
   readonly planned = new Map<string, number>();
   readonly failures = new Map<string, number>();
+  readonly backoffs = new Set<string>();
   now = 0;
 
   add(key: string): void {
@@ -166,22 +182,28 @@ class Model {
   addAfter(key: string, delay: number): void {
     const at = this.now + delay;
     if ((this.planned.get(key) ?? Infinity) <= at) return;
+    this.backoffs.delete(key);
     // Of those that are due at once, the one that was set first comes first.
     this.planned.delete(key);
     this.planned.set(key, at);
   }
 
   addRateLimited(key: string): number {
+    const planned = this.planned.get(key);
+    if (planned !== undefined && this.backoffs.has(key)) return planned - this.now;
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
     const delay = Math.min(5 * 2 ** failures, 300_000);
+    const sooner = (planned ?? Infinity) > this.now + delay;
     this.addAfter(key, delay);
+    if (sooner) this.backoffs.add(key);
     return delay;
   }
 
   forget(key: string): void {
     this.failures.delete(key);
     this.planned.delete(key);
+    this.backoffs.delete(key);
   }
 
   take(): string | undefined {
@@ -200,6 +222,7 @@ class Model {
     const due = [...this.planned].filter(([, at]) => at <= this.now).sort(([, a], [, b]) => a - b);
     for (const [key] of due) {
       this.planned.delete(key);
+      this.backoffs.delete(key);
       this.add(key);
     }
   }

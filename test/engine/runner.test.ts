@@ -106,9 +106,8 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
-  // Runner's listener adds the key for the state before and again for the state after. The first add goes straight to
-  // a waiting worker, so the second counts as an add while in work: every change of an object is reconciled twice.
-  it.fails('reconciles a key once for one change of an object', async () => {
+  // The state before and the state after map to the same key, and a waiting worker takes it at the first add.
+  it('reconciles a key once for one change of an object', async () => {
     const { deliver, reconciled } = started();
     await deliver(cr('web'));
     reconciled.length = 0;
@@ -170,9 +169,7 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toHaveLength(before);
   });
 
-  // Plan.requeueAt means "at this time at the latest", but Runner.schedule returns before it looks at it when
-  // anything has failed.
-  it.fails('keeps the time that was asked for although something has failed', async () => {
+  it('keeps the time that was asked for although something has failed', async () => {
     const { deliver, reconciled, clock, server } = started(() =>
       plan({ apply: [apply('a')], requeueAt: new Date(clock.now() + 60_000) }),
     );
@@ -182,7 +179,7 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toHaveLength(2);
   });
 
-  it.fails('does not let a mapping that throws for one controller hide a change from another', async () => {
+  it('does not let a mapping that throws for one controller hide a change from another', async () => {
     // Runner's listener calls mapsTo unguarded within Store.notify: listeners of the same store that come later
     // never hear of the change, and the reflector takes it for a broken watch.
     const { stores, reader } = started(undefined, 1, [
@@ -240,18 +237,18 @@ describe('Runner, failures', () => {
     expect(await count(metrics, /terminal_reconcile_errors_total\{controller="widget"\} (\d+)/)).toBe(2);
   });
 
-  it('does not try again at all what could not be planned', async () => {
+  it('tries again only after a while what could not be planned, and logs it once', async () => {
     const error = new OperatorError({ reason: 'RenderFailed', message: 'no such port' });
     const { deliver, reconciled, clock, lines } = started(() => plan({ error }));
     await deliver(cr('web'));
-    await clock.advance(REFUSAL_MILLISECONDS * 10);
+    await clock.advance(REFUSAL_MILLISECONDS - 1);
     expect(reconciled).toHaveLength(1);
-    expect(lines).toContainEqual(
-      expect.objectContaining({
-        level: 'warn',
-        fields: expect.objectContaining({ reason: 'RenderFailed' }) as unknown,
-      }),
+    await clock.advance(REFUSAL_MILLISECONDS);
+    expect(reconciled).toHaveLength(2);
+    const warnings = lines.filter(
+      ({ level, fields }) => level === 'warn' && fields.reason === 'RenderFailed',
     );
+    expect(warnings).toHaveLength(1);
   });
 
   it('waits longer after each failure that may pass, and starts over after a success', async () => {
@@ -298,9 +295,7 @@ describe('Runner, failures', () => {
     expect(reader.controlledBy(CONFIG_MAP, 'uid-web')).toHaveLength(1);
   });
 
-  // Runner.block is called only once the whole plan was carried out: what changes in the meantime wakes nobody, and
-  // the key sleeps for ten minutes and more.
-  it.fails('wakes a key when the object in its way changes while the plan is still carried out', async () => {
+  it('wakes a key when the object in its way changes while the plan is still carried out', async () => {
     const { deliver, reconciled, server } = started(() => plan({ apply: [apply('a'), apply('b')] }));
     await deliver(configMap('a', '1'));
     const gate = Promise.withResolvers<ApiResponse>();

@@ -53,7 +53,7 @@ describe('the command line', () => {
 
 describe('text', () => {
   test.each([
-    [0, '0 ms'],
+    [0, 'less than 1 ms'],
     [999, '999 ms'],
     [999.7, '1.0 s'],
     [5_240, '5.2 s'],

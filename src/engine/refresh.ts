@@ -1,0 +1,28 @@
+import { objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { ApiError } from './api-error.js';
+import type { Api } from './api.js';
+import type { StoreReader } from './stores.js';
+
+/**
+ * Reads an object that isn't as it was known to be, so that the next try is well founded. Returns it, or nothing if
+ * it is gone.
+ * @throws when there is no answer
+ */
+export async function refresh(
+  api: Api,
+  object: AnyObject,
+  reader: StoreReader,
+): Promise<AnyObject | undefined> {
+  const store = reader.store(object);
+  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  try {
+    const live = await api.get(reader.resourceType(object), key);
+    store.written(live);
+    return live;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    store.gone(key);
+    return undefined;
+  }
+}
