@@ -149,8 +149,7 @@ async function deleteAll(scene: Scene): Promise<void> {
   const { kubectl } = cluster;
   show.say(
     'The user deletes the AppService. What belongs to it bears an owner reference, so Kubernetes itself removes it; ' +
-      'the controller need not even run. Its garbage collector looks for new kinds every 30 seconds only, so for a ' +
-      'kind that was installed a moment ago this can take up to a minute.',
+      'the controller need not even run.',
   );
   await kubectl.demonstrate('delete', 'appsvc', sample.metadata.name);
   const deleted = Date.now();
