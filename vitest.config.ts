@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 /** Two suites: `unit` needs nothing but Node; `cluster` starts a real control plane once and shares it. */
 export default defineConfig({
   test: {
+    // The cluster suite waits more than it computes.
+    maxWorkers: 4,
     projects: [
       {
         test: {

@@ -63,6 +63,9 @@ function statusOf(body: unknown): ApiStatus {
   return typeof body === 'object' && body !== null ? body : {};
 }
 
+/** The API server answers like this when it can't reserve an address, e.g. because it is about to stop. */
+const SERVERS_OWN_TROUBLE = /failed to allocate|connection refused|context (?:canceled|deadline exceeded)/;
+
 /** What a failed write means for the custom resource it was made for, and when it is worth another try. */
 export function classify(error: unknown, what: string): OperatorError {
   if (error instanceof OperatorError) return error;
@@ -83,6 +86,9 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   const message = error.status.message ?? '';
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
   if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
+  if (error.code === 422 && message.includes('provided port is already allocated'))
+    return ['NodePortConflict', 'backoff'];
+  if (error.code === 422 && SERVERS_OWN_TROUBLE.test(message)) return ['ServerOverloaded', 'backoff'];
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.
   // https://github.com/kubernetes/kubernetes/issues/113482

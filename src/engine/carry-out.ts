@@ -39,6 +39,9 @@ export async function carryOut(plan: Plan, reader: StoreReader, tools: Tools): P
     return props ? [{ regarding, props }] : [];
   });
   for (const step of plan.status) statusChanges.push(await tools.statusWriter.write(step, changes, reader));
-  for (const { regarding, props } of events) await tools.recorder.send(regarding, props);
+  // While the status can't be written, what was told can't be remembered, and would be told with every try.
+  if (statusChanges.every(({ action }) => action !== 'failed')) {
+    for (const { regarding, props } of events) await tools.recorder.send(regarding, props);
+  }
   return { changes, statusChanges };
 }

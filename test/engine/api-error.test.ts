@@ -73,6 +73,26 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
     'onChange',
   ],
   [
+    'an API server that is about to stop',
+    failure(
+      422,
+      'Invalid',
+      'Service "web" is invalid: spec.clusterIPs: Invalid value: [""]: failed to allocate IP: Post "https://127.0.0.1:6443/apis/networking.k8s.io/v1/ipaddresses": dial tcp 127.0.0.1:6443: connect: connection refused',
+    ),
+    'ServerOverloaded',
+    'backoff',
+  ],
+  [
+    'a node port that another Service still has',
+    failure(
+      422,
+      'Invalid',
+      'Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 30002: provided port is already allocated',
+    ),
+    'NodePortConflict',
+    'backoff',
+  ],
+  [
     'a namespace on its way out',
     failure(
       403,

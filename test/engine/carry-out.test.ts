@@ -102,6 +102,13 @@ describe('carryOut', () => {
     ]);
   });
 
+  it('tells nothing while the status can not be written, or it would tell it with every try', async () => {
+    const { work, reader, tools, server } = setup();
+    server.intercept = ({ path }) => (path.endsWith('/status') ? failure(403, 'Forbidden', 'no') : undefined);
+    await carryOut(work, reader, tools);
+    expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
+  });
+
   it('survives an event function that throws', async () => {
     const { reader, tools } = setup();
     const event = (): EventProps => {

@@ -68,7 +68,10 @@ export function widgetCrd(
           type: 'object',
           properties: {
             observedGeneration: { type: 'integer' },
-            conditions: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' } } } },
+            conditions: {
+              type: 'array',
+              items: { type: 'object', properties: { type: { type: 'string' } } },
+            },
             ready: { type: 'integer' },
           },
         },

@@ -1,0 +1,328 @@
+import type { V1Deployment, V1Service } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import type { Wire } from '../../src/kinds/app-service/wire.js';
+import { Cluster, deployments, services } from './support/cluster.js';
+import type { Place } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { Subject } from './support/subject.js';
+
+type Deployment = Wire<V1Deployment>;
+type Service = Wire<V1Service>;
+
+const user = 'operator-4';
+const image = 'example.com/web:1';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let apps: Subject;
+let controller: RunningController;
+
+beforeAll(async () => {
+  await installCrd(cluster, appService);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('app-service'));
+  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+const deploymentOf = (name: string): Place => apps.childPlace(deployments, name);
+const serviceOf = (name: string): Place => apps.childPlace(services, name);
+
+describe('the status', () => {
+  test('carries the counters and conditions of the Deployment, and Ready', async () => {
+    await apps.create('counted', { size: 2, image });
+    await apps.ready('counted');
+
+    await eventually(async () => {
+      const { status, metadata } = await apps.get('counted');
+      const deployment = await cluster.get<Deployment>(deploymentOf('counted'));
+      const { conditions = [], observedGeneration, ...counters } = deployment.status!;
+      expect(observedGeneration).toBe(deployment.metadata!.generation);
+      expect(status).toMatchObject(counters);
+      expect(status).toMatchObject({
+        replicas: 2,
+        readyReplicas: 2,
+        availableReplicas: 2,
+        updatedReplicas: 2,
+      });
+      expect(status).toMatchObject({ unavailableReplicas: 0, observedGeneration: metadata.generation });
+      const short = status!.conditions!.map(({ type, status, reason }) => [type, status, reason]);
+      expect(short.slice(0, 3)).toEqual([
+        ['Ready', 'True', 'Available'],
+        ['Reconciling', 'False', 'Available'],
+        ['Stalled', 'False', 'Available'],
+      ]);
+      expect(short.slice(3).sort()).toEqual(
+        conditions.map(({ type, status, reason }) => [type, status, reason]).sort(),
+      );
+    });
+  });
+
+  test('kubectl wait and kubectl get can tell that it is Ready', async () => {
+    await apps.create('waited-for', { size: 1, image });
+
+    const inNamespace = ['--namespace', apps.namespace];
+    await cluster.sandbox.kubectl([
+      ...[...inNamespace, 'wait', '--for=condition=Ready', 'appsvc/waited-for', '--timeout=60s'],
+    ]);
+
+    const { stdout } = await cluster.sandbox.kubectl([...inNamespace, 'get', 'appsvc', 'waited-for']);
+    expect(stdout).toMatch(
+      /NAME +READY +REASON +DESIRED +AVAILABLE +AGE\nwaited-for +True +Available +1 +1 /,
+    );
+  });
+
+  test('says that a rollout is under way, and moves lastTransitionTime only when a status flips', async () => {
+    await apps.create('rolling', { size: 1, image: 'sandbox.invalid/never-ready' });
+    const before = await apps.condition('rolling', {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'RollingOut',
+    });
+    await eventually(async () => {
+      expect((await apps.get('rolling')).status).toMatchObject({ replicas: 1, unavailableReplicas: 1 });
+    });
+
+    await apps.edit('rolling', { size: 2, image: 'sandbox.invalid/never-ready' });
+    await eventually(async () => {
+      expect((await apps.get('rolling')).status).toMatchObject({ replicas: 2, unavailableReplicas: 2 });
+    });
+
+    const after = await apps.condition('rolling', { type: 'Ready', status: 'Unknown' });
+    expect(after.lastTransitionTime).toBe(before.lastTransitionTime);
+    await apps.edit('rolling', { size: 1, image });
+    await apps.ready('rolling');
+  });
+
+  test('says that a rollout has missed its deadline, until it succeeds', async () => {
+    await apps.create('overdue', { size: 1, image: 'sandbox.invalid/never-ready' });
+    await apps.asRendered('overdue');
+    await cluster.merge(deploymentOf('overdue'), { spec: { progressDeadlineSeconds: 1 } });
+
+    await apps.condition('overdue', { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded' });
+    await apps.condition('overdue', { type: 'Ready', status: 'False' });
+    await apps.edit('overdue', { size: 1, image });
+
+    await apps.ready('overdue');
+  });
+});
+
+describe('what others have a say in', () => {
+  test('stays: a sidecar, labels, annotations and fields that an AppService leaves open', async () => {
+    await apps.create('meshed', { size: 0, image, ports: [{ port: 80 }] });
+    await apps.asRendered('meshed');
+    const metadata = { name: 'meshed', namespace: apps.namespace };
+    const addition = {
+      metadata: { ...metadata, labels: { team: 'shop' }, annotations: { 'mesh.example.com/on': 'yes' } },
+      spec: {
+        minReadySeconds: 7,
+        template: {
+          metadata: { annotations: { 'mesh.example.com/inject': 'yes' } },
+          spec: { containers: [{ name: 'sidecar', image: 'example.com/mesh:1' }] },
+        },
+      },
+    };
+    await cluster.apply(deployments, { apiVersion: 'apps/v1', kind: 'Deployment', ...addition }, 'mesh');
+    const affinity = { metadata, spec: { sessionAffinity: 'ClientIP', externalTrafficPolicy: 'Local' } };
+    await cluster.apply(services, { apiVersion: 'v1', kind: 'Service', ...affinity }, 'mesh');
+
+    await apps.edit('meshed', { size: 0, image: 'example.com/web:2', ports: [{ port: 81 }] });
+
+    await apps.asRendered('meshed');
+    const deployment = await cluster.get<Deployment>(deploymentOf('meshed'));
+    const { template } = deployment.spec!;
+    expect(template.spec!.containers.map(({ name, image }) => [name, image])).toEqual(
+      expect.arrayContaining([
+        ['meshed', 'example.com/web:2'],
+        ['sidecar', 'example.com/mesh:1'],
+      ]),
+    );
+    expect(template.metadata!.annotations).toEqual(addition.spec.template.metadata.annotations);
+    expect(deployment.spec!.minReadySeconds).toBe(7);
+    expect(deployment.metadata).toMatchObject({
+      labels: addition.metadata.labels,
+      annotations: addition.metadata.annotations,
+    });
+    expect((await cluster.get<Service>(serviceOf('meshed'))).spec).toMatchObject(affinity.spec);
+  });
+
+  test('a node port that the cluster has chosen stays whatever else is edited', async () => {
+    await apps.create('exposed', { size: 0, image, ports: [{ name: 'http', port: 80 }] });
+    await apps.asRendered('exposed');
+    const nodePort = async (): Promise<number | undefined> => {
+      const { spec } = await cluster.get<Service>(serviceOf('exposed'));
+      return spec!.ports!.find(({ name }) => name === 'http')!.nodePort;
+    };
+    const chosen = await nodePort();
+
+    const http = { name: 'http', port: 80 };
+    for (const spec of [
+      { size: 0, image: 'example.com/web:2', ports: [http] },
+      { size: 0, image, ports: [{ ...http, targetPort: 8080, appProtocol: 'http' }] },
+      { size: 0, image, ports: [{ name: 'https', port: 443 }, http] },
+      { size: 0, image, ports: [http] },
+    ]) {
+      await apps.edit('exposed', spec);
+      await apps.asRendered('exposed');
+      expect(await nodePort()).toBe(chosen);
+    }
+    await cluster.merge(serviceOf('exposed'), { spec: { type: 'ClusterIP' } });
+    await apps.asRendered('exposed');
+  });
+
+  test('a node port that one custom resource gives up is taken by the one that waits for it', async () => {
+    const wanted = { size: 0, image, ports: [{ port: 80, nodePort: 30_020 }] };
+    await apps.create('holder', wanted);
+    await apps.asRendered('holder');
+    await apps.create('waiting', wanted);
+    await apps.condition('waiting', { type: 'Ready', status: 'False' });
+
+    await apps.edit('holder', { ...wanted, ports: [{ port: 80, nodePort: 30_021 }] });
+
+    await apps.ready('waiting');
+    await apps.asRendered('waiting');
+  });
+
+  test('the order of the variables follows the custom resource', async () => {
+    const [first, second] = [
+      { name: 'FIRST', value: '1' },
+      { name: 'SECOND', value: '$(FIRST)' },
+    ];
+    await apps.create('ordered', { size: 0, image, envs: [second, first] });
+    await apps.asRendered('ordered');
+
+    await apps.edit('ordered', { size: 0, image, envs: [first, second] });
+
+    await apps.asRendered('ordered');
+  });
+});
+
+describe('an object of the same name that belongs to somebody else', () => {
+  const foreign = {
+    Deployment: (name: string): AnyObject => ({
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace: apps.namespace } },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: { app: 'foreign' } },
+        template: {
+          metadata: { labels: { app: 'foreign' } },
+          spec: { containers: [{ name: 'foreign', image: 'example.com/foreign' }] },
+        },
+      },
+    }),
+    Service: (name: string): AnyObject => ({
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: apps.namespace } },
+      spec: { selector: { app: 'foreign' }, ports: [{ port: 80 }] },
+    }),
+  };
+  const spec = { size: 0, image, ports: [{ port: 80 }] };
+
+  test.for([
+    { kind: 'Deployment' as const, type: deployments },
+    { kind: 'Service' as const, type: services },
+  ])('a $kind is refused and left alone, until it goes away', async ({ kind, type }) => {
+    const name = `taken-${kind.toLowerCase()}`;
+    const place = apps.childPlace(type, name);
+    await cluster.create(type, foreign[kind](name));
+    const { metadata: before } = await eventually(async () => {
+      const object = await cluster.get(place);
+      // Its own controller has finished with it.
+      if (kind === 'Deployment') expect(object.status).toMatchObject({ observedGeneration: 1 });
+      return object;
+    });
+
+    await apps.create(name, spec);
+
+    await apps.condition(name, { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+    const ready = await apps.condition(name, { type: 'Ready', status: 'False', reason: 'OwnershipConflict' });
+    expect(ready.message).toContain(`${kind} ${apps.namespace}/${name}`);
+    const { metadata: after } = await cluster.get(place);
+    expect(after.labels).toEqual(before.labels);
+    expect(after.ownerReferences).toBeUndefined();
+    expect(after.generation).toEqual(before.generation);
+    const { managedFields } = after as { managedFields?: { manager: string }[] };
+    expect(managedFields!.map(({ manager }) => manager)).not.toContain('appservice-controller');
+
+    await cluster.delete(place);
+    await apps.ready(name);
+    await apps.asRendered(name);
+  });
+
+  test('a Service can be handed over by annotation', async () => {
+    await cluster.create(services, foreign.Service('adopted'));
+    const { metadata: before } = await cluster.get(serviceOf('adopted'));
+    await apps.create('adopted', spec);
+    await apps.condition('adopted', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+
+    await cluster.merge(serviceOf('adopted'), {
+      metadata: { annotations: { [ADOPT_BY_ANNOTATION]: 'AppService/adopted' } },
+    });
+
+    await apps.ready('adopted');
+    await eventually(async () => {
+      const { metadata, spec } = await cluster.get<Service>(serviceOf('adopted'));
+      expect(metadata!.uid).toBe(before.uid);
+      expect(metadata!.ownerReferences).toMatchObject([
+        { kind: 'AppService', name: 'adopted', controller: true },
+      ]);
+      expect(spec).toMatchObject({ type: 'NodePort', selector: { 'kosmos.io/appservice': 'adopted' } });
+    });
+  });
+
+  test('a Service that is handed to another AppService is refused', async () => {
+    const theirs = foreign.Service('promised');
+    await cluster.create(services, {
+      ...theirs,
+      metadata: { ...theirs.metadata, annotations: { [ADOPT_BY_ANNOTATION]: 'AppService/somebody' } },
+    });
+
+    await apps.create('promised', spec);
+
+    await apps.condition('promised', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+  });
+
+  test('an object that loses its owner reference is not taken back, and not collected', async () => {
+    await apps.create('released', spec);
+    await apps.ready('released');
+    await cluster.merge(serviceOf('released'), { metadata: { ownerReferences: null } });
+
+    await apps.condition('released', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+
+    await cluster.delete(serviceOf('released'));
+    await apps.ready('released');
+  });
+});
+
+test('a pod template restarted by kubectl is not rolled back', async () => {
+  await apps.create('restarted', { size: 1, image });
+  await apps.ready('restarted');
+  const requests = await requestsFromNowOn(cluster, user);
+
+  await cluster.sandbox.kubectl(['-n', apps.namespace, 'rollout', 'restart', 'deployment/restarted']);
+  await cluster.sandbox.kubectl([
+    ...['-n', apps.namespace, 'rollout', 'status', 'deployment/restarted', '--timeout=60s'],
+  ]);
+
+  await apps.ready('restarted');
+  const written = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
+  expect(written.map(summary)).toEqual([]);
+  const { spec } = await cluster.get<Deployment>(deploymentOf('restarted'));
+  expect(spec!.template.metadata!.annotations).toHaveProperty('kubectl.kubernetes.io/restartedAt');
+});
+
+test('a custom resource that is edited many times in a row ends as it says last', async () => {
+  await apps.create('hot', { size: 0, image });
+  for (let round = 1; round <= 50; round++)
+    await apps.edit('hot', { size: 0, image: `example.com/web:${round}`, ports: [{ port: round }] });
+
+  await apps.asRendered('hot');
+  expect((await cluster.get<Service>(serviceOf('hot'))).spec!.ports![0]!.port).toBe(50);
+});

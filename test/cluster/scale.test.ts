@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { AuditEntry } from '../../sandbox/audit.js';
+import { openSandbox } from '../../sandbox/client.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { Cluster } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { settled } from './support/settled.js';
+import { Subject } from './support/subject.js';
+import type { LiveResource } from './support/subject.js';
+
+const user = 'operator-9';
+const count = 200;
+const idleMilliseconds = 60_000;
+const names = Array.from({ length: count }, (_, index) => `web-${index}`);
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let apps: Subject;
+let controller: RunningController;
+
+const start = (): Promise<RunningController> =>
+  startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+
+beforeAll(async () => {
+  await installCrd(cluster, appService);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('scale'));
+  controller = await start();
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+async function allReady(): Promise<void> {
+  await eventually(
+    async () => {
+      const live = await cluster.list<LiveResource>(appService.type, apps.namespace);
+      const ready = live.filter(({ metadata, status }) =>
+        status?.conditions?.some(
+          ({ type, status, observedGeneration }) =>
+            type === 'Ready' && status === 'True' && observedGeneration === metadata.generation,
+        ),
+      );
+      expect(ready).toHaveLength(count);
+    },
+    { deadlineMilliseconds: 90_000, intervalMilliseconds: 200 },
+  );
+}
+
+/** How often something was written, by resource: `deployments`, `services`, `appservices/status`. */
+function byResource(entries: readonly AuditEntry[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { objectRef } of entries) {
+    const { resource = '', subresource } = objectRef ?? {};
+    const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+  return counts;
+}
+
+test('200 custom resources at once all become Ready, with one request for each child', async () => {
+  const requests = await requestsFromNowOn(cluster, user);
+  const startedAt = Date.now();
+  const spec = { size: 1, image: 'example.com/web:1', ports: [{ port: 80 }] };
+  await Promise.all(names.map((name) => apps.create(name, spec)));
+  await allReady();
+  const seconds = (Date.now() - startedAt) / 1000;
+  await settled(cluster, user);
+
+  const sent = await requests();
+  const { 'appservices/status': statuses = 0, ...children } = byResource(writes(sent));
+  expect(children).toEqual({ deployments: count, services: count });
+  expect(sent.filter(({ code = 0 }) => code >= 400).map(summary)).toEqual([]);
+  expect(sent.filter(({ verb }) => verb === 'get' || verb === 'list')).toEqual([]);
+  // Two requests for the children of each; the rest are changes of its status that happened.
+  expect(statuses).toBeGreaterThanOrEqual(count);
+  expect(statuses).toBeLessThanOrEqual(8 * count);
+  const perResource = (2 + statuses / count).toFixed(2);
+  console.info(`All Ready after ${seconds.toFixed(1)} s; ${perResource} requests for each`);
+});
+
+test('a restart over them writes nothing', async () => {
+  expect(await controller.stop()).toBe(0);
+  const requests = await requestsFromNowOn(cluster, user);
+
+  controller = await start();
+  await eventually(() => {
+    const seen = new Set(controller.log.filter(({ msg }) => msg === 'Reconciled').map(({ name }) => name));
+    expect(seen.size).toBe(count);
+  });
+
+  // One stream for each type, which delivers what is there and then follows.
+  expect((await requests()).map(({ verb }) => verb)).toEqual(['watch', 'watch', 'watch']);
+});
+
+test('idle over them, it sends no request for 60 s', async () => {
+  const requests = await requestsFromNowOn(cluster, user);
+
+  // The measurement itself: a window in which nothing may happen.
+  await delay(idleMilliseconds);
+
+  expect((await requests()).map(summary)).toEqual([]);
+  // The watches that are open do work.
+  await apps.edit('web-0', { size: 0, image: 'example.com/web:2' });
+  await apps.asRendered('web-0');
+});

@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../../sandbox/client.js';
+import { storedVersion } from '../../../src/contract/crd.js';
+import { childrenFieldManager } from '../../../src/contract/names.js';
+import { leavesOf } from '../../kinds/app-service/schema-walk.js';
+import { Cluster } from './cluster.js';
+import { startController } from './controller.js';
+import type { ControllerProps, RunningController } from './controller.js';
+import { installCrd } from './crds.js';
+import { eventually } from './eventually.js';
+import type { KindUnderTest } from './kind-under-test.js';
+import { requestsFromNowOn, summary, writes } from './requests.js';
+import { settled } from './settled.js';
+import { Subject } from './subject.js';
+
+/** What every kind made by `defineKind` does in a cluster, so that the engine need not know any. */
+export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [string, string]): void {
+  const { kind, spec, optional } = tested;
+  const cluster = new Cluster(openSandbox(inject('sandbox')));
+  const [user, otherUser] = users;
+  let subject: Subject;
+  let controller: RunningController;
+
+  const props = (): ControllerProps => ({
+    ...{ cluster, user, kinds: [kind] },
+    ...(tested.config !== undefined && { config: tested.config }),
+    ...(!tested.clusterWide && { namespaces: [subject.namespace] }),
+  });
+
+  beforeAll(async () => {
+    await installCrd(cluster, kind);
+    subject = new Subject(cluster, kind, await cluster.makeNamespace(kind.name));
+    controller = await startController(props());
+  });
+  afterAll(async () => {
+    await controller.kill();
+    await cluster.close();
+  });
+
+  test('a new custom resource gets its children and becomes Ready', async () => {
+    await subject.create('created', spec);
+
+    await subject.ready('created');
+    await subject.asRendered('created');
+  });
+
+  describe('an edit of the spec', () => {
+    test('is tried for every field', () => {
+      const schema = storedVersion(kind.crd).schema.openAPIV3Schema.properties!.spec!;
+      const all = leavesOf(schema, 'string').map(({ path }) => path.join('.'));
+      expect(tested.fields.map(({ path }) => path).sort()).toEqual(
+        all.map((path) => path.replace('walk.example/key', '*')).sort(),
+      );
+    });
+
+    test.for(tested.fields)(
+      'that sets, changes and removes $path leads to what a new rendering says',
+      async ({ path, without, set, changed, refusedWith }) => {
+        const name = path
+          .toLowerCase()
+          .replaceAll(/[^a-z]+/g, '-')
+          .replace(/-$/, '-any');
+        const outcome = async (): Promise<void> => {
+          if (refusedWith === undefined) await subject.asRendered(name);
+          else await subject.condition(name, { type: 'Stalled', status: 'True', reason: refusedWith });
+        };
+        await subject.create(name, without);
+        await subject.asRendered(name);
+
+        await subject.edit(name, set);
+        await outcome();
+        await subject.edit(name, changed);
+        await outcome();
+        await subject.edit(name, without);
+        await subject.asRendered(name);
+
+        await subject.ready(name);
+        await subject.delete(name);
+      },
+    );
+
+    test('that makes a child superfluous deletes it, and one that wants it again makes it anew', async () => {
+      await subject.create('pruned', spec);
+      await subject.asRendered('pruned');
+      const child = subject.childPlace(optional, 'pruned');
+      const { metadata: before } = await cluster.get(child);
+
+      await subject.edit('pruned', tested.specWithoutOptional);
+      await eventually(async () => {
+        expect(await cluster.find(child)).toBeUndefined();
+      });
+      await subject.ready('pruned');
+
+      await subject.edit('pruned', spec);
+      await subject.asRendered('pruned');
+      expect((await cluster.get(child)).metadata.uid).not.toBe(before.uid);
+    });
+  });
+
+  test.for(tested.drifts)(
+    'a change of a $child.kind by somebody else is put right',
+    async ({ child, patch }) => {
+      const name = `drifted-${child.kind.toLowerCase()}`;
+      await subject.create(name, spec);
+      await subject.asRendered(name);
+
+      await cluster.merge(subject.childPlace(child, name), patch);
+
+      await subject.asRendered(name);
+      expect(await cluster.get(subject.childPlace(child, name))).not.toMatchObject(patch);
+    },
+  );
+
+  test.for(kind.children)('a $kind that is deleted is made anew', async (child) => {
+    const name = `missing-${child.kind.toLowerCase()}`;
+    await subject.create(name, spec);
+    await subject.asRendered(name);
+    const { metadata: before } = await cluster.get(subject.childPlace(child, name));
+
+    await cluster.delete(subject.childPlace(child, name));
+
+    await eventually(async () => {
+      expect((await cluster.get(subject.childPlace(child, name))).metadata.uid).not.toBe(before.uid);
+    });
+    await subject.asRendered(name);
+    await subject.ready(name);
+  });
+
+  test.for(['Background', 'Foreground'])(
+    'a custom resource that is deleted takes its children along (%s)',
+    async (propagationPolicy) => {
+      const name = `deleted-${propagationPolicy.toLowerCase()}`;
+      await subject.create(name, spec);
+      await subject.asRendered(name);
+
+      await subject.delete(name, { propagationPolicy });
+
+      await eventually(async () => {
+        for (const type of [kind.type, ...kind.children])
+          expect(await cluster.find(subject.childPlace(type, name)), type.kind).toBeUndefined();
+      });
+    },
+  );
+
+  test('a custom resource that is deleted and made again at once gets children of its own', async () => {
+    await subject.create('reborn', spec);
+    await subject.asRendered('reborn');
+
+    await subject.delete('reborn');
+    await subject.create('reborn', tested.specWithoutOptional);
+    await subject.asRendered('reborn');
+    await subject.edit('reborn', spec);
+
+    await subject.asRendered('reborn');
+    await subject.ready('reborn');
+  });
+
+  test('what happened while the controller was away is made up for', async () => {
+    await subject.create('edited-meanwhile', spec);
+    await subject.create('drifted-meanwhile', spec);
+    await subject.create('bereft-meanwhile', spec);
+    for (const name of ['edited', 'drifted', 'bereft']) await subject.asRendered(`${name}-meanwhile`);
+    const [drift] = tested.drifts;
+
+    await controller.kill();
+    await subject.edit('edited-meanwhile', tested.specWithoutOptional);
+    await cluster.merge(subject.childPlace(drift!.child, 'drifted-meanwhile'), drift!.patch);
+    await cluster.delete(subject.childPlace(optional, 'bereft-meanwhile'));
+    await subject.create('created-meanwhile', spec);
+    controller = await startController(props());
+
+    for (const name of ['edited', 'drifted', 'bereft', 'created'])
+      await subject.asRendered(`${name}-meanwhile`);
+  });
+
+  test('a restart over settled custom resources writes nothing', async () => {
+    await subject.create('settled', spec);
+    await subject.ready('settled');
+    await settled(cluster, user);
+    const names = (await cluster.list(kind.type, subject.namespace)).map(({ metadata }) => metadata.name);
+
+    expect(await controller.stop()).toBe(0);
+    const requests = await requestsFromNowOn(cluster, user);
+    controller = await startController(props());
+    for (const name of names)
+      await controller.logged((line) => line.msg === 'Reconciled' && line.name === name);
+
+    expect(writes(await requests()).map(summary)).toEqual([]);
+    expect((await requests()).map(({ verb }) => verb).sort()).toEqual(
+      [kind.type, ...kind.children].map(() => 'watch'),
+    );
+  });
+
+  test("what somebody else adds to a child stays, and isn't fought", async () => {
+    await subject.create('shared', spec);
+    await subject.asRendered('shared');
+    await settled(cluster, user);
+    const requests = await requestsFromNowOn(cluster, user);
+    const addition = { metadata: { labels: { team: 'shop' }, annotations: { 'example.com/note': 'kept' } } };
+    const from = controller.log.length;
+
+    for (const child of kind.children) await cluster.merge(subject.childPlace(child, 'shared'), addition);
+
+    await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'shared', from);
+    await settled(cluster, user);
+    // The status may tell that the cluster looks at the child anew.
+    const written = writes(await requests()).filter(({ objectRef }) => objectRef?.subresource !== 'status');
+    expect(written.map(summary)).toEqual([]);
+    for (const child of kind.children)
+      expect(await cluster.get(subject.childPlace(child, 'shared'))).toMatchObject(addition);
+    await subject.asRendered('shared');
+  });
+
+  test('every line of the log is one JSON object, and tells what it is about', async () => {
+    await subject.create('logged', spec);
+    await subject.ready('logged');
+
+    const line = await controller.logged(({ name, child }) => name === 'logged' && child !== undefined);
+
+    expect(line).toMatchObject({ level: 'info', kind: kind.type.kind, namespace: subject.namespace });
+    expect(line.reconcileId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    const reconciles = controller.log.filter(({ name }) => name !== undefined);
+    for (const entry of reconciles) {
+      expect(entry).toMatchObject({
+        kind: kind.type.kind,
+        namespace: expect.any(String) as string,
+        reconcileId: expect.any(String) as string,
+        msg: expect.any(String) as string,
+      });
+    }
+    expect(controller.strayOutput).toEqual([]);
+  });
+
+  test('with Roles in its own namespaces alone, it works there and nowhere else', async () => {
+    expect(await controller.stop()).toBe(0);
+    const [first, second] = [await cluster.makeNamespace('one'), await cluster.makeNamespace('two')];
+    const [here, there] = [first, second].map((namespace) => new Subject(cluster, kind, namespace));
+    await using other = await startController({
+      ...{ ...props(), user: otherUser, namespaces: [first, second] },
+    });
+
+    await subject.create('elsewhere', spec);
+    for (const inside of [here!, there!]) {
+      await inside.create('inside', spec);
+      await inside.ready('inside');
+      await inside.asRendered('inside');
+    }
+    await here!.delete('inside');
+    await eventually(async () => {
+      for (const type of kind.children)
+        expect(await cluster.find(here!.childPlace(type, 'inside'))).toBeUndefined();
+    });
+
+    expect(await other.stop()).toBe(0);
+    expect(other.log.filter(({ level }) => level !== 'info' && level !== 'debug')).toEqual([]);
+    for (const type of kind.children)
+      expect(await cluster.find(subject.childPlace(type, 'elsewhere'))).toBeUndefined();
+    const codes = (await cluster.sandbox.audit(otherUser)).map(({ code }) => code ?? 0);
+    expect(codes.filter((code) => code >= 400)).toEqual([]);
+  });
+
+  test('the custom resource itself is never written, except for its status', async () => {
+    const written = writes(await cluster.sandbox.audit(user)).filter(
+      ({ objectRef }) => objectRef?.resource === kind.type.plural,
+    );
+
+    expect(new Set(written.map(({ objectRef }) => objectRef?.subresource))).toEqual(new Set(['status']));
+    expect(childrenFieldManager(kind.type.kind)).toBe(`${kind.name}-controller`);
+  });
+}

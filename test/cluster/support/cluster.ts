@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'undici';
+import { parse } from 'yaml';
+import { randomBytes } from 'node:crypto';
+import type { SandboxClient } from '../../../sandbox/client.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { resourceType } from '../../../src/contract/resource.js';
+import type { ResourceType } from '../../../src/contract/resource.js';
+
+export const deployments = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+export const services = resourceType({ apiVersion: 'v1', kind: 'Service' });
+export const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
+export const events = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
+
+/** An object to be made: what a test writes down. */
+export type Manifest = AnyObject;
+
+/** Where an object is. */
+export interface Place {
+  readonly type: ResourceType;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: AnyObject;
+}
+
+export interface DeleteOptions {
+  /** @default Background */
+  readonly propagationPolicy?: string;
+  /** @default false */
+  readonly mayBeMissing?: boolean;
+}
+
+export interface RequestOptions {
+  /** @default - none */
+  readonly body?: unknown;
+  /** @default application/json */
+  readonly contentType?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** The user to act as; the audit log counts it as the admin's. @default - the admin */
+  readonly impersonate?: string;
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly [{ readonly cluster: { readonly 'certificate-authority-data': string } }];
+  readonly users: readonly [{ readonly user: { readonly token: string } }];
+}
+
+/** A sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
+export class Cluster {
+  private readonly agent: Agent;
+  private readonly token: string;
+
+  constructor(readonly sandbox: SandboxClient) {
+    const kubeconfig = parse(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
+    const ca = Buffer.from(kubeconfig.clusters[0].cluster['certificate-authority-data'], 'base64').toString();
+    this.agent = new Agent({ connect: { ca }, connections: 16 });
+    this.token = kubeconfig.users[0].user.token;
+  }
+
+  /** A namespace of its own for the caller. */
+  async makeNamespace(purpose: string): Promise<string> {
+    const name = `${purpose}-${randomBytes(3).toString('hex')}`;
+    await this.create(resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false }), {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name },
+    });
+    return name;
+  }
+
+  /** Nothing if it isn't there. */
+  async find<T = AnyObject>({ type, namespace, name }: Place): Promise<T | undefined> {
+    const answer = await this.send('GET', `${collection(type, namespace)}/${name}`);
+    if (answer.status === 404) return undefined;
+    return succeeded(answer) as T;
+  }
+
+  /** **Errors**: if it isn't there. */
+  async get<T = AnyObject>(place: Place): Promise<T> {
+    const found = await this.find<T>(place);
+    if (found === undefined) throw new Error(`There is no ${describe(place)}`);
+    return found;
+  }
+
+  async list<T = AnyObject>(type: ResourceType, namespace: string, selector = ''): Promise<T[]> {
+    const answer = await this.send('GET', collection(type, namespace), {
+      query: { labelSelector: selector },
+    });
+    return succeeded(answer).items as T[];
+  }
+
+  async create(type: ResourceType, object: Manifest): Promise<AnyObject> {
+    const path = collection(type, object.metadata.namespace);
+    return succeeded(await this.send('POST', path, { body: object }));
+  }
+
+  /** A JSON merge patch, by `kubectl-edit` unless another manager is named. */
+  async merge(place: Place, patch: object, manager = 'kubectl-edit'): Promise<AnyObject> {
+    const body = {
+      body: patch,
+      contentType: 'application/merge-patch+json',
+      query: { fieldManager: manager },
+    };
+    return succeeded(await this.send('PATCH', pathOf(place), body));
+  }
+
+  /** Replaces the whole spec, so that what isn't in the new one is removed. */
+  async replaceSpec(place: Place, spec: unknown): Promise<AnyObject> {
+    const body = [{ op: 'replace', path: '/spec', value: spec }];
+    return succeeded(
+      await this.send('PATCH', pathOf(place), { body, contentType: 'application/json-patch+json' }),
+    );
+  }
+
+  /** Server-side apply as some other manager, without force. */
+  async apply(type: ResourceType, object: Manifest, manager: string): Promise<AnyObject> {
+    const { namespace, name } = object.metadata;
+    const path = `${collection(type, namespace)}/${name}`;
+    const query = { fieldManager: manager, force: 'false' };
+    const contentType = 'application/apply-patch+yaml';
+    return succeeded(await this.send('PATCH', path, { body: object, contentType, query }));
+  }
+
+  /** **Errors**: if it isn't there, unless it may be missing. */
+  async delete(
+    place: Place,
+    { propagationPolicy = 'Background', mayBeMissing = false }: DeleteOptions = {},
+  ): Promise<void> {
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy };
+    const answer = await this.send('DELETE', pathOf(place), { body });
+    if (!mayBeMissing || answer.status !== 404) succeeded(answer);
+  }
+
+  /** Any request; an answer of whatever status is returned. */
+  async send(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    options: RequestOptions = {},
+  ): Promise<Answer> {
+    const { body, contentType = 'application/json', query = {}, impersonate } = options;
+    const response = await request(this.sandbox.url + path, {
+      method,
+      query,
+      dispatcher: this.agent,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        'content-type': contentType,
+        ...(impersonate !== undefined && { 'impersonate-user': impersonate }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.statusCode, body: (await response.body.json()) as AnyObject };
+  }
+
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+}
+
+function collection({ apiVersion, plural, namespaced }: ResourceType, namespace: string | undefined): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return namespaced && namespace !== undefined
+    ? `${root}/namespaces/${namespace}/${plural}`
+    : `${root}/${plural}`;
+}
+
+function pathOf({ type, namespace, name }: Place): string {
+  return `${collection(type, namespace)}/${name}`;
+}
+
+function describe({ type, namespace, name }: Place): string {
+  return `${type.kind} ${namespace}/${name}`;
+}
+
+function succeeded({ status, body }: Answer): AnyObject {
+  if (status < 300) return body;
+  throw new Error(`The API server answered ${status}: ${String(body.message)}`);
+}

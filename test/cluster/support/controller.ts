@@ -1,0 +1,151 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { repoFolder } from '../../../sandbox/paths.js';
+import { startWatchdog } from '../../../sandbox/watchdog.js';
+import type { Watchdog } from '../../../sandbox/watchdog.js';
+import type { Kind } from '../../../src/contract/kind.js';
+import { rulesFor } from '../../../src/install/rules.js';
+import type { PolicyRule } from '../../../src/install/rules.js';
+import type { Cluster } from './cluster.js';
+import { eventually } from './eventually.js';
+import { grant } from './rights.js';
+
+export interface ControllerProps {
+  readonly cluster: Cluster;
+  /** One of the sandbox's users; no other controller runs as it at the same time. */
+  readonly user: string;
+  readonly kinds: readonly Kind[];
+  /** The configuration that brings the kinds. @default - they are built in */
+  readonly config?: string;
+  /** Watched, with Roles in them and nothing cluster-wide. @default - all, with a ClusterRole */
+  readonly namespaces?: readonly string[];
+  /** @default - what the kinds need, and no more */
+  readonly rules?: readonly PolicyRule[];
+  /** Further arguments of `reconstruct run`. @default - none */
+  readonly args?: readonly string[];
+  /** Wait until every kind's controller works. @default true */
+  readonly awaitStart?: boolean;
+}
+
+/** A line of the log, as far as tests read it. */
+export interface LogLine {
+  readonly level: string;
+  readonly time: string;
+  readonly msg: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly reconcileId?: string;
+  readonly controller?: string;
+  readonly [field: string]: unknown;
+}
+
+/** The controller as users run it: a process of its own. */
+export interface RunningController extends AsyncDisposable {
+  /** What it has logged so far, oldest first. */
+  readonly log: readonly LogLine[];
+  /** Lines on standard error that aren't one JSON object, and whatever is on standard output. */
+  readonly strayOutput: readonly string[];
+  /** Resolves with a line of the log, from the given position on. */
+  logged(matches: (line: LogLine) => boolean, from?: number): Promise<LogLine>;
+  /** Sends SIGTERM. Returns the exit code, which is null where a signal has ended it. */
+  stop(): Promise<number | null>;
+  /** Ends it with SIGKILL. */
+  kill(): Promise<void>;
+}
+
+let watchdog: Promise<Watchdog> | undefined;
+
+/** Grants the user its rights and starts `reconstruct run` as it. */
+export async function startController(props: ControllerProps): Promise<RunningController> {
+  const { cluster, user, kinds, namespaces, rules = rulesFor(kinds), awaitStart = true } = props;
+  await grant(cluster, { user, rules, ...(namespaces && { namespaces }) });
+  // Whatever happens to this process, the controller doesn't outlive it.
+  watchdog ??= startWatchdog();
+  const guard = await watchdog;
+  const child = spawn(process.execPath, argumentsOf(props), {
+    cwd: repoFolder(),
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  await once(child, 'spawn');
+  guard.watch(child.pid!);
+  const controller = new ControllerProcess(child, () => {
+    guard.forget(child.pid!);
+  });
+  if (awaitStart) for (const { name } of kinds) await controller.started(name);
+  return controller;
+}
+
+function argumentsOf({ cluster, user, kinds, config, namespaces, args = [] }: ControllerProps): string[] {
+  const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
+  return [
+    ...[join(repoFolder(), 'lib/cli/main.js'), 'run'],
+    ...['--kubeconfig', cluster.sandbox.kubeconfig(user), '--kinds', names.join()],
+    ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
+    ...(config === undefined ? [] : ['--config', config]),
+    ...(namespaces ? ['--watch-namespace', namespaces.join()] : []),
+    ...args,
+  ];
+}
+
+class ControllerProcess implements RunningController {
+  readonly log: LogLine[] = [];
+  readonly strayOutput: string[] = [];
+  private readonly ended: Promise<number | null>;
+
+  constructor(
+    private readonly child: ChildProcess,
+    onEnd: () => void,
+  ) {
+    this.ended = new Promise((resolve) => {
+      // Not `exit`, since the last lines may still be on their way.
+      child.once('close', (code) => {
+        onEnd();
+        resolve(code);
+      });
+    });
+    createInterface({ input: child.stdout! }).on('line', (line) => this.strayOutput.push(line));
+    createInterface({ input: child.stderr! }).on('line', (line) => {
+      this.read(line);
+    });
+  }
+
+  async started(controller: string): Promise<void> {
+    await this.logged((line) => line.msg === 'Controller started' && line.controller === controller);
+  }
+
+  logged(matches: (line: LogLine) => boolean, from = 0): Promise<LogLine> {
+    return eventually(() => {
+      const line = this.log.slice(from).find(matches);
+      if (line) return line;
+      const tail = this.log.slice(-5).map((entry) => JSON.stringify(entry));
+      throw new Error(`The controller hasn't logged it:\n${[...tail, ...this.strayOutput].join('\n')}`);
+    });
+  }
+
+  async stop(): Promise<number | null> {
+    this.child.kill('SIGTERM');
+    return this.ended;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  private read(line: string): void {
+    try {
+      this.log.push(JSON.parse(line) as LogLine);
+    } catch {
+      this.strayOutput.push(line);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { AuditEntry } from '../../../sandbox/audit.js';
+import type { Cluster } from './cluster.js';
+
+const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+/**
+ * The requests of one user from the moment this is called, by the API server's audit log. A request is logged
+ * before its answer ends, so that those whose effect is seen are in.
+ */
+export async function requestsFromNowOn(
+  cluster: Cluster,
+  user: string,
+): Promise<() => Promise<AuditEntry[]>> {
+  const before = (await cluster.sandbox.audit(user)).length;
+  return async () => onePerRequest((await cluster.sandbox.audit(user)).slice(before));
+}
+
+/** Those that change something. */
+export function writes(entries: readonly AuditEntry[]): AuditEntry[] {
+  return entries.filter(({ verb }) => WRITES.has(verb));
+}
+
+/** For messages and assertions: `patch deployments shop/web 201`. */
+export function summary({ verb, objectRef, code }: AuditEntry): string {
+  const { resource = '', subresource, namespace = '', name = '' } = objectRef ?? {};
+  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+  return `${verb} ${what} ${namespace}/${name} ${code ?? ''}`;
+}
+
+/** A watch has two entries: one when it begins, one when it ends. */
+function onePerRequest(entries: readonly AuditEntry[]): AuditEntry[] {
+  return [...new Map(entries.map((entry) => [entry.auditID, entry])).values()];
+}

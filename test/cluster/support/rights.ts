@@ -1,0 +1,65 @@
+import { resourceType } from '../../../src/contract/resource.js';
+import type { PolicyRule } from '../../../src/install/rules.js';
+import type { Cluster } from './cluster.js';
+import { eventually } from './eventually.js';
+
+const rbac = (kind: string, namespaced: boolean) =>
+  resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, namespaced });
+const reviews = resourceType({
+  ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
+  namespaced: false,
+});
+
+export interface Grant {
+  readonly user: string;
+  readonly rules: readonly PolicyRule[];
+  /** Roles in these, and nothing cluster-wide. @default - a ClusterRole */
+  readonly namespaces?: readonly string[];
+}
+
+/** Gives a user exactly these rights, in place of those it was given here before, and waits until they hold. */
+export async function grant(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
+  for (const namespace of namespaces ?? [undefined]) {
+    await bind(cluster, user, rules, namespace);
+    await eventually(() => requireRights(cluster, user, rules, namespace));
+  }
+}
+
+async function bind(
+  cluster: Cluster,
+  user: string,
+  rules: readonly PolicyRule[],
+  namespace: string | undefined,
+): Promise<void> {
+  const prefix = namespace === undefined ? 'Cluster' : '';
+  const { apiVersion } = rbac('Role', true);
+  const metadata = { name: `controller-${user}`, ...(namespace !== undefined && { namespace }) };
+  const role = { apiVersion, kind: `${prefix}Role`, metadata, rules };
+  const binding = {
+    ...{ apiVersion, kind: `${prefix}RoleBinding`, metadata },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: role.kind, name: metadata.name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  };
+  for (const object of [role, binding])
+    await cluster.apply(rbac(object.kind, namespace !== undefined), object, 'test');
+}
+
+async function requireRights(
+  cluster: Cluster,
+  user: string,
+  rules: readonly PolicyRule[],
+  namespace: string | undefined,
+): Promise<void> {
+  for (const { apiGroups, resources, verbs } of rules) {
+    for (const verb of verbs) {
+      const [resource, subresource] = resources[0]!.split('/');
+      const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace };
+      const { status } = await cluster.create(reviews, {
+        ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
+        spec: { user, resourceAttributes },
+      });
+      const { allowed } = status as { allowed: boolean };
+      if (!allowed) throw new Error(`${user} may not ${verb} ${resources.join()} yet`);
+    }
+  }
+}
