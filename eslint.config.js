@@ -33,11 +33,14 @@ export default tseslint.config(
   { ignores: ['lib/', 'dist/', 'imports/', 'node_modules/'] },
   ...tseslint.configs.strictTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: true } },
+    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['vitest.config.ts'] } } },
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Export by name, so that it is called the same everywhere.' },
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'Export by name, so that it is called the same everywhere.',
+        },
       ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-floating-promises': 'error',

@@ -47,16 +47,6 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
     'onChange',
   ],
   [
-    'a port that is taken',
-    failure(
-      422,
-      'Invalid',
-      'Service "web" is invalid: spec.ports[0].nodePort: provided port is already allocated',
-    ),
-    'Invalid',
-    'onChange',
-  ],
-  [
     'a body that is not understood',
     failure(400, 'BadRequest', 'error decoding patch'),
     'Invalid',
