@@ -5,6 +5,7 @@ import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { Blockers } from './blockers.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import type { Clock } from './clock.js';
@@ -33,8 +34,7 @@ export class Runner {
   readonly queue: Queue;
   private readonly reader: StoreReader;
   private readonly log: Logger;
-  /** Which keys to try again when an object that stood in their way changes. */
-  private readonly blocked = new Map<string, Set<string>>();
+  private readonly blockers = new Blockers();
   private readonly immediateRetries = new Map<string, number>();
   /** The last failure of a key, so that one that stays the same isn't told again and again. */
   private readonly told = new Map<string, string>();
@@ -80,7 +80,7 @@ export class Runner {
           `${describeRef(refOf(object))} can't be mapped, which is a bug of the kind`,
         );
       }
-      for (const key of this.blocked.get(objectId(object)) ?? []) keys.add(key);
+      for (const key of this.blockers.waitingFor(objectId(object))) keys.add(key);
     }
     for (const key of keys) this.queue.add(key);
   }
@@ -108,7 +108,11 @@ export class Runner {
     let outcome: Outcome;
     try {
       plan = controller.reconcile(key, this.reader, new Date(startedAt));
-      this.blockOn(plan, key);
+      // While the plan is carried out, what it touches may already change again.
+      this.blockers.wait(
+        key,
+        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
+      );
       outcome = await carryOut(plan, this.reader, tools);
     } catch (error) {
       metrics.reconciles.inc({ controller: controller.name, result: 'error' });
@@ -137,7 +141,11 @@ export class Runner {
   /** Decides when the key is taken again. */
   private schedule(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
     const { controller, clock, metrics } = this.props;
-    this.unblock(outcome, key);
+    const inTheWay = outcome.changes.filter(({ action }) => action === 'failed' || action === 'skipped');
+    this.blockers.wait(
+      key,
+      inTheWay.map(({ ref }) => objectId(ref)),
+    );
     const requeueIn = plan.requeueAt && Math.max(0, plan.requeueAt.getTime() - clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
     if (plan.error) errors.unshift(plan.error);
@@ -190,23 +198,5 @@ export class Runner {
     const delay = REFUSAL_MILLISECONDS * (1 + random() / 2);
     this.queue.addAfter(key, delay);
     return delay;
-  }
-
-  /** While a plan is carried out, what it touches may already have changed again. */
-  private blockOn(plan: Plan, key: string): void {
-    for (const { object } of [...plan.apply, ...plan.delete]) {
-      const id = objectId(object);
-      this.blocked.set(id, (this.blocked.get(id) ?? new Set()).add(key));
-    }
-  }
-
-  /** Only what couldn't be brought to where it should be is waited for. */
-  private unblock({ changes }: Outcome, key: string): void {
-    for (const { ref, action } of changes) {
-      if (action === 'failed' || action === 'skipped') continue;
-      const id = objectId(ref);
-      const keys = this.blocked.get(id);
-      if (keys?.delete(key) && keys.size === 0) this.blocked.delete(id);
-    }
   }
 }
