@@ -29,6 +29,7 @@ const tasks = {
     ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
     ['', vitest],
   ],
+  bench: [compile, ['', ['bench/synth.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
   lint: [
     ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],
@@ -54,10 +55,22 @@ async function main(name, args) {
   if (steps[0] === compile) chmodSync(join(root, 'lib/cli/main.js'), 0o755);
 }
 
-/** npm notes what it has installed; a lock file that is newer has changed since. */
+/** npm notes what it has installed: every package of the lock file has to be there, optional ones as far as they fit. */
 function installed() {
   const note = join(root, 'node_modules/.package-lock.json');
-  return existsSync(note) && statSync(note).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+  if (!existsSync(note)) return false;
+  const wanted = packagesOf(join(root, 'package-lock.json'));
+  const present = packagesOf(note);
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) =>
+      !path.startsWith('node_modules/') ||
+      present[path]?.version === version ||
+      (optional && present[path] === undefined),
+  );
+}
+
+function packagesOf(lockFile) {
+  return JSON.parse(readFileSync(lockFile, 'utf8')).packages;
 }
 
 /** The npm that runs this script, where there is one. */
