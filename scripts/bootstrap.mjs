@@ -1,7 +1,7 @@
 // Runs the project's commands on a machine that has any Node 20 or newer: installs what is missing, from the lock
 // file, then goes on under the Node that the lock file brings. Uses nothing but Node itself.
 import { spawn } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
