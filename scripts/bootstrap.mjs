@@ -13,22 +13,14 @@ const bin = (name, file) => join(root, 'node_modules', name, file);
 const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
-/** Each task is a list of programs, run one after another; what the user adds goes to the last. */
 const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
+
+/** Each task is a list of programs, run one after another; what the user adds goes to the last. */
 const tasks = {
   build: [compile],
-  demo: [
-    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
-    ['', ['lib/sandbox/demo/main.js']],
-  ],
-  sandbox: [
-    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
-    ['', ['lib/sandbox/main.js']],
-  ],
-  test: [
-    ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']],
-    ['', vitest],
-  ],
+  demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
+  sandbox: [compile, ['', ['lib/sandbox/main.js']]],
+  test: [compile, ['', vitest]],
   bench: [compile, ['', ['bench/synth.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
   lint: [
