@@ -17,6 +17,9 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
+/** The API server refuses longer ones. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
+const MESSAGE_LIMIT = 32_768;
+
 /** A condition before it is known when it flipped. */
 export type ConditionProps = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
@@ -75,6 +78,7 @@ export function dateConditions(
     const kept = before?.status === condition.status ? before.lastTransitionTime : undefined;
     return {
       ...condition,
+      message: condition.message.slice(0, MESSAGE_LIMIT),
       lastTransitionTime: kept ?? rfc3339Seconds(now),
       ...(observedGeneration !== undefined && { observedGeneration }),
     };

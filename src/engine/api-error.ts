@@ -1,6 +1,9 @@
 import { OperatorError } from '../contract/error.js';
 import type { ApiResponse } from './transport.js';
 
+/** A server that asks for more is asked again after this all the same. */
+export const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
+
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
   readonly code?: number;
@@ -95,7 +98,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.code === 500 && message.includes('failed to create typed patch object'))
     return ['Invalid', 'onChange'];
   if (error.code === 403 && message.includes('is being terminated'))
-    return ['NamespaceTerminating', 'onChange'];
+    return ['NamespaceTerminating', 'backoff'];
   if (error.code === 403) return ['Forbidden', 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];
   if (error.code === 404) return ['NotFound', 'backoff'];

@@ -10,7 +10,7 @@ import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership } from './ownership.js';
 import { refresh } from './refresh.js';
-import type { Refusals } from './refusals.js';
+import type { Refusals, Refused } from './refusals.js';
 import type { Settlements } from './settlements.js';
 import type { Entry } from './store.js';
 import type { StoreReader } from './stores.js';
@@ -56,22 +56,27 @@ export class Applier {
   }
 
   private async ensure(task: Task): Promise<Action> {
-    const known = storeOf(task).get(task.key);
+    const known = storeOf(task).get(task.key) ?? (await this.look(task));
     if (known) {
       if (task.step.owner) checkOwnership(known.object, task.step.owner);
       checkNotTerminating(known.object);
       if (this.stands(task, known)) return 'unchanged';
     }
-    const refusal = this.props.refusals.find(refusalId(task), {
-      hash: task.hash,
-      resourceVersion: versionOf(known),
-    });
+    const refusal = this.props.refusals.find(refusalId(task), refused(task, known));
     if (refusal) throw refusal;
     try {
       return await this.send(task, known);
     } catch (error) {
       throw await this.explain(task, error);
     }
+  }
+
+  /** While changes aren't delivered, an object that isn't known may have been made by somebody: it is looked up. */
+  private async look({ step, reader, key }: Task): Promise<Entry | undefined> {
+    const store = reader.store(step.object);
+    if (!step.owner || store.followed(step.object.metadata.namespace)) return undefined;
+    await refresh(this.props.api, step.object, reader);
+    return store.get(key);
   }
 
   /** Whether our last apply was of the same intent, and nobody has touched a field of ours since. */
@@ -99,7 +104,7 @@ export class Applier {
       // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
       { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
     );
-    store.written(object);
+    store.written(object, reader);
     const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
     const settlement = { hash: task.hash, uid: object.metadata.uid, owned };
     this.props.settlements.remember(
@@ -128,8 +133,8 @@ export class Applier {
       if (error.fieldConflict && task.step.owner) return asStale(failure);
     }
     if (failure.retry === 'onChange') {
-      const resourceVersion = versionOf(storeOf(task).get(task.key));
-      this.props.refusals.remember(refusalId(task), { hash: task.hash, resourceVersion }, failure);
+      const known = storeOf(task).get(task.key);
+      this.props.refusals.remember(refusalId(task), refused(task, known), failure);
     }
     return failure;
   }
@@ -155,6 +160,15 @@ function taskOf(step: ApplyStep, reader: StoreReader): Task {
 
 function refusalId({ step, objectId }: Task): string {
   return `${step.fieldManager} ${objectId}`;
+}
+
+function refused({ hash, step }: Task, known: Entry | undefined): Refused {
+  const { generation, resourceVersion } = known?.object.metadata ?? {};
+  return {
+    hash,
+    owner: step.owner?.uid,
+    version: generation === undefined ? resourceVersion : String(generation),
+  };
 }
 
 function storeOf({ step, reader }: Task): ReturnType<StoreReader['store']> {

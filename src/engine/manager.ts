@@ -147,10 +147,14 @@ export class Manager {
       });
     });
     await Promise.race([Promise.all(own.map(({ reflector }) => reflector.firstSync)), stopped]);
-    // A stopped queue ends the run at once.
+    if (isAborted(signal)) return;
     this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
     await runner.run();
   }
+}
+
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 function scopesOf(

@@ -68,13 +68,15 @@ export class Queue {
    *
    * A key that was taken before its pause was over, since something happened, and has failed again, keeps the pause:
    * a storm of events mustn't make it longer.
+   *
+   * @param minimumMilliseconds what the API server has asked for
    */
-  addRateLimited(key: string): number {
+  addRateLimited(key: string, minimumMilliseconds = 0): number {
     const planned = this.timers.get(key);
     if (planned?.backoff) return Math.max(0, planned.at - this.props.clock.now());
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
-    const delay = backoffDelay(BACKOFF, failures, this.props.random);
+    const delay = Math.max(backoffDelay(BACKOFF, failures, this.props.random), minimumMilliseconds);
     this.plan(key, delay, true);
     return delay;
   }

@@ -1,6 +1,6 @@
 import { objectKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
-import { ApiError } from './api-error.js';
+import { ApiError, LONGEST_RETRY_AFTER_MILLISECONDS } from './api-error.js';
 import type { Api, Scope } from './api.js';
 import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
@@ -139,6 +139,7 @@ export class Reflector {
   private complete(entries: readonly Entry[], resourceVersion: string): void {
     this.props.store.replace(entries, resourceVersion, this.props.scope.namespace);
     this.synced = true;
+    this.props.store.setFollowed(this.props.scope.namespace, true);
     this.resolveFirstSync();
     this.state = { phase: 'watching', resourceVersion };
   }
@@ -171,13 +172,14 @@ export class Reflector {
     signal: AbortSignal,
     handle: (event: Exclude<WatchEvent, { type: 'ERROR' }>) => string | undefined,
   ): Promise<string> {
-    const { api, scope, clock, random } = this.props;
+    const { api, scope, store, clock, random } = this.props;
     const startedAt = clock.now();
     const silence = new SilenceLimit(clock, signal);
     let events = 0;
     try {
       const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
       const { chunks } = await api.watch(scope, { ...query, timeoutSeconds }, silence.signal);
+      if (this.state.phase === 'watching') store.setFollowed(scope.namespace, true);
       for await (const event of watchEvents(silence.heard(chunks))) {
         if (event.type === 'ERROR')
           throw new ApiError(`Watch ${scope.type.plural}`, {
@@ -191,6 +193,7 @@ export class Reflector {
     } catch (error) {
       throw silence.expired ? new SilentWatch(events, error) : error;
     } finally {
+      store.setFollowed(scope.namespace, false);
       silence.end();
     }
     if (events === 0 && clock.now() - startedAt < SHORT_WATCH_MILLISECONDS)
@@ -213,7 +216,7 @@ export class Reflector {
     if (clock.now() - startedAt >= HEALTHY_AFTER_MILLISECONDS) this.failures = 0;
     const backoff = backoffDelay(BACKOFF, this.failures, random);
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const delay = Math.max(backoff, asked);
+    const delay = Math.max(backoff, Math.min(asked, LONGEST_RETRY_AFTER_MILLISECONDS));
     this.failures++;
     this.state = { phase: 'waiting', error, ...(goOnFrom !== undefined && { resourceVersion: goOnFrom }) };
     log.warn(

@@ -4,10 +4,13 @@ import type { Clock } from './clock.js';
 /** How long an answer that only a change can better is taken for granted. */
 export const REFUSAL_MILLISECONDS = 600_000;
 
-/** What was refused: the intent by its hash, and the version of the object in the way, if there is one. */
+/** What was refused: the intent by its hash, for whom, and the version of the object in the way, if there is one. */
 export interface Refused {
   readonly hash: string;
-  readonly resourceVersion: string | undefined;
+  /** UID of the owner: a namesake of one that was refused has its own try. */
+  readonly owner: string | undefined;
+  /** Generation of the object in the way, or its resource version where it has none. */
+  readonly version: string | undefined;
 }
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
@@ -23,7 +26,8 @@ export class Refusals {
   find(id: string, asked: Refused): OperatorError | undefined {
     const refusal = this.refusals.get(id);
     if (!refusal) return undefined;
-    const same = refusal.hash === asked.hash && refusal.resourceVersion === asked.resourceVersion;
+    const same =
+      refusal.hash === asked.hash && refusal.owner === asked.owner && refusal.version === asked.version;
     if (same && this.clock.now() < refusal.until) return refusal.error;
     this.refusals.delete(id);
     return undefined;

@@ -5,10 +5,12 @@ import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { ApiError, LONGEST_RETRY_AFTER_MILLISECONDS } from './api-error.js';
 import { Blockers } from './blockers.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import type { Clock } from './clock.js';
+import { canonicalJson } from './managed-fields.js';
 import { Queue } from './queue.js';
 import { REFUSAL_MILLISECONDS } from './refusals.js';
 import { StoreReader } from './stores.js';
@@ -16,6 +18,9 @@ import type { Stores } from './stores.js';
 
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
 const IMMEDIATE_RETRIES = 5;
+
+/** A plan that asks for a time that has passed is carried out again after this. */
+const PAST_REQUEUE_MILLISECONDS = 1_000;
 
 export interface RunnerProps {
   readonly controller: Controller;
@@ -45,9 +50,11 @@ export class Runner {
     this.reader = new StoreReader(controller.watches, stores);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     for (const watch of controller.watches) {
-      this.reader.store(watch.type).onChange((before, after) => {
+      this.reader.store(watch.type).onChange((before, after, own) => {
+        // A failure whose text is new each time would otherwise wake itself by being written down.
+        if (own && differOnlyInStatus(before, after)) return;
         this.changed(watch, before, after);
-      });
+      }, this.reader);
     }
     props.metrics.onScrape(() => {
       const { name } = controller;
@@ -104,26 +111,21 @@ export class Runner {
     const { controller, clock, metrics, tools } = this.props;
     const startedAt = clock.now();
     const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
-    let plan: Plan;
-    let outcome: Outcome;
     try {
-      plan = controller.reconcile(key, this.reader, new Date(startedAt));
+      const plan = controller.reconcile(key, this.reader, new Date(startedAt));
       // While the plan is carried out, what it touches may already change again.
-      this.blockers.wait(
-        key,
-        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
-      );
-      outcome = await carryOut(plan, this.reader, tools);
+      const touched = [...plan.apply, ...plan.delete].map(({ object }) => objectId(object));
+      this.blockers.wait(key, touched);
+      const outcome = await carryOut(plan, this.reader, tools);
+      metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
+      this.report(outcome, log);
+      this.schedule(key, plan, outcome, log);
     } catch (error) {
       metrics.reconciles.inc({ controller: controller.name, result: 'error' });
       metrics.reconcileErrors.inc({ controller: controller.name });
       const retryMilliseconds = Math.round(this.queue.addRateLimited(key));
       log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug of the kind');
-      return;
     }
-    metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
-    this.report(outcome, log);
-    this.schedule(key, plan, outcome, log);
   }
 
   private report({ changes, statusChanges }: Outcome, log: Logger): void {
@@ -146,7 +148,7 @@ export class Runner {
       key,
       inTheWay.map(({ ref }) => objectId(ref)),
     );
-    const requeueIn = plan.requeueAt && Math.max(0, plan.requeueAt.getTime() - clock.now());
+    const requeueIn = requeueDelay(plan.requeueAt, clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
     if (plan.error) errors.unshift(plan.error);
     if (errors.length > 0) {
@@ -194,9 +196,32 @@ export class Runner {
       }
     }
     this.immediateRetries.delete(key);
-    if (errors.some(({ retry }) => retry !== 'onChange')) return this.queue.addRateLimited(key);
+    if (errors.some(({ retry }) => retry !== 'onChange')) {
+      return this.queue.addRateLimited(key, Math.max(...errors.map(askedDelay)));
+    }
     const delay = REFUSAL_MILLISECONDS * (1 + random() / 2);
     this.queue.addAfter(key, delay);
     return delay;
   }
+}
+
+/** How long the API server has asked for. */
+function askedDelay({ cause }: OperatorError): number {
+  const seconds = cause instanceof ApiError ? (cause.retryAfterSeconds ?? 0) : 0;
+  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
+}
+
+/** A time that has passed already would be met at once, and then again. */
+function requeueDelay(at: Date | undefined, now: number): number | undefined {
+  if (at === undefined) return undefined;
+  const delay = at.getTime() - now;
+  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
+  return delay > 0 ? delay : PAST_REQUEUE_MILLISECONDS;
+}
+
+function differOnlyInStatus(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  if (!before || !after) return false;
+  const withoutVersion = ({ metadata }: AnyObject): string =>
+    canonicalJson({ ...metadata, resourceVersion: '' });
+  return withoutVersion(before) === withoutVersion(after);
 }

@@ -58,7 +58,7 @@ export class StatusWriter {
         force: true,
         subresource: 'status',
       });
-      store.written(applied.object);
+      store.written(applied.object, reader);
       const owned = store.paths.owned(applied.object).get(owner);
       this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
       return 'configured';

@@ -11,8 +11,11 @@ export interface Entry {
   readonly owned: OwnedPaths;
 }
 
-/** Called after the store has changed: both for an update, one of them for a new or a removed object. */
-export type Listener = (before: AnyObject | undefined, after: AnyObject | undefined) => void;
+/**
+ * Called after the store has changed: with both for an update, with one of them for a new or a removed object. `own`
+ * tells that the change is the answer to a write of the listener's own.
+ */
+export type Listener = (before: AnyObject | undefined, after: AnyObject | undefined, own: boolean) => void;
 
 export interface StoreProps {
   /** The projection taken of each object. */
@@ -37,9 +40,10 @@ export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly byController = new Map<string, Set<string>>();
-  private readonly listeners: Listener[] = [];
+  private readonly listeners: { readonly listener: Listener; readonly writer: unknown }[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
+  private readonly live = new Set<string>();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -61,8 +65,20 @@ export class Store {
     return [...keys].flatMap((key) => this.entries.get(key)?.object ?? []);
   }
 
-  onChange(listener: Listener): void {
-    this.listeners.push(listener);
+  /** Whether a watch delivers changes of the namespace, or of the cluster, right now. */
+  followed(namespace: string | undefined): boolean {
+    return this.live.has(this.watchOf(namespace));
+  }
+
+  /** A watch has begun to deliver changes, or has ended. */
+  setFollowed(namespace: string | undefined, followed: boolean): void {
+    if (followed) this.live.add(this.watchOf(namespace));
+    else this.live.delete(this.watchOf(namespace));
+  }
+
+  /** @param writer what the listener names itself by when it calls `written` */
+  onChange(listener: Listener, writer?: unknown): void {
+    this.listeners.push({ listener, writer });
   }
 
   /** What is kept of an object, so that the rest needn't be held until a list is complete. */
@@ -75,7 +91,7 @@ export class Store {
   /** A watch has delivered an object. */
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
-    this.put(this.project(object));
+    this.put(this.project(object), undefined);
   }
 
   /** A watch has delivered the end of an object. */
@@ -90,13 +106,18 @@ export class Store {
   /** A watch has delivered all objects of a namespace, or of the cluster, as they were at one version. */
   replace(entries: readonly Entry[], resourceVersion: string, namespace?: string): void {
     const listed = new Set(entries.map(({ object }) => keyOf(object)));
+    // A list is never older than what was delivered before, unless the server itself was put back to a backup: then
+    // nothing that was known counts.
+    const watch = this.watchOf(namespace);
+    const rewound = compareResourceVersions(resourceVersion, this.seen.get(watch) ?? '0') < 0;
+    if (rewound) this.seen.delete(watch);
     for (const [key, { object }] of this.entries) {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
       const writtenSince =
         compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) > 0;
-      if (!listed.has(key) && !writtenSince) this.remove(key);
+      if (rewound || (!listed.has(key) && !writtenSince)) this.remove(key);
     }
-    for (const entry of entries) this.put(entry);
+    for (const entry of entries) this.put(entry, undefined);
     this.advance(resourceVersion, namespace);
   }
 
@@ -109,7 +130,7 @@ export class Store {
   }
 
   /** The API server has answered a write, or a read of one object, with this. */
-  written(object: AnyObject): void {
+  written(object: AnyObject, writer?: unknown): void {
     const version = object.metadata.resourceVersion ?? '0';
     const known = this.entries.has(keyOf(object));
     // Whether the selector matches it, only the watch can tell.
@@ -117,7 +138,7 @@ export class Store {
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
-    this.put(this.project(object));
+    this.put(this.project(object), writer);
   }
 
   /** The API server says that the object with this UID, or any of this name, isn't there. */
@@ -130,14 +151,14 @@ export class Store {
     return this.props.perNamespace ? (namespace ?? '') : '';
   }
 
-  private put(entry: Entry): void {
+  private put(entry: Entry, writer: unknown): void {
     const { object } = entry;
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
     if (before && !isNewer(object, before)) return;
     this.index(key, before, object);
     this.entries.set(key, entry);
-    this.notify(before, object);
+    this.notify(before, object, writer);
   }
 
   private remove(key: string): void {
@@ -145,7 +166,7 @@ export class Store {
     if (!before) return;
     this.index(key, before, undefined);
     this.entries.delete(key);
-    this.notify(before, undefined);
+    this.notify(before, undefined, undefined);
   }
 
   private index(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
@@ -163,8 +184,10 @@ export class Store {
     }
   }
 
-  private notify(before: AnyObject | undefined, after: AnyObject | undefined): void {
-    for (const listener of this.listeners) listener(before, after);
+  private notify(before: AnyObject | undefined, after: AnyObject | undefined, writer: unknown): void {
+    for (const each of this.listeners) {
+      each.listener(before, after, writer !== undefined && writer === each.writer);
+    }
   }
 }
 

@@ -60,14 +60,14 @@ export class UndiciTransport implements Transport {
     const { requests, headers } = await this.connection();
     const response = await this.dispatch(req, requests, headers);
     const text = await response.body.text();
-    if (response.statusCode === 401) this.current = undefined;
+    if (response.statusCode === 401) this.forgetCredentials();
     return { status: response.statusCode, body: parseBody(text), ...retryAfter(response.headers) };
   }
 
   async stream(req: ApiRequest): Promise<ApiStream> {
     const { watches, headers } = await this.connection();
     const response = await this.dispatch(req, watches, headers, { bodyTimeout: 0 });
-    if (response.statusCode === 401) this.current = undefined;
+    if (response.statusCode === 401) this.forgetCredentials();
     return { status: response.statusCode, chunks: response.body, ...retryAfter(response.headers) };
   }
 
@@ -75,6 +75,11 @@ export class UndiciTransport implements Transport {
     const connection = this.current?.connection;
     this.current = undefined;
     await Promise.all([connection?.requests.destroy(), connection?.watches.destroy()]);
+  }
+
+  /** They are read again for the next request; the connections stay, unless a certificate has changed. */
+  private forgetCredentials(): void {
+    if (this.current) this.current = { ...this.current, readAt: 0 };
   }
 
   private async dispatch(
@@ -121,8 +126,8 @@ export class UndiciTransport implements Transport {
     this.current = { connection, tlsHash, readAt: Date.now() };
     if (before && before.tlsHash !== tlsHash) {
       // Closing waits for what is under way.
-      void before.connection.requests.close();
-      void before.connection.watches.close();
+      const { requests, watches } = before.connection;
+      void Promise.allSettled([requests.close(), watches.close()]);
     }
     return connection;
   }

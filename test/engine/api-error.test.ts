@@ -90,7 +90,7 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
       'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
     ),
     'NamespaceTerminating',
-    'onChange',
+    'backoff',
   ],
   [
     'a missing right',

@@ -54,6 +54,7 @@ function newSetup(server = new FakeApiServer()): Setup {
     [DEPLOYMENT, SERVICE].map((type) => ({ type, mapsTo: () => [] })),
     stores,
   );
+  for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const applier = new Applier({
     api: new Api(server),
     settlements: new Settlements(),

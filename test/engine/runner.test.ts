@@ -151,11 +151,20 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toHaveLength(2);
   });
 
-  it('reconciles at once for a time that has passed', async () => {
-    const { deliver, reconciled, clock } = started((_, n) => plan(n === 1 ? { requeueAt: new Date(0) } : {}));
+  it('reconciles a second later for a time that has passed, and not in a loop', async () => {
+    const { deliver, reconciled, clock } = started(() => plan({ requeueAt: new Date(0) }));
     await deliver(cr('web'));
-    await clock.advance(0);
+    await clock.advance(999);
+    expect(reconciled).toHaveLength(1);
+    await clock.advance(1);
     expect(reconciled).toHaveLength(2);
+  });
+
+  it('takes a time that is no time for a bug of the kind', async () => {
+    const { deliver, lines, stop } = started(() => plan({ requeueAt: new Date(Number.NaN) }));
+    await deliver(cr('web'));
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+    await stop();
   });
 
   it('drops a time that a later reconcile no longer asks for', async () => {

@@ -44,7 +44,9 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   });
   const applier = new Applier({ api, settlements, refusals: new Refusals(clock) });
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
-  return { server, clock, api, stores, reader: new StoreReader(watches, stores), tools, lines };
+  const reader = new StoreReader(watches, stores);
+  for (const { store } of stores.all()) store.setFollowed(undefined, true);
+  return { server, clock, api, stores, reader, tools, lines };
 }
 
 export function plan(parts: Partial<Plan>): Plan {
