@@ -203,6 +203,22 @@ describe('Applier', () => {
 });
 
 describe('Applier, ownership', () => {
+  it('looks before it makes something while changes are not delivered, and touches nobody else’s', async () => {
+    const { server, reader, apply } = newSetup();
+    reader.store(DEPLOYMENT).setFollowed(undefined, false);
+    server.put(DEPLOYMENT, deployment());
+    const change = await apply();
+    expect(change).toMatchObject({ action: 'failed', error: { reason: 'OwnershipConflict' } });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
+  });
+
+  it('makes what it has looked for and not found', async () => {
+    const { server, reader, apply } = newSetup();
+    reader.store(DEPLOYMENT).setFollowed(undefined, false);
+    expect(await apply()).toMatchObject({ action: 'created' });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'PATCH']);
+  });
+
   it.each([
     ['belongs to nobody', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
     ['belongs to somebody else', [ownedBy('other')], 'OwnershipConflict', 'controlled by Widget other'],
