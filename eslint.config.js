@@ -29,6 +29,16 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
   },
 }));
 
+const namedExports = {
+  selector: 'ExportDefaultDeclaration',
+  message: 'Export by name, so that it is called the same everywhere.',
+};
+
+const staticImports = {
+  selector: 'ImportExpression[source.value=/^\\./]',
+  message: 'Only src/cli loads our own modules on demand: elsewhere the rule of the layers would not see it.',
+};
+
 export default tseslint.config(
   { ignores: ['lib/', 'dist/', 'imports/', 'node_modules/'] },
   ...tseslint.configs.strictTypeChecked,
@@ -57,6 +67,26 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': 'off' },
   },
   ...layerRules,
+  {
+    files: ['src/**'],
+    ignores: ['src/cli/**'],
+    rules: { 'no-restricted-syntax': ['error', namedExports, staticImports] },
+  },
+  {
+    // Types find undefined names elsewhere.
+    files: ['**/*.js', '**/*.mjs'],
+    languageOptions: {
+      globals: {
+        Buffer: false,
+        console: false,
+        performance: false,
+        process: false,
+        URL: false,
+        setTimeout: false,
+      },
+    },
+    rules: { 'no-undef': 'error' },
+  },
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
     files: ['test/**'],

@@ -1,9 +1,10 @@
 // Runs the project's commands on a machine that has any Node 20 or newer: installs what is missing, from the lock
 // file, then goes on under the Node that the lock file brings. Uses nothing but Node itself.
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { linkBin } from './link-bin.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** What undici 8 and client-node 2 need. */
@@ -43,8 +44,8 @@ async function main(name, args) {
   for (const [index, [what, command]] of steps.entries()) {
     if (what) say(what);
     await run(node, command, index === steps.length - 1 ? args : []);
+    if (steps[index] === compile) linkBin();
   }
-  if (steps[0] === compile) chmodSync(join(root, 'lib/cli/main.js'), 0o755);
 }
 
 /** npm notes what it has installed: every package of the lock file has to be there, optional ones as far as they fit. */

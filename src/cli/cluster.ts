@@ -24,7 +24,8 @@ export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): P
     else config.loadFromDefault();
   } catch (error) {
     const file = kubeconfig ?? process.env.KUBECONFIG ?? '~/.kube/config';
-    throw new CliError(`${file}: can't be read as a kubeconfig: ${messageOf(error)}`, 2);
+    const from = kubeconfig === undefined && process.env.KUBECONFIG ? ' (from $KUBECONFIG)' : '';
+    throw new CliError(`${file}${from}: can't be read as a kubeconfig: ${messageOf(error)}`, 2);
   }
   if (context !== undefined) {
     const names = config.getContexts().map(({ name }) => name);

@@ -43,7 +43,15 @@ function throwInsteadOfExit(command: Command): Command {
   return command;
 }
 
+/** What undici 8 and client-node 2 need; older ones fail late and without a word of this. */
+function checkNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 19)) return;
+  throw new CliError(`Node 22.19 or newer is needed, this is ${process.versions.node}`, USAGE);
+}
+
 try {
+  checkNode();
   await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
   process.exitCode = exitCodeFor(error);

@@ -9,6 +9,14 @@ export function list(value: string, previous: readonly string[] | undefined): st
   return [...(previous ?? []), ...items];
 }
 
+/** Names of namespaces, for `argParser`. */
+export function namespaces(value: string, previous: readonly string[] | undefined): string[] {
+  const names = list(value, previous);
+  const wrong = names.find((name) => name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} can't name a namespace.`);
+  return names;
+}
+
 export function positiveInteger(value: string): number {
   if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
   return Number(value);
@@ -26,7 +34,7 @@ export const sharedOptions = {
     new Option(
       '--watch-namespace <namespaces>',
       'only these; Roles in them suffice then (default: all)',
-    ).argParser(list),
+    ).argParser(namespaces),
   logLevel: () => new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
   logFormat: () =>
     new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'),

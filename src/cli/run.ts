@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { Manager } from '../engine/manager.js';
@@ -54,7 +55,8 @@ async function run(options: RunOptions): Promise<void> {
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
-  const manager = await createManager(options, kinds, log, metrics);
+  const kubeConfig = await loadKubeConfig(options);
+  const manager = await createManager(kubeConfig, options, kinds, log, metrics);
   const servers = await startServers(options, manager, metrics);
   const stopping = new AbortController();
   const stop = (): void => {
@@ -66,7 +68,16 @@ async function run(options: RunOptions): Promise<void> {
   // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   try {
-    log.info({ version: packageVersion(), kinds: kinds.map(({ name }) => name) }, 'Starting');
+    log.info(
+      {
+        version: packageVersion(),
+        kinds: kinds.map(({ name }) => name),
+        server: kubeConfig.getCurrentCluster()?.server,
+        context: kubeConfig.getCurrentContext(),
+        watchNamespaces: options.watchNamespace ?? 'all',
+      },
+      'Starting',
+    );
     await manager.run(stopping.signal);
   } finally {
     clearInterval(keepAlive);
@@ -75,12 +86,12 @@ async function run(options: RunOptions): Promise<void> {
 }
 
 async function createManager(
+  kubeConfig: KubeConfig,
   options: RunOptions,
   kinds: readonly Kind[],
   log: Logger,
   metrics: Metrics,
 ): Promise<Manager> {
-  const kubeConfig = await loadKubeConfig(options);
   const [{ Manager }, { UndiciTransport }, { render }] = await Promise.all([
     import('../engine/manager.js'),
     import('../engine/undici-transport.js'),

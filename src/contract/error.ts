@@ -13,6 +13,8 @@ export interface OperatorErrorProps {
   readonly reason: string;
   /** A full sentence: what is wrong, where, and what to do about it. */
   readonly message: string;
+  /** Where in the custom resource the mistake is, so that a line of a file can be named. @default - unknown */
+  readonly path?: readonly (string | number)[];
   /** @default 'onChange' */
   readonly retry?: Retry;
   readonly cause?: unknown;
@@ -24,6 +26,7 @@ const BRAND = Symbol.for('reconstruct.OperatorError');
 export class OperatorError extends Error {
   readonly reason: string;
   readonly retry: Retry;
+  readonly path: readonly (string | number)[];
   readonly [BRAND] = true;
 
   /** Holds for one of another copy of this package too: an author's kinds may bring their own. */
@@ -37,6 +40,7 @@ export class OperatorError extends Error {
     this.name = 'OperatorError';
     this.reason = props.reason;
     this.retry = props.retry ?? 'onChange';
+    this.path = props.path ?? [];
   }
 }
 

@@ -45,6 +45,16 @@ export class ApiError extends Error {
     return this.code === 404 && this.status.reason === undefined;
   }
 
+  /** Something that can't be changed would have to be; the object has to be made anew. */
+  get immutableField(): boolean {
+    const causes = this.status.details?.causes ?? [];
+    return (
+      this.code === 422 &&
+      !this.wrongUid &&
+      causes.some(({ message }) => message?.includes('field is immutable'))
+    );
+  }
+
   /** The UID that was sent isn't the one of the object: it was replaced by a namesake. */
   get wrongUid(): boolean {
     return (
@@ -89,6 +99,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   const message = error.status.message ?? '';
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
   if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
+  if (error.immutableField) return ['ImmutableField', 'onChange'];
   if (error.code === 422 && message.includes('provided port is already allocated'))
     return ['NodePortConflict', 'backoff'];
   if (error.code === 422 && SERVERS_OWN_TROUBLE.test(message)) return ['ServerOverloaded', 'backoff'];
@@ -106,5 +117,6 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 }
 
 function sentence(error: ApiError): string {
-  return error.status.message ?? `the API server answered ${String(error.code)}`;
+  const message = error.status.message ?? `the API server answered ${String(error.code)}`;
+  return error.immutableField ? `${message}; delete the object, and it is made anew` : message;
 }

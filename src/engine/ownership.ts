@@ -17,7 +17,7 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
     if (object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offer) return;
     throw new OperatorError({
       reason: 'OwnershipConflict',
-      message: `${what} exists already and belongs to nobody; to hand it over, annotate it with ${ADOPT_BY_ANNOTATION}=${offer}`,
+      message: `${what} exists already and belongs to nobody; rename or delete it, or hand it over by the annotation ${ADOPT_BY_ANNOTATION}=${offer}`,
     });
   }
   if (isNamesake(controller, owner)) {

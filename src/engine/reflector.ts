@@ -224,7 +224,7 @@ export class Reflector {
         resource: scope.type.plural,
         watchNamespace: scope.namespace,
         error: error.message,
-        ...(error instanceof ApiError && error.kindNotServed && { hint: 'Install the CRD of this kind' }),
+        hint: hintFor(error),
         retryMilliseconds: Math.round(delay),
       },
       goOnFrom === undefined ? 'Watch failed, will list again' : 'Watch failed, will go on',
@@ -242,6 +242,13 @@ class SilentWatch extends Error {
   ) {
     super(`Nothing heard for ${String(SILENCE_LIMIT_MILLISECONDS / 1000)} s`, { cause });
   }
+}
+
+function hintFor(error: Error): string | undefined {
+  if (!(error instanceof ApiError)) return 'Check that the API server is reachable';
+  if (error.kindNotServed) return 'Install the CRD of this kind';
+  if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
+  return error.code === 403 ? 'Grant the right to list and watch' : undefined;
 }
 
 function refusesRequest(error: unknown): boolean {

@@ -65,8 +65,13 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
 
 /** A problem and its place: `examples/web.yaml: document 2, line 14: spec.size: is missing; add it`. */
 export function locate(document: Document, problem: Problem): string {
-  const place = `${document.file}: document ${document.index}, line ${document.lineOf(problem.path)}`;
-  return `${place}: ${formatProblem({ ...problem, path: [...document.path, ...problem.path] })}`;
+  const path = [...document.path, ...problem.path];
+  return `${placeOf(document, problem.path)}: ${formatProblem({ ...problem, path })}`;
+}
+
+/** `examples/web.yaml: document 2, line 14`. */
+export function placeOf(document: Document, path: Path): string {
+  return `${document.file}: document ${document.index}, line ${document.lineOf(path)}`;
 }
 
 function readDocument(

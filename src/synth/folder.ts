@@ -28,6 +28,9 @@ export function writeFolder(folder: string, files: readonly ManifestFile[]): Fol
     return update(folder, files);
   } catch (error) {
     if (error instanceof InputError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new InputError([`${folder}: is a file; name a folder with -o`]);
+    }
     throw new InputError([
       `${folder}: can't be written: ${messageOf(error)}; check the path and its permissions`,
     ]);

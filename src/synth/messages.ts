@@ -52,14 +52,19 @@ function describe(error: ErrorObject, path: Path): Problem {
       };
     }
     case 'pattern':
-      return {
-        path,
-        message: `${showValue(error.data)} doesn't match ${String(params.pattern)}`,
-        remedy: 'give text that does',
-      };
+      return { path, ...mismatch(error.data, String(params.pattern)) };
     default:
       return { path, ...outOfBounds(error, error.parentSchema as JsonSchema) };
   }
+}
+
+/** The pattern that Kubernetes itself gives to quantities says nothing to people. */
+const QUANTITY_PATTERN = /\[KMGTPE\]i/;
+
+function mismatch(value: unknown, pattern: string): Pick<Problem, 'message' | 'remedy'> {
+  return QUANTITY_PATTERN.test(pattern)
+    ? { message: `${showValue(value)} is not a quantity`, remedy: 'give one such as 500m, 2 or 1Gi' }
+    : { message: `${showValue(value)} doesn't match ${pattern}`, remedy: 'give text that does' };
 }
 
 function giveExample(example: string): string {

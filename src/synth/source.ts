@@ -56,7 +56,8 @@ function listFiles(source: string, recursive: boolean, problems: string[]): stri
       .filter((file) => statSync(file).isFile())
       .sort();
     if (files.length === 0) {
-      const deeper = recursive ? '' : ', or add -R to look into its subfolders';
+      const hasFolders = readdirSync(source, { withFileTypes: true }).some((entry) => entry.isDirectory());
+      const deeper = recursive || !hasFolders ? '' : ', or add -R to look into its subfolders';
       problems.push(`${source}: holds no ${EXTENSIONS.join(', ')} file; name another folder${deeper}`);
     }
     return files;

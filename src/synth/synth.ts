@@ -1,5 +1,5 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import { locate, readCustomResources } from './custom-resource.js';
+import { placeOf, readCustomResources } from './custom-resource.js';
 import type { CustomResourceInput, ReadOptions } from './custom-resource.js';
 import { fileName, manifestText } from './output.js';
 import type { ManifestFile } from './output.js';
@@ -33,7 +33,5 @@ export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
 }
 
 function explain({ document }: CustomResourceInput, error: unknown): string {
-  const reason = error instanceof OperatorError ? error.reason : 'RenderFailed';
-  const place = locate(document, { path: [], message: '', remedy: '' }).replace(/: *; *$/, '');
-  return `${place}: ${messageOf(error)} (${reason})`;
+  return `${placeOf(document, error instanceof OperatorError ? error.path : [])}: ${messageOf(error)}`;
 }

@@ -43,7 +43,7 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
         causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.selector' }],
       },
     ),
-    'Invalid',
+    'ImmutableField',
     'onChange',
   ],
   [

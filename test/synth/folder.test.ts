@@ -62,7 +62,7 @@ test.each(['{"files":["../outside.yaml"]}', '{"files":["notes.txt"]}', '[]', 'ga
 test('a folder that is a file, and a name that is too long, are refused without a trace', () => {
   const folder = folderWith();
   writeFileSync(join(folder, 'file'), '');
-  expect(() => writeFolder(join(folder, 'file'), [A])).toThrow("can't be written");
+  expect(() => writeFolder(join(folder, 'file'), [A])).toThrow('is a file; name a folder with -o');
   const out = join(folder, 'out');
   expect(() => writeFolder(out, [A, { ...B, name: `${'b'.repeat(300)}.yaml` }])).toThrow("can't be written");
   expect(readdirSync(out).filter((name) => name.endsWith('.tmp'))).toEqual([]);

@@ -87,6 +87,7 @@ function checkName(name: string): void {
   if (name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) return;
   throw new OperatorError({
     reason: 'InvalidName',
+    path: ['metadata', 'name'],
     message:
       `metadata.name: "${name}" can't name a container: at most 63 lower-case letters, digits and "-" are allowed, ` +
       'with a letter or digit at both ends. Create the AppService under another name',

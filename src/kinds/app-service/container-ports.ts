@@ -15,7 +15,7 @@ export const DEFAULT_PROTOCOL = 'TCP';
  */
 export function containerPorts(ports: readonly Wire<V1ServicePort>[]): Wire<V1ContainerPort>[] {
   const found = new Map<string, Wire<V1ContainerPort>>();
-  const named = new Map<string, { readonly port: string; readonly path: string }>();
+  const named = new Map<string, { readonly port: string; readonly index: number }>();
   ports.forEach(({ port, protocol = DEFAULT_PROTOCOL, targetPort }, index) => {
     const containerPort = typeof targetPort === 'number' ? targetPort : port;
     const key = `${containerPort}/${protocol}`;
@@ -24,10 +24,9 @@ export function containerPorts(ports: readonly Wire<V1ServicePort>[]): Wire<V1Co
       return;
     }
 
-    const path = `spec.ports[${index}].targetPort`;
     const holder = named.get(targetPort);
-    if (holder && holder.port !== key) throw nameConflict(targetPort, path, key, holder);
-    named.set(targetPort, { port: key, path });
+    if (holder && holder.port !== key) throw nameConflict(targetPort, index, key, holder);
+    named.set(targetPort, { port: key, index });
     found.set(key, { containerPort, name: targetPort, protocol });
   });
   return [...found.values()];
@@ -35,14 +34,16 @@ export function containerPorts(ports: readonly Wire<V1ServicePort>[]): Wire<V1Co
 
 function nameConflict(
   name: string,
-  path: string,
+  index: number,
   port: string,
-  holder: { readonly port: string; readonly path: string },
+  holder: { readonly port: string; readonly index: number },
 ): OperatorError {
   return new OperatorError({
     reason: 'PortNameConflict',
+    path: ['spec', 'ports', index, 'targetPort'],
     message:
-      `${path}: "${name}" can't name container port ${port}, since it names ${holder.port} already (${holder.path}); ` +
+      `spec.ports[${index}].targetPort: "${name}" can't name container port ${port}, since it names ${holder.port} ` +
+      `already (spec.ports[${holder.index}].targetPort); ` +
       'a name stands on one container port only. Use the number of the container port, or another name',
   });
 }
