@@ -2,7 +2,7 @@ import { OperatorError } from '../contract/error.js';
 import type { ApiResponse } from './transport.js';
 
 /** A server that asks for more is asked again after this all the same. */
-export const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
+const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
 
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
@@ -74,6 +74,12 @@ export class ApiError extends Error {
 function statusOf(body: unknown): ApiStatus {
   if (typeof body === 'string') return { message: body.slice(0, 1024).trim() };
   return typeof body === 'object' && body !== null ? body : {};
+}
+
+/** How long the API server has asked for, in milliseconds; 0 if it hasn't. */
+export function askedDelay(error: unknown): number {
+  const seconds = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0;
+  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
 }
 
 /** The API server answers like this when it can't reserve an address, e.g. because it is about to stop. */

@@ -1,14 +1,15 @@
 import { objectKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
-import { ApiError, LONGEST_RETRY_AFTER_MILLISECONDS } from './api-error.js';
+import { ApiError, askedDelay } from './api-error.js';
 import type { Api, Scope } from './api.js';
 import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
-import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from './silence-limit.js';
+import { SilenceLimit } from './silence-limit.js';
 import type { Entry, Store } from './store.js';
 import { watchEvents } from './watch-events.js';
 import type { WatchEvent } from './watch-events.js';
+import { hintFor, mustRelist, refusesRequest, SilentWatch } from './watch-failure.js';
 
 /** The numbers of client-go's reflector. @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go */
 const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 };
@@ -215,8 +216,7 @@ export class Reflector {
     const goOnFrom = mustRelist(error) ? undefined : this.standsAt();
     if (clock.now() - startedAt >= HEALTHY_AFTER_MILLISECONDS) this.failures = 0;
     const backoff = backoffDelay(BACKOFF, this.failures, random);
-    const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const delay = Math.max(backoff, Math.min(asked, LONGEST_RETRY_AFTER_MILLISECONDS));
+    const delay = Math.max(backoff, askedDelay(error));
     this.failures++;
     this.state = { phase: 'waiting', error, ...(goOnFrom !== undefined && { resourceVersion: goOnFrom }) };
     log.warn(
@@ -232,33 +232,4 @@ export class Reflector {
     await sleep(clock, delay, signal);
     return goOnFrom;
   }
-}
-
-/** Nothing came for longer than the server is ever silent. */
-class SilentWatch extends Error {
-  constructor(
-    readonly events: number,
-    cause: unknown,
-  ) {
-    super(`Nothing heard for ${String(SILENCE_LIMIT_MILLISECONDS / 1000)} s`, { cause });
-  }
-}
-
-function hintFor(error: Error): string | undefined {
-  if (!(error instanceof ApiError)) return 'Check that the API server is reachable';
-  if (error.kindNotServed) return 'Install the CRD of this kind';
-  if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
-  return error.code === 403 ? 'Grant the right to list and watch' : undefined;
-}
-
-function refusesRequest(error: unknown): boolean {
-  return error instanceof ApiError && (error.code === 400 || error.code === 422);
-}
-
-/** An overloaded or unreachable server doesn't invalidate the version that we stand at; anything else might. */
-function mustRelist(error: Error): boolean {
-  if (error instanceof SyntaxError || error instanceof TypeError) return true;
-  // A version of the future, from before a backup was restored, is accepted and then nothing ever comes.
-  if (error instanceof SilentWatch) return error.events === 0;
-  return error instanceof ApiError && error.code !== 429 && error.code !== 503;
 }

@@ -5,7 +5,7 @@ import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { ApiError, LONGEST_RETRY_AFTER_MILLISECONDS } from './api-error.js';
+import { askedDelay } from './api-error.js';
 import { Blockers } from './blockers.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
@@ -197,18 +197,12 @@ export class Runner {
     }
     this.immediateRetries.delete(key);
     if (errors.some(({ retry }) => retry !== 'onChange')) {
-      return this.queue.addRateLimited(key, Math.max(...errors.map(askedDelay)));
+      return this.queue.addRateLimited(key, Math.max(...errors.map(({ cause }) => askedDelay(cause))));
     }
     const delay = REFUSAL_MILLISECONDS * (1 + random() / 2);
     this.queue.addAfter(key, delay);
     return delay;
   }
-}
-
-/** How long the API server has asked for. */
-function askedDelay({ cause }: OperatorError): number {
-  const seconds = cause instanceof ApiError ? (cause.retryAfterSeconds ?? 0) : 0;
-  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
 }
 
 /** A time that has passed already would be met at once, and then again. */
