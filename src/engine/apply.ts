@@ -4,11 +4,12 @@ import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import type { AnyObject, OwnerReference } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
-import { checkNotTerminating, checkOwnership } from './ownership.js';
+import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
+import { prune } from './prune.js';
 import { refresh } from './refresh.js';
 import type { Refusals, Refused } from './refusals.js';
 import type { Settlements } from './settlements.js';
@@ -56,7 +57,10 @@ export class Applier {
   }
 
   private async ensure(task: Task): Promise<Action> {
-    const known = storeOf(task).get(task.key) ?? (await this.look(task));
+    let known = storeOf(task).get(task.key) ?? (await this.look(task));
+    if (known && task.step.owner && isLeftover(known.object, task.step.owner)) {
+      known = await this.collect(task, known, task.step.owner);
+    }
     if (known) {
       if (task.step.owner) checkOwnership(known.object, task.step.owner);
       checkNotTerminating(known.object);
@@ -77,6 +81,26 @@ export class Applier {
     if (!step.owner || store.followed(step.object.metadata.namespace)) return undefined;
     await refresh(this.props.api, step.object, reader);
     return store.get(key);
+  }
+
+  /**
+   * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
+   * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced
+   * while its watch was down. Returns what is still there.
+   */
+  private async collect(
+    { reader, key }: Task,
+    { object }: Entry,
+    owner: OwnerReference,
+  ): Promise<Entry | undefined> {
+    const type = reader.resourceType(owner);
+    const ownerKey = objectKey(type.namespaced ? object.metadata.namespace : undefined, owner.name);
+    const live = await this.props.api.get(type, ownerKey);
+    if (live.metadata.uid === owner.uid && !object.metadata.deletionTimestamp) {
+      const { error } = await prune(this.props.api, { object }, reader);
+      if (error) throw error;
+    }
+    return reader.store(object).get(key);
   }
 
   /** Whether our last apply was of the same intent, and nobody has touched a field of ours since. */

@@ -46,6 +46,20 @@ export function checkNotTerminating(object: AnyObject): void {
   });
 }
 
+/**
+ * Whether an object was left behind by a namesake of the owner, and by nobody else: one that was deleted, as a rule,
+ * since there can be only one of a name.
+ */
+export function isLeftover(object: AnyObject, owner: OwnerReference): boolean {
+  const controller = controllerOf(object);
+  return (
+    controller !== undefined &&
+    controller.uid !== owner.uid &&
+    isNamesake(controller, owner) &&
+    object.metadata.ownerReferences?.length === 1
+  );
+}
+
 function isNamesake(controller: OwnerReference, owner: OwnerReference): boolean {
   return (
     controller.kind === owner.kind &&

@@ -16,6 +16,8 @@ import {
   MANAGER,
   ownedBy,
   SERVICE,
+  WIDGET,
+  widget,
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
@@ -51,7 +53,7 @@ function newSetup(server = new FakeApiServer()): Setup {
   const clock = new VirtualClock();
   const stores = new Stores({ perNamespace: false, freeze: true });
   const reader = new StoreReader(
-    [DEPLOYMENT, SERVICE].map((type) => ({ type, mapsTo: () => [] })),
+    [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
     stores,
   );
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
@@ -219,6 +221,32 @@ describe('Applier, ownership', () => {
     expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'PATCH']);
   });
 
+  it('makes anew what a deleted namesake has left behind', async () => {
+    const { server, reader, apply } = newSetup();
+    server.put(WIDGET, widget('web', { uid: OWNER.uid }) as unknown as AnyObject);
+    const leftover = {
+      ...deployment().metadata,
+      uid: 'uid-leftover',
+      ownerReferences: [ownedBy('web', 'uid-old')],
+    };
+    reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata: leftover }));
+    expect(await apply()).toMatchObject({ action: 'created' });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'DELETE', 'PATCH']);
+    expect(server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
+  });
+
+  it('does not take a successor’s object for a leftover when its own view is old', async () => {
+    const { server, reader, apply } = newSetup();
+    server.put(WIDGET, widget('web', { uid: 'uid-new' }) as unknown as AnyObject);
+    const metadata = { ...deployment().metadata, ownerReferences: [ownedBy('web', 'uid-new')] };
+    reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata }));
+    expect(await apply()).toMatchObject({
+      action: 'failed',
+      error: { reason: 'WaitingForGarbageCollection' },
+    });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
+  });
+
   it.each([
     ['belongs to nobody', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
     ['belongs to somebody else', [ownedBy('other')], 'OwnershipConflict', 'controlled by Widget other'],
@@ -229,8 +257,8 @@ describe('Applier, ownership', () => {
       'belongs to nobody',
     ],
     [
-      'is left over from a namesake',
-      [ownedBy('web', 'uid-old')],
+      'is left over from a namesake, and has another owner',
+      [ownedBy('web', 'uid-old'), { ...ownedBy('other'), controller: false }],
       'WaitingForGarbageCollection',
       'earlier Widget web',
     ],
