@@ -41,7 +41,10 @@ interface Task {
  * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
  *
- * **Assumptions.** Nobody else applies with our field manager.
+ * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
+ *
+ * **Caveats.** What a deleted namesake of the owner has left behind is deleted and made anew. An object that somebody
+ * makes between the last event and our first apply, and whose fields don't contradict ours, is shared with us.
  */
 export class Applier {
   constructor(private readonly props: ApplierProps) {}
@@ -94,8 +97,8 @@ export class Applier {
     owner: OwnerReference,
   ): Promise<Entry | undefined> {
     const type = reader.resourceType(owner);
-    const ownerKey = objectKey(type.namespaced ? object.metadata.namespace : undefined, owner.name);
-    const live = await this.props.api.get(type, ownerKey);
+    const namespace = type.namespaced ? object.metadata.namespace : undefined;
+    const live = await this.props.api.get(type, objectKey(namespace, owner.name));
     if (live.metadata.uid === owner.uid && !object.metadata.deletionTimestamp) {
       const { error } = await prune(this.props.api, { object }, reader);
       if (error) throw error;

@@ -55,6 +55,7 @@ export class Store {
     return this.entries.get(key);
   }
 
+  /** Of all objects that are known. */
   keys(): IterableIterator<string> {
     return this.entries.keys();
   }

@@ -13,7 +13,12 @@ export class SilentWatch extends Error {
 
 /** What somebody can do about it, for the log. */
 export function hintFor(error: Error): string | undefined {
-  if (!(error instanceof ApiError)) return 'Check that the API server is reachable';
+  if (!(error instanceof ApiError)) {
+    // Errors of the network have a code; those of a kind's own functions don't.
+    return error instanceof SilentWatch || 'code' in error
+      ? 'Check that the API server is reachable'
+      : undefined;
+  }
   if (error.kindNotServed) return 'Install the CRD of this kind';
   if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
   return error.code === 403 ? 'Grant the right to list and watch' : undefined;
