@@ -19,6 +19,12 @@ export interface ProcessProps {
   readonly watchdog: Watchdog;
 }
 
+/**
+ * The process becomes the program only when a line on its stdin says that it is watched: a starter that is killed
+ * between the two would leave it running for ever.
+ */
+const runOnceWatched = 'read -r _ && exec "$0" "$@" </dev/null';
+
 /** A program that runs in the background, in a process group of its own. */
 export class ManagedProcess {
   readonly name: string;
@@ -34,14 +40,16 @@ export class ManagedProcess {
   static async start(props: ProcessProps): Promise<ManagedProcess> {
     const log = openSync(props.logFile, 'a');
     try {
-      const child = spawn(props.program, props.args, {
+      const child = spawn('/bin/sh', ['-c', runOnceWatched, props.program, ...props.args], {
         cwd: props.dir,
         detached: true,
         env: { ...process.env, HOME: props.dir, KUBECONFIG: undefined },
-        stdio: ['ignore', log, log],
+        stdio: ['pipe', log, log],
       });
       if (child.pid !== undefined) props.watchdog.watch(child.pid);
       await once(child, 'spawn');
+      child.stdin?.on('error', () => undefined); // It has ended already; `failure` tells.
+      child.stdin?.end('\n');
       return new ManagedProcess(props, child, child.pid ?? 0);
     } catch (error) {
       throw new Error(`${props.name} cannot be started from ${props.program}.`, { cause: error });
