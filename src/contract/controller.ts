@@ -30,6 +30,11 @@ export interface Watch {
   /** A label selector. @default - every object of the type */
   readonly selector?: string;
   /**
+   * The controller works without it: while no such kind is installed, there are no objects of it.
+   * @default false - the controller starts once the kind is served and listed
+   */
+  readonly optional?: boolean;
+  /**
    * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`.
    * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
    */
@@ -86,6 +91,12 @@ export interface ApplyStep {
    * Not set: the object is shared; our fields are applied without force.
    */
   readonly owner?: OwnerReference;
+  /**
+   * Where a field has to change that can't be changed, the object is deleted and made anew. Only for objects that
+   * are of no value in themselves.
+   * @default false - such a change fails with the reason `ImmutableField`
+   */
+  readonly recreate?: boolean;
 }
 
 export interface DeleteStep {

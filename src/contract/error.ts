@@ -17,6 +17,8 @@ export interface OperatorErrorProps {
   readonly path?: readonly (string | number)[];
   /** @default 'onChange' */
   readonly retry?: Retry;
+  /** It is of no use to try again sooner than this. @default 0 */
+  readonly retryAfterMilliseconds?: number;
   readonly cause?: unknown;
 }
 
@@ -26,6 +28,7 @@ const BRAND = Symbol.for('reconstruct.OperatorError');
 export class OperatorError extends Error {
   readonly reason: string;
   readonly retry: Retry;
+  readonly retryAfterMilliseconds: number;
   readonly path: readonly (string | number)[];
   readonly [BRAND] = true;
 
@@ -40,6 +43,7 @@ export class OperatorError extends Error {
     this.name = 'OperatorError';
     this.reason = props.reason;
     this.retry = props.retry ?? 'onChange';
+    this.retryAfterMilliseconds = props.retryAfterMilliseconds ?? 0;
     this.path = props.path ?? [];
   }
 }

@@ -50,15 +50,15 @@ export class Runner {
     this.reader = new StoreReader(controller.watches, stores);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     for (const watch of controller.watches) {
-      this.reader.store(watch.type).onChange((before, after, own) => {
+      this.reader.store(watch.type).onChange((before, after, origin) => {
         // A failure whose text is new each time would otherwise wake itself by being written down.
-        if (own && differOnlyInStatus(before, after)) return;
+        if (origin === 'own' && differOnlyInStatus(before, after)) return;
         this.changed(watch, before, after);
       }, this.reader);
     }
     props.metrics.onScrape(() => {
       const { name } = controller;
-      props.metrics.queueDepth.set({ name, controller: name }, this.queue.depth);
+      props.metrics.queueDepth.set({ name, controller: name, priority: 'change' }, this.queue.depth);
     });
   }
 

@@ -11,11 +11,18 @@ export interface Entry {
   readonly owned: OwnedPaths;
 }
 
-/**
- * Called after the store has changed: with both for an update, with one of them for a new or a removed object. `own`
- * tells that the change is the answer to a write of the listener's own.
- */
-export type Listener = (before: AnyObject | undefined, after: AnyObject | undefined, own: boolean) => void;
+/** How a change was learned of: from a complete list, from a watch, or as the answer to a write of the listener's own. */
+export type ChangeOrigin = 'list' | 'event' | 'own';
+
+/** Called after the store has changed: with both for an update, with one of them for a new or a removed object. */
+export type Listener = (
+  before: AnyObject | undefined,
+  after: AnyObject | undefined,
+  origin: ChangeOrigin,
+) => void;
+
+/** A listener's own name, or that a complete list brings the change. */
+type Source = { readonly writer?: unknown; readonly list?: true };
 
 export interface StoreProps {
   /** The projection taken of each object. */
@@ -92,7 +99,7 @@ export class Store {
   /** A watch has delivered an object. */
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
-    this.put(this.project(object), undefined);
+    this.put(this.project(object), {});
   }
 
   /** A watch has delivered the end of an object. */
@@ -101,7 +108,7 @@ export class Store {
     const key = keyOf(object);
     const known = this.entries.get(key);
     // The deletion of a namesake that has been replaced meanwhile is old news.
-    if (known && !isNewer(known.object, object)) this.remove(key);
+    if (known && !isNewer(known.object, object)) this.remove(key, {});
   }
 
   /** A watch has delivered all objects of a namespace, or of the cluster, as they were at one version. */
@@ -116,9 +123,9 @@ export class Store {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
       const writtenSince =
         compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) > 0;
-      if (rewound || (!listed.has(key) && !writtenSince)) this.remove(key);
+      if (rewound || (!listed.has(key) && !writtenSince)) this.remove(key, { list: true });
     }
-    for (const entry of entries) this.put(entry, undefined);
+    for (const entry of entries) this.put(entry, { list: true });
     this.advance(resourceVersion, namespace);
   }
 
@@ -139,35 +146,35 @@ export class Store {
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
-    this.put(this.project(object), writer);
+    this.put(this.project(object), { writer });
   }
 
   /** The API server says that the object with this UID, or any of this name, isn't there. */
   gone(key: string, uid?: string): void {
     const known = this.entries.get(key)?.object;
-    if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key);
+    if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key, {});
   }
 
   private watchOf(namespace: string | undefined): string {
     return this.props.perNamespace ? (namespace ?? '') : '';
   }
 
-  private put(entry: Entry, writer: unknown): void {
+  private put(entry: Entry, source: Source): void {
     const { object } = entry;
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
     if (before && !isNewer(object, before)) return;
     this.index(key, before, object);
     this.entries.set(key, entry);
-    this.notify(before, object, writer);
+    this.notify(before, object, source);
   }
 
-  private remove(key: string): void {
+  private remove(key: string, source: Source): void {
     const before = this.entries.get(key)?.object;
     if (!before) return;
     this.index(key, before, undefined);
     this.entries.delete(key);
-    this.notify(before, undefined, undefined);
+    this.notify(before, undefined, source);
   }
 
   private index(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
@@ -185,9 +192,10 @@ export class Store {
     }
   }
 
-  private notify(before: AnyObject | undefined, after: AnyObject | undefined, writer: unknown): void {
-    for (const each of this.listeners) {
-      each.listener(before, after, writer !== undefined && writer === each.writer);
+  private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
+    for (const { listener, writer } of this.listeners) {
+      const own = source.writer !== undefined && source.writer === writer;
+      listener(before, after, source.list ? 'list' : own ? 'own' : 'event');
     }
   }
 }

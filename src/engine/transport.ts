@@ -8,6 +8,8 @@ export interface ApiRequest {
   /** @default application/json */
   readonly contentType?: string;
   readonly signal?: AbortSignal;
+  /** It keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
+  readonly lease?: boolean;
 }
 
 export interface ApiResponse {
@@ -27,6 +29,8 @@ export interface ApiStream {
 
 /** The way to the API server. Tests put faults between. */
 export interface Transport {
+  /** Host and port of the server, for metrics. */
+  readonly host: string;
   /** @throws when there is no answer; an answer of whatever status is returned */
   request(request: ApiRequest): Promise<ApiResponse>;
   /** For watches: they have connections of their own, so that nothing delays them. */

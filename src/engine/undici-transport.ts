@@ -36,6 +36,7 @@ interface Connection {
  * **Caveats.** Of the kubeconfig's proxies, HTTP and HTTPS ones are supported.
  */
 export class UndiciTransport implements Transport {
+  readonly host: string;
   private readonly server: string;
   private current:
     { readonly connection: Connection; readonly tlsHash: string; readonly readAt: number } | undefined;
@@ -54,6 +55,7 @@ export class UndiciTransport implements Transport {
       });
     }
     this.server = cluster.server.replace(/\/+$/, '');
+    this.host = new URL(this.server).host;
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {

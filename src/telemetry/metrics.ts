@@ -1,86 +1,191 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The names of controller-runtime, client-go and their work queue, so that existing dashboards and alerts work. */
+/** From a fast write to the longest that a reconcile may take; the buckets of controller-runtime. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Of the work queue: from what is taken at once to what has waited for a day. */
+const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400];
+
+/**
+ * What is measured. The names are those of controller-runtime, client-go and their work queue, so that existing
+ * dashboards and alerts work; what they have no name for begins with `reconstruct_`.
+ *
+ * No label ever holds the name of an object: the number of series stays the same, however many objects there are.
+ * @see https://github.com/kubernetes-sigs/controller-runtime/tree/main/pkg/internal/controller/metrics
+ */
 export class Metrics {
   readonly registry = new Registry();
 
-  readonly reconciles = new Counter({
-    name: 'controller_runtime_reconcile_total',
-    help: 'Reconciles per controller and result: success, error, requeue, requeue_after',
-    labelNames: ['controller', 'result'] as const,
-    registers: [this.registry],
-  });
+  readonly reconciles = this.counter(
+    'controller_runtime_reconcile_total',
+    'Reconciles per controller and result: success, error, requeue, requeue_after',
+    ['controller', 'result'],
+  );
+  readonly reconcileErrors = this.counter(
+    'controller_runtime_reconcile_errors_total',
+    'Failed reconciles per controller',
+    ['controller'],
+  );
+  readonly terminalReconcileErrors = this.counter(
+    'controller_runtime_terminal_reconcile_errors_total',
+    'Reconciles that failed for good, until somebody changes something',
+    ['controller'],
+  );
+  readonly reconcilePanics = this.counter(
+    'controller_runtime_reconcile_panics_total',
+    'Reconciles in which a kind threw',
+    ['controller'],
+  );
+  readonly reconcileTimeouts = this.counter(
+    'controller_runtime_reconcile_timeouts_total',
+    'Reconciles that were given up because they took too long',
+    ['controller'],
+  );
+  readonly reconcileSeconds = this.histogram(
+    'controller_runtime_reconcile_time_seconds',
+    'Time of a reconcile',
+    ['controller'],
+    SECONDS,
+  );
+  readonly maxConcurrentReconciles = this.gauge(
+    'controller_runtime_max_concurrent_reconciles',
+    'Workers per controller',
+    ['controller'],
+  );
+  readonly activeWorkers = this.gauge('controller_runtime_active_workers', 'Workers that are busy', [
+    'controller',
+  ]);
 
-  readonly reconcileErrors = new Counter({
-    name: 'controller_runtime_reconcile_errors_total',
-    help: 'Failed reconciles per controller',
-    labelNames: ['controller'] as const,
-    registers: [this.registry],
-  });
+  readonly queueDepth = this.gauge('workqueue_depth', 'Keys that wait for a worker, by lane', [
+    'name',
+    'controller',
+    'priority',
+  ]);
+  readonly queueAdds = this.counter('workqueue_adds_total', 'Keys that were put into the queue', [
+    'name',
+    'controller',
+  ]);
+  readonly queueSeconds = this.histogram(
+    'workqueue_queue_duration_seconds',
+    'How long a key waited for a worker',
+    ['name', 'controller'],
+    QUEUE_SECONDS,
+  );
+  readonly workSeconds = this.histogram(
+    'workqueue_work_duration_seconds',
+    'How long a worker was busy with a key',
+    ['name', 'controller'],
+    QUEUE_SECONDS,
+  );
+  readonly unfinishedWorkSeconds = this.gauge(
+    'workqueue_unfinished_work_seconds',
+    'Time spent so far on the keys that are in work, summed up',
+    ['name', 'controller'],
+  );
+  readonly longestRunningSeconds = this.gauge(
+    'workqueue_longest_running_processor_seconds',
+    'Time spent so far on the key that is in work for longest',
+    ['name', 'controller'],
+  );
+  readonly queueRetries = this.counter('workqueue_retries_total', 'Keys that were put back after a failure', [
+    'name',
+    'controller',
+  ]);
 
-  readonly terminalReconcileErrors = new Counter({
-    name: 'controller_runtime_terminal_reconcile_errors_total',
-    help: 'Reconciles that failed for good, until somebody changes something',
-    labelNames: ['controller'] as const,
-    registers: [this.registry],
-  });
+  readonly requests = this.counter(
+    'rest_client_requests_total',
+    'Requests to the API server by status code and method; code <error> if there was no answer',
+    ['code', 'method', 'host'],
+  );
+  readonly requestSeconds = this.histogram(
+    'rest_client_request_duration_seconds',
+    'From a request to its answer; of a watch, to its first byte',
+    ['verb', 'host'],
+    SECONDS,
+  );
+  readonly requestRetries = this.counter(
+    'rest_client_request_retries_total',
+    'Requests that were repeated because their connection ended under them',
+    ['verb', 'host'],
+  );
 
-  readonly reconcileSeconds = new Histogram({
-    name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Time of a reconcile',
-    labelNames: ['controller'] as const,
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registers: [this.registry],
-  });
+  readonly leader = this.gauge(
+    'leader_election_master_status',
+    'Whether this process leads: 1 or 0; by the name of the lease',
+    ['name'],
+  );
+  readonly leaderSlowPath = this.counter(
+    'leader_election_slowpath_total',
+    'Renewals that had to read the lease first',
+    ['name'],
+  );
 
-  readonly maxConcurrentReconciles = new Gauge({
-    name: 'controller_runtime_max_concurrent_reconciles',
-    help: 'Workers per controller',
-    labelNames: ['controller'] as const,
-    registers: [this.registry],
-  });
+  readonly reflectorLists = this.counter('reflector_lists_total', 'Complete lists, paged or streamed', [
+    'name',
+  ]);
+  readonly reflectorListSeconds = this.histogram(
+    'reflector_list_duration_seconds',
+    'Time of a complete list',
+    ['name'],
+    SECONDS,
+  );
+  readonly reflectorWatches = this.counter('reflector_watches_total', 'Watches that were opened', ['name']);
+  readonly reflectorShortWatches = this.counter(
+    'reflector_short_watches_total',
+    'Watches that ended at once, without an event',
+    ['name'],
+  );
+  readonly reflectorLastResourceVersion = this.gauge(
+    'reflector_last_resource_version',
+    'The version up to which everything was delivered',
+    ['name'],
+  );
+  readonly watchSilenceSeconds = this.gauge(
+    'reconstruct_watch_silence_seconds',
+    'Time since anything was heard of a watch, a bookmark included; -1 while there is none',
+    ['name'],
+  );
 
-  readonly activeWorkers = new Gauge({
-    name: 'controller_runtime_active_workers',
-    help: 'Workers that are busy',
-    labelNames: ['controller'] as const,
-    registers: [this.registry],
-  });
-
-  readonly queueDepth = new Gauge({
-    name: 'workqueue_depth',
-    help: 'Keys that wait for a worker',
-    labelNames: ['name', 'controller'] as const,
-    registers: [this.registry],
-  });
-
-  readonly queueRetries = new Counter({
-    name: 'workqueue_retries_total',
-    help: 'Keys that were put back after a failure',
-    labelNames: ['name', 'controller'] as const,
-    registers: [this.registry],
-  });
-
-  readonly requests = new Counter({
-    name: 'rest_client_requests_total',
-    help: 'Requests to the API server by status code and method; code <error> if there was no answer',
-    labelNames: ['code', 'method'] as const,
-    registers: [this.registry],
-  });
-
-  readonly changes = new Counter({
-    name: 'reconstruct_changes_total',
-    help: 'Objects by what became of them: created, configured, unchanged, deleted, skipped, failed',
-    labelNames: ['controller', 'action'] as const,
-    registers: [this.registry],
-  });
-
-  readonly storeObjects = new Gauge({
-    name: 'reconstruct_store_objects',
-    help: 'Objects in memory by type',
-    labelNames: ['type'] as const,
-    registers: [this.registry],
-  });
+  readonly changes = this.counter(
+    'reconstruct_changes_total',
+    'Objects by what became of them: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
+    ['controller', 'action'],
+  );
+  readonly applies = this.counter(
+    'reconstruct_applies_total',
+    'Apply requests by outcome: created, changed, unchanged, or the reason of the failure',
+    ['controller', 'outcome'],
+  );
+  readonly drift = this.counter(
+    'reconstruct_drift_total',
+    'Corrections of fields of ours that somebody else had changed, by field manager; after 20 managers it is `other`',
+    ['controller', 'manager'],
+  );
+  readonly storeObjects = this.gauge('reconstruct_store_objects', 'Objects in memory by type', ['type']);
+  readonly eventLoopLagSeconds = this.gauge(
+    'reconstruct_event_loop_lag_seconds',
+    'How late timers fired since the last scrape: the mean, p99 and max',
+    ['quantile'],
+  );
+  readonly fencedWrites = this.counter(
+    'reconstruct_fenced_writes_total',
+    'Writes that were held back because the lease was no longer certain',
+    [],
+  );
+  readonly writeConcurrency = this.gauge(
+    'reconstruct_write_concurrency',
+    'How many writes may be under way at once; it shrinks when the API server is overloaded',
+    [],
+  );
+  readonly serverPaused = this.gauge(
+    'reconstruct_server_paused',
+    'Whether requests are held back, because the API server asked for it or is out of reach: 1 or 0',
+    ['reason'],
+  );
+  readonly events = this.counter(
+    'reconstruct_events_total',
+    'Events by what became of them: sent, series, dropped',
+    ['outcome'],
+  );
 
   private readonly beforeScrape: (() => void)[] = [];
 
@@ -101,7 +206,26 @@ export class Metrics {
       this.reconciles.inc({ controller, result }, 0);
     this.reconcileErrors.inc({ controller }, 0);
     this.terminalReconcileErrors.inc({ controller }, 0);
+    this.reconcilePanics.inc({ controller }, 0);
+    this.reconcileTimeouts.inc({ controller }, 0);
     this.maxConcurrentReconciles.set({ controller }, workers);
     this.activeWorkers.set({ controller }, 0);
+  }
+
+  private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
+    return new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+  }
+
+  private gauge<T extends string>(name: string, help: string, labelNames: readonly T[]): Gauge<T> {
+    return new Gauge({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+  }
+
+  private histogram<T extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly T[],
+    buckets: number[],
+  ): Histogram<T> {
+    return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] });
   }
 }

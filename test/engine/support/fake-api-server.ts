@@ -16,6 +16,7 @@ interface Stored {
  * object, deletes with preconditions. A test may answer any request itself, through `intercept`.
  */
 export class FakeApiServer implements Transport {
+  readonly host = 'api.test:443';
   readonly requests: ApiRequest[] = [];
   readonly streams: {
     readonly plural: string;

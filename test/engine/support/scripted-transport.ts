@@ -76,6 +76,7 @@ export type Answer = ApiResponse | Error;
  * refused from `refusals` in turn, else opened and handed to the test.
  */
 export class ScriptedTransport implements Transport {
+  readonly host = 'api.test:443';
   readonly requests: ApiRequest[] = [];
   readonly streams: ScriptedStream[] = [];
   readonly answers: (Answer | Promise<Answer>)[] = [];
