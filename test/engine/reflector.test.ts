@@ -760,7 +760,7 @@ describe('Reflector, of a kind that is not served', () => {
     ],
   ])('loses nothing where its absence was %s', async (_, answer) => {
     const { transport, clock, changes } = await watching();
-    for (let n = 0; n < 4; n++) transport.refusals.push(answer(n) as Answer);
+    for (let n = 0; n < 4; n++) transport.refusals.push(answer(n));
     transport.lastStream.end();
     await clock.advance(9_000);
     expect(changes).toEqual([]);
