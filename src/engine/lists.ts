@@ -18,10 +18,9 @@ export type Project = (object: AnyObject) => Entry;
 /** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
 export function reusing(store: Store): Project {
   return (object) => {
-    const { namespace, name, uid, resourceVersion } = object.metadata;
+    const { namespace, name, resourceVersion } = object.metadata;
     const known = store.get(objectKey(namespace, name));
-    const same = known?.object.metadata.resourceVersion === resourceVersion;
-    return known && same && known.object.metadata.uid === uid ? known : store.project(object);
+    return known && known.object.metadata.resourceVersion === resourceVersion ? known : store.project(object);
   };
 }
 
