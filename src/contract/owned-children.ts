@@ -39,7 +39,8 @@ export class OwnedChildren implements Controller {
     this.watches = [
       { type: owning.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
       ...owning.children.map(owned),
-      ...owning.formerChildren.map(owned),
+      // Of what isn't installed any more, nothing is left to be pruned.
+      ...owning.formerChildren.map((type) => ({ ...owned(type), optional: true })),
     ];
   }
 

@@ -10,6 +10,7 @@ import type { Clock } from './clock.js';
 import { EventRecorder } from './events.js';
 import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
+import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
 import { Runner } from './runner.js';
 import { Settlements } from './settlements.js';
@@ -64,7 +65,7 @@ export class Manager {
     const clock = props.clock ?? systemClock;
     const random = props.random ?? Math.random;
     const api = new Api(metered(transport, metrics));
-    const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false });
+    const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const settlements = new Settlements();
     const tools = {
       api,
@@ -88,11 +89,15 @@ export class Manager {
         if (before && !after) settlements.forget(objectId(before));
       });
     }
+    const watchMetrics = new WatchMetrics(metrics, clock);
     this.reflectors = stores.all().flatMap((watched) =>
       scopesOf(watched, namespaces).map((scope) => ({
-        name: `${watched.type.plural}${scope.namespace ? ` in ${scope.namespace}` : ''}`,
+        name: watchName(scope),
         watched,
-        reflector: new Reflector({ api, scope, store: watched.store, clock, random, log }),
+        reflector: new Reflector({
+          ...{ api, scope, store: watched.store, clock, random, log, optional: watched.optional },
+          metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+        }),
       })),
     );
     metrics.onScrape(() => {

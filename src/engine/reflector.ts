@@ -1,26 +1,30 @@
-import { objectKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
-import { ApiError, askedDelay } from './api-error.js';
+import { ApiError } from './api-error.js';
 import type { Api, Scope } from './api.js';
-import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
-import { SilenceLimit } from './silence-limit.js';
-import type { Entry, Store } from './store.js';
-import { watchEvents } from './watch-events.js';
-import type { WatchEvent } from './watch-events.js';
-import { hintFor, mustRelist, refusesRequest, SilentWatch } from './watch-failure.js';
+import { ListPlan } from './list-plan.js';
+import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
+import type { CompleteList } from './lists.js';
+import { MissingKind } from './missing-kind.js';
+import type { ReflectorMetrics } from './reflector-metrics.js';
+import { compareResourceVersions } from './resource-version.js';
+import { Retries } from './retries.js';
+import type { Store } from './store.js';
+import type { ObjectEvent } from './watch-events.js';
+import {
+  doubtsVersions,
+  kindIsMissing,
+  refusesRequest,
+  ShortWatch,
+  SilentWatch,
+  UnfinishedList,
+  WatchFailures,
+} from './watch-failure.js';
+import { WatchStream } from './watch-stream.js';
 
-/** The numbers of client-go's reflector. @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go */
-const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 };
-const HEALTHY_AFTER_MILLISECONDS = 120_000;
-/** A watch that ends sooner than this without an event has failed, whatever it says: some proxy closes at once. */
-const SHORT_WATCH_MILLISECONDS = 1_000;
 /** Watches end by themselves after 5 to 10 minutes, so that load moves to API servers that were added since. */
 const WATCH_LIFETIME_SECONDS = 300;
-
-const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-
 /** Where a reflector stands. */
 export type ReflectorState =
   /** Getting all objects, at first or anew; what was known before is served meanwhile. */
@@ -37,6 +41,9 @@ export interface ReflectorProps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
+  readonly metrics: ReflectorMetrics;
+  /** While the kind isn't served, having no objects of it is enough to start. @default false */
+  readonly optional?: boolean;
 }
 
 /**
@@ -44,192 +51,197 @@ export interface ReflectorProps {
  *
  * **Guarantees.** It never gives up and never goes silent: every failure leads to another attempt, and a
  * connection that delivers nothing for 75 s is replaced. The store changes only to a state that the server was in.
+ * A kind that is installed later, or removed and installed again, is followed from then on.
  *
  * **Assumptions.** The API server sends bookmarks (Kubernetes 1.34 or newer).
  */
 export class Reflector {
   state: ReflectorState = { phase: 'listing' };
-  /** The store holds a complete list; it stays true from then on. */
+  /** The store holds a complete list, or an optional kind isn't served; it stays true from then on. */
   synced = false;
   /** Resolves once it is. */
   readonly firstSync: Promise<undefined>;
-  private readonly resolveFirstSync: () => void;
-  /** Servers that don't stream lists are asked for pages. */
-  private streamsLists = true;
-  private failures = 0;
+  private readonly resolveFirstSync: (synced: undefined) => void;
+  /** The version that everything up to has been delivered, as long as it can be gone on from. */
+  private reached: string | undefined;
+  private readonly plan = new ListPlan();
+  private readonly retries: Retries;
+  private readonly failures = new WatchFailures();
+  private readonly missing: MissingKind;
+  private stream: WatchStream | undefined;
+  private answeredAt: number;
 
   constructor(private readonly props: ReflectorProps) {
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.firstSync = promise;
-    this.resolveFirstSync = () => {
-      resolve(undefined);
-    };
+    ({ promise: this.firstSync, resolve: this.resolveFirstSync } = Promise.withResolvers<undefined>());
+    this.missing = new MissingKind(props);
+    this.retries = new Retries(props);
+    this.answeredAt = props.clock.now();
+    props.metrics.follow(this);
+  }
+
+  /** Up to here everything has been delivered. */
+  get lastResourceVersion(): string | undefined {
+    return this.reached;
+  }
+
+  /** A watch is open, or being opened. */
+  get watches(): boolean {
+    return this.stream !== undefined;
+  }
+
+  /**
+   * For how long the server hasn't said anything to this reflector: no event, no bookmark, not even a refusal. A kind
+   * that isn't served, or may not be watched, is not silent.
+   */
+  silentForMilliseconds(now: number): number {
+    return now - Math.max(this.answeredAt, this.stream?.heardAt ?? 0);
   }
 
   /** Runs until the signal aborts, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    let resourceVersion: string | undefined;
+    const { clock } = this.props;
+    this.answeredAt = clock.now();
     while (!signal.aborted) {
-      const startedAt = this.props.clock.now();
+      const startedAt = clock.now();
+      let failure: Error | undefined;
       try {
-        resourceVersion = await this.session(resourceVersion, signal);
-        if (this.props.clock.now() - startedAt >= HEALTHY_AFTER_MILLISECONDS) this.failures = 0;
+        await this.session(signal);
       } catch (error) {
-        resourceVersion = await this.recover(error as Error, startedAt, signal);
+        failure = error as Error;
       }
+      this.retries.lasted(clock.now() - startedAt);
+      if (failure) await this.recover(failure, signal);
     }
   }
 
-  /** One watch, from the version given or from a full list on. Returns the version to go on from. */
-  private async session(resourceVersion: string | undefined, signal: AbortSignal): Promise<string> {
-    if (resourceVersion !== undefined) return this.follow(resourceVersion, signal);
+  /** One watch, from the version that was reached or from a full list on. */
+  private async session(signal: AbortSignal): Promise<void> {
+    const { api, scope, store, clock } = this.props;
+    const startedAt = clock.now();
+    if (this.reached !== undefined && !this.plan.isDue(startedAt)) {
+      await this.follow(this.reached, signal);
+      return;
+    }
+    // Where this fails for no fault of the version that was reached, that is gone on from.
+    const how = this.plan.begin(startedAt);
     this.state = { phase: 'listing' };
-    if (!this.streamsLists) return this.follow(await this.listPages(signal), signal);
+    if (how === 'stream' && (await this.streamList(startedAt, signal))) return;
+    const list = await listPages(api, scope, this.plan.project(store), signal);
+    this.complete(list, startedAt);
+    await this.follow(list.resourceVersion, signal);
+  }
+
+  /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
+  private async streamList(startedAt: number, signal: AbortSignal): Promise<boolean> {
+    const list = new StreamedList(this.plan.project(this.props.store));
+    let failure: unknown;
     try {
-      return await this.streamList(signal);
-    } catch (error) {
-      // The feature is off, or unknown to the server.
-      if (!refusesRequest(error) || this.standsAt() !== undefined) throw error;
-      this.streamsLists = false;
-      return this.follow(await this.listPages(signal), signal);
-    }
-  }
-
-  private async listPages(signal: AbortSignal): Promise<string> {
-    const { api, scope, store } = this.props;
-    const entries: Entry[] = [];
-    let continueToken: string | undefined;
-    for (;;) {
-      const page = await api.list(scope, continueToken, signal);
-      for (const item of page.items) entries.push(store.project(item));
-      continueToken = page.continueToken;
-      if (continueToken) continue;
-      this.complete(entries, page.resourceVersion);
-      return page.resourceVersion;
-    }
-  }
-
-  /**
-   * The whole list as events, ended by an annotated bookmark, after which the same stream goes on with changes.
-   * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
-   */
-  private async streamList(signal: AbortSignal): Promise<string> {
-    const { store } = this.props;
-    const entries = new Map<string, Entry>();
-    return this.watch(
-      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
-      signal,
-      (event) => {
-        if (this.state.phase === 'watching') return this.change(event);
-        const { namespace, name, annotations, resourceVersion } = event.object.metadata;
-        if (event.type === 'BOOKMARK') {
-          if (!annotations?.[INITIAL_EVENTS_END] || resourceVersion === undefined) return undefined;
-          this.complete([...entries.values()], resourceVersion);
-          entries.clear();
-          return resourceVersion;
+      await this.watch(STREAMED_LIST, signal, (event) => {
+        if (!this.isListing()) {
+          this.change(event);
+          return;
         }
-        // What happens between the server's snapshot and the version that the list has to reach comes as changes.
-        if (event.type === 'DELETED') entries.delete(objectKey(namespace, name));
-        else entries.set(objectKey(namespace, name), store.project(event.object));
-        // The initial events come unordered, so none of their versions is one to go on from.
-        return undefined;
-      },
-    );
-  }
-
-  private complete(entries: readonly Entry[], resourceVersion: string): void {
-    this.props.store.replace(entries, resourceVersion, this.props.scope.namespace);
-    this.synced = true;
-    this.props.store.setFollowed(this.props.scope.namespace, true);
-    this.resolveFirstSync();
-    this.state = { phase: 'watching', resourceVersion };
-  }
-
-  private async follow(resourceVersion: string, signal: AbortSignal): Promise<string> {
-    this.state = { phase: 'watching', resourceVersion };
-    return this.watch({ resourceVersion }, signal, (event) => this.change(event));
-  }
-
-  private change(event: Exclude<WatchEvent, { type: 'ERROR' }>): string | undefined {
-    const { store, scope } = this.props;
-    switch (event.type) {
-      case 'ADDED':
-      case 'MODIFIED':
-        store.observed(event.object);
-        break;
-      case 'DELETED':
-        store.observedDeletion(event.object);
-        break;
-      case 'BOOKMARK':
-        store.advance(event.object.metadata.resourceVersion, scope.namespace);
-        break;
+        const complete = list.take(event);
+        if (complete) this.complete(complete, startedAt);
+      });
+    } catch (error) {
+      failure = error;
     }
-    return event.object.metadata.resourceVersion;
+    // The feature is off, or unknown to the server.
+    if (this.isListing() && refusesRequest(failure)) {
+      this.plan.refused();
+      return false;
+    }
+    if (this.isListing() && (!failure || failure instanceof SilentWatch)) {
+      this.plan.unfinished();
+      throw new UnfinishedList(failure);
+    }
+    if (failure) throw failure as Error;
+    return true;
   }
 
-  /** Reads one watch to its end, under the silence limit. Returns the last version that `handle` returned. */
+  private isListing(): boolean {
+    return this.state.phase === 'listing';
+  }
+
+  private complete(list: CompleteList, startedAt: number): void {
+    const { store, scope, clock, random, metrics } = this.props;
+    store.replace(list.entries, list.resourceVersion, scope.namespace);
+    this.plan.done(clock.now(), random);
+    this.reach(list.resourceVersion);
+    this.missing.served();
+    this.markSynced();
+    store.setFollowed(scope.namespace, true);
+    metrics.listed(clock.now() - startedAt);
+  }
+
+  private markSynced(): void {
+    this.synced = true;
+    this.resolveFirstSync(undefined);
+  }
+
+  private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    this.reach(resourceVersion);
+    await this.watch({ resourceVersion }, signal, this.change.bind(this));
+  }
+
+  private reach(resourceVersion: string): void {
+    this.reached = resourceVersion;
+    this.state = { phase: 'watching', resourceVersion };
+  }
+
+  private change({ type, object }: ObjectEvent): void {
+    const { store, scope } = this.props;
+    const { resourceVersion } = object.metadata;
+    const news = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0') > 0;
+    if (type === 'BOOKMARK') store.advance(resourceVersion, scope.namespace);
+    else if (type === 'DELETED') store.observedDeletion(object);
+    // Versions only rise within a watch: what is told twice might bring back what has been deleted since.
+    else if (news) store.observed(object);
+    if (news && resourceVersion) this.reach(resourceVersion);
+  }
+
   private async watch(
     query: Readonly<Record<string, string>>,
     signal: AbortSignal,
-    handle: (event: Exclude<WatchEvent, { type: 'ERROR' }>) => string | undefined,
-  ): Promise<string> {
-    const { api, scope, store, clock, random } = this.props;
-    const startedAt = clock.now();
-    const silence = new SilenceLimit(clock, signal);
-    let events = 0;
+    handle: (event: ObjectEvent) => void,
+  ): Promise<void> {
+    const { api, scope, store, clock, random, metrics } = this.props;
+    const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
+    const opened = (): void => {
+      metrics.watchOpened();
+      this.answeredAt = clock.now();
+      if (!this.isListing()) store.setFollowed(scope.namespace, true);
+    };
+    const request = { api, scope, clock, query: { ...query, timeoutSeconds } };
+    const stream = new WatchStream({ ...request, opened, handle });
+    this.stream = stream;
     try {
-      const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
-      const { chunks } = await api.watch(scope, { ...query, timeoutSeconds }, silence.signal);
-      if (this.state.phase === 'watching') store.setFollowed(scope.namespace, true);
-      for await (const event of watchEvents(silence.heard(chunks))) {
-        if (event.type === 'ERROR')
-          throw new ApiError(`Watch ${scope.type.plural}`, {
-            status: event.object.code ?? 500,
-            body: event.object,
-          });
-        events++;
-        const resourceVersion = handle(event);
-        if (resourceVersion) this.state = { phase: 'watching', resourceVersion };
-      }
-    } catch (error) {
-      throw silence.expired ? new SilentWatch(events, error) : error;
+      await stream.read(signal);
     } finally {
       store.setFollowed(scope.namespace, false);
-      silence.end();
+      this.answeredAt = Math.max(this.answeredAt, stream.heardAt ?? 0);
+      this.stream = undefined;
     }
-    if (events === 0 && clock.now() - startedAt < SHORT_WATCH_MILLISECONDS)
-      throw new Error('The watch ended at once');
-    const resourceVersion = this.standsAt();
-    if (resourceVersion === undefined) throw new Error('The watch ended within the list');
-    return resourceVersion;
   }
 
-  /** The version that changes are followed from, once there is one. */
-  private standsAt(): string | undefined {
-    return this.state.phase === 'watching' ? this.state.resourceVersion : undefined;
-  }
-
-  /** Waits before the next attempt. Returns the version to go on from, or nothing where it has to list again. */
-  private async recover(error: Error, startedAt: number, signal: AbortSignal): Promise<string | undefined> {
-    if (signal.aborted) return undefined;
-    const { clock, random, scope, log } = this.props;
-    const goOnFrom = mustRelist(error) ? undefined : this.standsAt();
-    if (clock.now() - startedAt >= HEALTHY_AFTER_MILLISECONDS) this.failures = 0;
-    const backoff = backoffDelay(BACKOFF, this.failures, random);
-    const delay = Math.max(backoff, askedDelay(error));
-    this.failures++;
-    this.state = { phase: 'waiting', error, ...(goOnFrom !== undefined && { resourceVersion: goOnFrom }) };
-    log.warn(
-      {
-        resource: scope.type.plural,
-        watchNamespace: scope.namespace,
-        error: error.message,
-        hint: hintFor(error),
-        retryMilliseconds: Math.round(delay),
-      },
-      goOnFrom === undefined ? 'Watch failed, will list again' : 'Watch failed, will go on',
-    );
+  /** Waits before the next attempt. */
+  private async recover(error: Error, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { clock, optional, metrics } = this.props;
+    if (error instanceof ApiError) this.answeredAt = clock.now();
+    if (error instanceof ShortWatch) metrics.watchWasShort();
+    if (this.failures.mustRelist(error, clock.now())) this.reached = undefined;
+    if (doubtsVersions(error)) this.plan.doubtVersions();
+    const delay = kindIsMissing(error) ? this.missing.notServed(error) : this.failed(error);
+    if (kindIsMissing(error) && optional) this.markSynced();
+    const resourceVersion = this.reached;
+    this.state = { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
     await sleep(clock, delay, signal);
-    return goOnFrom;
+  }
+
+  private failed(error: Error): number {
+    this.missing.unknown();
+    return this.retries.failed(error, this.reached === undefined);
   }
 }

@@ -7,6 +7,9 @@ export const SILENCE_LIMIT_MILLISECONDS = 75_000;
 export class SilenceLimit {
   /** Nothing was heard for too long. */
   expired = false;
+  /** When a byte came last, if any has. */
+  heardAt: number | undefined;
+  private readonly startedAt: number;
   private readonly controller = new AbortController();
   private readonly forward = (): void => {
     this.controller.abort();
@@ -19,7 +22,8 @@ export class SilenceLimit {
   ) {
     outer.addEventListener('abort', this.forward);
     if (outer.aborted) this.controller.abort();
-    this.timer = this.start();
+    this.startedAt = clock.now();
+    this.timer = this.start(SILENCE_LIMIT_MILLISECONDS);
   }
 
   get signal(): AbortSignal {
@@ -29,8 +33,7 @@ export class SilenceLimit {
   /** Passes chunks on; each one starts the time anew. */
   async *heard(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
-      this.timer.cancel();
-      this.timer = this.start();
+      this.heardAt = this.clock.now();
       yield chunk;
     }
   }
@@ -42,8 +45,14 @@ export class SilenceLimit {
     this.controller.abort();
   }
 
-  private start(): Timer {
-    return this.clock.setTimer(SILENCE_LIMIT_MILLISECONDS, () => {
+  private start(delayMilliseconds: number): Timer {
+    return this.clock.setTimer(delayMilliseconds, () => {
+      // A timer of its own for every chunk would cost more than asking now and then.
+      const left = (this.heardAt ?? this.startedAt) + SILENCE_LIMIT_MILLISECONDS - this.clock.now();
+      if (left > 0) {
+        this.timer = this.start(left);
+        return;
+      }
       this.expired = true;
       this.controller.abort();
     });

@@ -3,6 +3,9 @@ import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import { silentLogger } from '../telemetry/logger.js';
+import type { Logger } from '../telemetry/logger.js';
+import { guardedKeep, reportTo } from './guarded-keep.js';
 import { keepStatus, Store } from './store.js';
 
 /** A store, and the watch that fills it. */
@@ -10,13 +13,22 @@ export interface WatchedStore {
   readonly type: ResourceType;
   readonly selector?: string;
   readonly store: Store;
+  /** None of those who read it needs the kind to be installed. */
+  readonly optional: boolean;
+}
+
+export interface StoresProps {
+  readonly perNamespace: boolean;
+  readonly freeze: boolean;
+  /** For the bugs of kinds. @default silentLogger */
+  readonly log?: Logger;
 }
 
 /** The stores of all controllers: one for each combination of type, selector and projection, however many read it. */
 export class Stores {
-  private readonly watched: (WatchedStore & { readonly keep: Watch['keep'] })[] = [];
+  private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];
 
-  constructor(private readonly options: { readonly perNamespace: boolean; readonly freeze: boolean }) {}
+  constructor(private readonly props: StoresProps) {}
 
   /** The store for a watch, made when the first one asks. */
   open(watch: Watch): Store {
@@ -24,16 +36,32 @@ export class Stores {
       ({ type, selector, keep }) =>
         groupKind(type) === groupKind(watch.type) && selector === watch.selector && keep === watch.keep,
     );
-    if (known) return known.store;
-    const { keep = keepStatus } = watch;
-    const store = new Store({ ...this.options, keep, selective: watch.selector !== undefined });
+    const optional = watch.optional ?? false;
+    if (known) {
+      known.optional &&= optional;
+      return known.store;
+    }
+    const store = this.make(watch);
     const selector = watch.selector === undefined ? {} : { selector: watch.selector };
-    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep });
+    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep, optional });
     return store;
   }
 
   all(): readonly WatchedStore[] {
     return this.watched;
+  }
+
+  private make({ keep = keepStatus, selector }: Watch): Store {
+    const { perNamespace, freeze, log = silentLogger } = this.props;
+    const store: Store = new Store({
+      ...{ perNamespace, freeze },
+      selective: selector !== undefined,
+      keep: guardedKeep(
+        keep,
+        reportTo(log, () => store),
+      ),
+    });
+    return store;
   }
 }
 

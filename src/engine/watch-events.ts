@@ -1,23 +1,34 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AnyObject } from '../contract/object.js';
 import type { ApiStatus } from './api-error.js';
 
+/** An object has changed; or, with `BOOKMARK`, nothing has up to the version in its metadata. */
+export interface ObjectEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: AnyObject;
+}
+
 /** One line of a watch. @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes */
 export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: AnyObject }
-  /** Nothing has changed up to the version in its metadata. */
-  | { readonly type: 'BOOKMARK'; readonly object: AnyObject }
+  | ObjectEvent
   /** The watch is over; the object says why. It arrives with HTTP status 200. */
   | { readonly type: 'ERROR'; readonly object: ApiStatus };
 
 const NEWLINE = 0x0a;
 
+/** After this many bytes others get their turn: a few milliseconds of parsing. */
+const TURN_BYTES = 128 * 1024;
+
 /**
  * Splits the bytes of a watch into events. Bytes, not text: a chunk may end within a character.
+ *
+ * **Guarantees.** Whatever has arrived already, timers and other connections are served in between.
  * @throws when a line isn't an event; the watch is of no use then, and what it has missed must be listed again
  */
 export async function* watchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let pending: Uint8Array[] = [];
+  let bytes = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
@@ -25,6 +36,10 @@ export async function* watchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGene
       pending = [];
       start = end + 1;
       if (line.length > 0) yield parseEvent(decoder.decode(line));
+      bytes += line.length;
+      if (bytes < TURN_BYTES) continue;
+      bytes = 0;
+      await setImmediate();
     }
     if (start < chunk.length) pending.push(chunk.subarray(start));
   }

@@ -1,6 +1,11 @@
 import { ApiError } from './api-error.js';
 import { SILENCE_LIMIT_MILLISECONDS } from './silence-limit.js';
 
+/** An API server in trouble is asked for the same watch again for this long; then its version is given up. */
+const TROUBLE_MILLISECONDS = 30_000;
+/** Trouble after this much time without any is new trouble. */
+const TROUBLE_OVER_MILLISECONDS = 60_000;
+
 /** Nothing came for longer than the server is ever silent. */
 export class SilentWatch extends Error {
   constructor(
@@ -8,6 +13,27 @@ export class SilentWatch extends Error {
     cause: unknown,
   ) {
     super(`Nothing heard for ${String(SILENCE_LIMIT_MILLISECONDS / 1000)} s`, { cause });
+  }
+}
+
+/** What has come is not what a watch delivers, or can't be taken in: what it told has to be learned by a list. */
+export class UnusableEvent extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** The stream of a list ended, or fell silent, without the bookmark that closes it. */
+export class UnfinishedList extends Error {
+  constructor(cause?: unknown) {
+    super('The watch ended within the list', { cause });
+  }
+}
+
+/** The connection is fine, and of no use: some proxy closes at once. */
+export class ShortWatch extends Error {
+  constructor() {
+    super('The watch ended at once');
   }
 }
 
@@ -29,10 +55,56 @@ export function refusesRequest(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 400 || error.code === 422);
 }
 
-/** An overloaded or unreachable server doesn't invalidate the version that we stand at; anything else might. */
-export function mustRelist(error: Error): boolean {
-  if (error instanceof SyntaxError || error instanceof TypeError) return true;
-  // A version of the future, from before a backup was restored, is accepted and then nothing ever comes.
-  if (error instanceof SilentWatch) return error.events === 0;
-  return error instanceof ApiError && error.code !== 429 && error.code !== 503;
+/** The API server has no such kind. Unlike a missing object, that is answered without a reason. */
+export function kindIsMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.kindNotServed;
+}
+
+/** What is known of versions may come from before a backup was restored, so equal ones may be different objects. */
+export function doubtsVersions(error: Error): boolean {
+  return (error instanceof SilentWatch && error.events === 0) || isVersionTooLarge(error);
+}
+
+/**
+ * Decides whether a version that was reached is still one to go on from. The table is client-go's:
+ *
+ * | failure | consequence |
+ * | --- | --- |
+ * | the connection broke, 429, 503 | the same version again, since listing would make an overload worse |
+ * | 500, 502, 504 | the same version again for half a minute, then a list |
+ * | silence | the same version again, where anything had come; else a list |
+ * | 410, version too large, anything else | a list |
+ * @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go
+ */
+export class WatchFailures {
+  private troubleSince: number | undefined;
+  private troubleAt = -Infinity;
+
+  mustRelist(error: Error, now: number): boolean {
+    if (error instanceof UnusableEvent) return true;
+    // A line that is no event.
+    if (error instanceof SyntaxError || error instanceof TypeError) return true;
+    // A version of the future, from before a backup was restored, is accepted and then nothing ever comes.
+    if (error instanceof SilentWatch) return error.events === 0;
+    if (!(error instanceof ApiError)) return false;
+    if (error.code === 429 || error.code === 503) return false;
+    return isVersionTooLarge(error) || !isServersTrouble(error) || this.lastsTooLong(now);
+  }
+
+  private lastsTooLong(now: number): boolean {
+    if (now - this.troubleAt >= TROUBLE_OVER_MILLISECONDS) this.troubleSince = undefined;
+    this.troubleAt = now;
+    this.troubleSince ??= now;
+    return now - this.troubleSince >= TROUBLE_MILLISECONDS;
+  }
+}
+
+function isServersTrouble({ code, expired }: ApiError): boolean {
+  return !expired && (code === 500 || code === 502 || code === 504);
+}
+
+/** An API server that is behind the one that was asked before, or whose storage was put back. */
+function isVersionTooLarge(error: Error): boolean {
+  const causes = error instanceof ApiError ? (error.status.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
 }

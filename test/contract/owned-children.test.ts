@@ -75,6 +75,12 @@ const failing = (retry: 'onChange' | 'backoff', message = 'no') => [
 ];
 
 describe('OwnedChildren, watches', () => {
+  it('needs the kind and its children to be installed, but not its former children', () => {
+    expect(controller().watches.map(({ type, optional }) => [type.kind, optional ?? false])).toEqual(
+      controller().watches.map(({ type }) => [type.kind, type === SECRET]),
+    );
+  });
+
   it('watches the kind, its children and its former children', () => {
     expect(controller().watches.map(({ type }) => type.kind)).toEqual([
       'Widget',

@@ -153,7 +153,7 @@ describe('Manager', () => {
       fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
     });
     expect(manager.notReady()).toEqual([
-      { what: 'widgets', why: 'connect ECONNREFUSED' },
+      { what: 'widgets.demo.example.com', why: 'connect ECONNREFUSED' },
       { what: 'configmaps', why: 'connect ECONNREFUSED' },
     ]);
   });

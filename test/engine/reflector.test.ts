@@ -2,11 +2,15 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Api } from '../../src/engine/api.js';
 import type { Scope } from '../../src/engine/api.js';
 import { Reflector } from '../../src/engine/reflector.js';
+import type { ReflectorProps } from '../../src/engine/reflector.js';
+import { WatchMetrics } from '../../src/engine/reflector-metrics.js';
 import { SILENCE_LIMIT_MILLISECONDS } from '../../src/engine/silence-limit.js';
 import { Store } from '../../src/engine/store.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
+import type { Answer } from './support/scripted-transport.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 interface Setup {
@@ -14,6 +18,7 @@ interface Setup {
   readonly clock: VirtualClock;
   readonly store: Store;
   readonly reflector: Reflector;
+  readonly metrics: Metrics;
   readonly lines: LogLine[];
   readonly changes: string[];
   readonly stop: () => Promise<void>;
@@ -23,7 +28,9 @@ interface Setup {
 async function started(
   scope: Partial<Scope> = {},
   prepare?: (transport: ScriptedTransport) => void,
+  props: Partial<ReflectorProps> = {},
 ): Promise<Setup> {
+  const metrics = new Metrics();
   const transport = new ScriptedTransport();
   prepare?.(transport);
   const clock = new VirtualClock();
@@ -41,6 +48,8 @@ async function started(
     clock,
     random: () => 0,
     log: recordingLogger(lines),
+    metrics: new WatchMetrics(metrics, clock).named('configmaps'),
+    ...props,
   });
   const controller = new AbortController();
   const running = reflector.run(controller.signal);
@@ -50,7 +59,10 @@ async function started(
   };
   onTestFinished(stop);
   await settled();
-  return { transport, clock, store, reflector, lines, changes, stop, names: () => [...store.keys()].sort() };
+  return {
+    ...{ transport, clock, store, reflector, metrics, lines, changes, stop },
+    names: () => [...store.keys()].sort(),
+  };
 }
 
 /** A reflector that has a list and watches from version 100. */
@@ -181,13 +193,64 @@ describe('Reflector, listing', () => {
     expect(transport.requests).toHaveLength(1);
   });
 
-  it('lists again when a stream ends within the list, and shows nothing of it', async () => {
+  it('lists again when a stream breaks within the list, and shows nothing of it', async () => {
     const { transport, clock, store } = await started();
-    transport.lastStream.event('ADDED', configMap('a', '7')).end();
+    transport.lastStream.event('ADDED', configMap('a', '7')).break();
     await clock.advance(800);
     expect(store.size).toBe(0);
     expect(transport.streams).toHaveLength(2);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  // A server that doesn't know streamed lists takes the request for a plain watch, whose bookmarks close nothing.
+  it.each([
+    ['ends', (setup: Setup): unknown => setup.transport.lastStream.end()],
+    ['falls silent', (setup: Setup): unknown => setup.clock.advance(SILENCE_LIMIT_MILLISECONDS)],
+  ])('asks for pages, once, after a stream that %s before the list was complete', async (_, finish) => {
+    const setup = await started();
+    const { transport, clock, names } = setup;
+    transport.answers.push(page('90', [configMap('b', '8')]));
+    transport.lastStream.event('ADDED', configMap('a', '7')).bookmark('80');
+    finish(setup);
+    await settled();
+    await clock.advance(800);
+    expect(names()).toEqual(['shop/b']);
+    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
+    await clock.advance(1_600);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('does not work through what it has in the same version already', async () => {
+    let kept = 0;
+    const store = new Store({ keep: (object) => (kept++, object) });
+    const { transport, clock } = await started({}, undefined, { store });
+    transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '8'))
+      .listed('100')
+      .event('ERROR', { code: 410, reason: 'Expired' });
+    await clock.advance(800);
+    transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '150'))
+      .event('ADDED', configMap('c', '9', { uid: 'another' }))
+      .listed('200');
+    await settled();
+    expect(kept).toBe(4);
+    expect(store.get('shop/b')?.object.metadata.resourceVersion).toBe('150');
+  });
+
+  it('never names a version when it lists, least of all 0', async () => {
+    const { transport, clock } = await watching();
+    for (let n = 0; n < 3; n++) {
+      transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
+      await clock.advance(10_000);
+      transport.lastStream.listed(String(200 + n));
+      await settled();
+    }
+    const lists = transport.streams.filter(({ request }) => request.query?.sendInitialEvents);
+    expect(lists).toHaveLength(4);
+    for (const { request } of lists) expect(request.query).not.toHaveProperty('resourceVersion');
   });
 });
 
@@ -314,6 +377,90 @@ describe('Reflector, watching', () => {
     ).toBe(true);
   });
 
+  it('lists again when it is told that its version is of the future', async () => {
+    const { transport, clock } = await watching();
+    const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 3 };
+    transport.refusals.push(failure(504, 'Timeout', 'Too large resource version: 100, current: 50', details));
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await clock.advance(2_999);
+    expect(transport.streams).toHaveLength(2);
+    await clock.advance(1);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('takes everything anew from a server whose versions it has come to doubt', async () => {
+    const { transport, clock, store } = await watching();
+    for (let n = 0; n < 2; n++) await clock.advance(SILENCE_LIMIT_MILLISECONDS + 5_000);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+    const after = configMap('a', '7', { labels: { after: 'the backup' } });
+    transport.lastStream.event('ADDED', after).listed('20');
+    await settled();
+    expect(store.get('shop/a')?.object).toEqual(after);
+  });
+
+  it.each([500, 502, 504])(
+    'asks for the same watch again for half a minute when the server is in trouble (%i), then lists',
+    async (code) => {
+      const { transport, clock } = await watching();
+      for (let n = 0; n < 6; n++) transport.refusals.push(failure(code, 'InternalError', 'etcd is away'));
+      transport.lastStream.event('ERROR', { code, reason: 'InternalError' });
+      await clock.advance(90_000);
+      const asked = transport.streams.map(({ request }) => request.query?.resourceVersion);
+      expect(asked).toEqual([undefined, '100', '100', '100', '100', '100', '100', undefined]);
+    },
+  );
+
+  it('does not add up trouble that passed', async () => {
+    const { transport, clock } = await watching();
+    for (let n = 0; n < 5; n++) {
+      transport.lastStream.event('ERROR', { code: 500, reason: 'InternalError' });
+      await clock.advance(65_000);
+      transport.lastStream.bookmark(String(200 + n));
+      await settled();
+    }
+    expect(transport.streams.slice(1).every(({ request }) => request.query?.resourceVersion)).toBe(true);
+  });
+
+  it.each([429, 503])('goes on from its version after an ERROR event with %i', async (code) => {
+    const { transport, clock } = await watching();
+    const details = { retryAfterSeconds: 7 };
+    transport.lastStream.event('ERROR', { code, reason: 'TooManyRequests', details });
+    await clock.advance(6_999);
+    expect(transport.streams).toHaveLength(1);
+    await clock.advance(1);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
+  });
+
+  it.each([400, 401, 403, 404, 410, 422])('lists again after an ERROR event with %i', async (code) => {
+    const { transport, clock } = await watching();
+    transport.lastStream.event('ERROR', { code, reason: 'Whatever' });
+    await clock.advance(800);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('gets an event that was cut in the middle once more', async () => {
+    const { transport, clock, names } = await watching();
+    await clock.advance(5_000);
+    transport.lastStream.send('{"type":"ADDED","object":{"metadata":{"na').end();
+    await settled();
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
+    transport.lastStream.event('ADDED', configMap('c', '101'));
+    await settled();
+    expect(names()).toEqual(['shop/a', 'shop/b', 'shop/c']);
+  });
+
+  it('does not bring back what was deleted when it is told something twice', async () => {
+    const { transport, reflector, names } = await watching();
+    transport.lastStream
+      .event('ADDED', configMap('c', '101'))
+      .event('DELETED', configMap('c', '102'))
+      .event('ADDED', configMap('c', '101'));
+    await settled();
+    expect(names()).toEqual(['shop/a', 'shop/b']);
+    expect(reflector.lastResourceVersion).toBe('102');
+  });
+
   it.each([
     ['garbage', '<html>502 Bad Gateway</html>\n'],
     ['an object without metadata', '{"type":"MODIFIED","object":{}}\n'],
@@ -333,6 +480,114 @@ describe('Reflector, watching', () => {
       path: '/api/v1/namespaces/shop/configmaps',
       query: { labelSelector: 'a=b' },
     });
+  });
+});
+
+describe('Reflector, from time to time', () => {
+  const HOUR = 3_600_000;
+
+  /** Lets watches end in good order, each after a bookmark, as the server does. */
+  async function rotate({ transport, clock }: Setup, milliseconds: number): Promise<void> {
+    for (let past = 0; past < milliseconds; past += 60_000) {
+      await clock.advance(60_000);
+      const { request } = transport.lastStream;
+      const version = String(1_000 + transport.streams.length);
+      if (request.query?.sendInitialEvents) transport.lastStream.listed(version);
+      else transport.lastStream.bookmark(version);
+      if ((past / 60_000) % 5 === 4) transport.lastStream.end();
+      await settled();
+    }
+  }
+
+  const lists = ({ transport }: Setup): number =>
+    transport.streams.filter(({ request }) => request.query?.sendInitialEvents).length;
+
+  it('lists anew when its list is ten hours old and its watch ends, which mends what was lost', async () => {
+    const setup = await watching();
+    await rotate(setup, 9.9 * HOUR);
+    expect(lists(setup)).toBe(1);
+    await rotate(setup, 0.2 * HOUR);
+    expect(lists(setup)).toBe(2);
+    expect(setup.names()).toEqual([]);
+    await rotate(setup, 9.5 * HOUR);
+    expect(lists(setup)).toBe(2);
+  });
+
+  it('says nothing of what has not changed', async () => {
+    const setup = await watching();
+    const { transport, changes } = setup;
+    await rotate(setup, 9.9 * HOUR);
+    while (lists(setup) < 2) {
+      await setup.clock.advance(60_000);
+      transport.lastStream.bookmark('5000').end();
+      await settled();
+    }
+    transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '3'))
+      .listed('6000');
+    await settled();
+    expect(changes).toEqual([]);
+  });
+
+  it('does not give up what it follows when that list fails for no fault of its own', async () => {
+    const setup = await watching();
+    const { transport, clock } = setup;
+    await rotate(setup, 9.9 * HOUR);
+    while (lists(setup) < 2) {
+      if (lists(setup) < 2) transport.refusals[0] = failure(429, 'TooManyRequests', 'later');
+      await clock.advance(60_000);
+      if (transport.lastStream.closed) continue;
+      transport.refusals.length = 0;
+      transport.refusals.push(failure(429, 'TooManyRequests', 'later'));
+      transport.lastStream.bookmark('5000').end();
+      await settled();
+    }
+    await clock.advance(30_000);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '5000' });
+  });
+});
+
+describe('Reflector, measured', () => {
+  it('tells how often it listed and watched, and where it stands', async () => {
+    const { transport, clock, metrics, reflector } = await watching();
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await settled();
+    transport.lastStream.end();
+    await clock.advance(800);
+    await clock.advance(4_200);
+    const text = await metrics.scrape();
+    expect(text).toContain('reflector_lists_total{name="configmaps"} 1\n');
+    expect(text).toContain('reflector_list_duration_seconds_count{name="configmaps"} 1\n');
+    expect(text).toContain('reflector_watches_total{name="configmaps"} 3\n');
+    expect(text).toContain('reflector_short_watches_total{name="configmaps"} 1\n');
+    expect(text).toContain('reflector_last_resource_version{name="configmaps"} 100\n');
+    expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4.2\n');
+    expect(reflector.silentForMilliseconds(clock.now())).toBe(4_200);
+  });
+
+  it('has no silence to tell of while there is no watch', async () => {
+    const { transport, metrics } = await watching();
+    transport.lastStream.break();
+    await settled();
+    expect(await metrics.scrape()).toContain('reconstruct_watch_silence_seconds{name="configmaps"} -1\n');
+  });
+
+  it('is silent for as long as nobody answers, however often it asks', async () => {
+    const { transport, clock, reflector } = await watching();
+    for (let n = 0; n < 30; n++) transport.refusals.push(new Error('connect ECONNREFUSED'));
+    transport.lastStream.break();
+    await clock.advance(400_000);
+    expect(reflector.silentForMilliseconds(clock.now())).toBe(400_000);
+  });
+
+  it('is not silent while it is refused', async () => {
+    const { transport, clock, reflector } = await watching();
+    for (let n = 0; n < 30; n++) transport.refusals.push(failure(403, 'Forbidden', 'no'));
+    transport.lastStream.break();
+    await clock.advance(400_000);
+    expect(reflector.silentForMilliseconds(clock.now())).toBeLessThan(30_001);
   });
 });
 
@@ -402,6 +657,133 @@ describe('Reflector, failing', () => {
     transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
     await settled();
     expect(names()).toEqual(['shop/a']);
+  });
+});
+
+describe('Reflector, of a kind that is not served', () => {
+  const missing = { status: 404, body: '404 page not found\n' };
+
+  /** Nothing but this answer from now on. */
+  const always = (transport: ScriptedTransport, answer: Answer, times = 50): void => {
+    for (let n = 0; n < times; n++) transport.refusals.push(answer);
+  };
+
+  it('looks for it every half minute at most, for ever, and says so once', async () => {
+    const { transport, clock, lines } = await started(
+      {},
+      (server) => {
+        always(server, missing, 200);
+      },
+      { random: () => 1 },
+    );
+    await clock.advance(3_600_000);
+    expect(transport.streams.length).toBeGreaterThan(120);
+    expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
+      {
+        level: 'warn',
+        fields: { resource: 'configmaps', hint: 'Install the CRD of this kind' },
+        message: 'The kind is not served, will look for it again',
+      },
+    ]);
+  });
+
+  it('is not synced by its absence where it is required', async () => {
+    const { reflector } = await started({}, (server) => {
+      always(server, missing);
+    });
+    expect(reflector).toMatchObject({
+      synced: false,
+      state: { phase: 'waiting', error: { message: 'Watch configmaps: 404 404 page not found' } },
+    });
+  });
+
+  it('is synced by its absence where it is optional, and followed once it is there', async () => {
+    const { transport, clock, reflector, lines, names } = await started(
+      {},
+      (server) => {
+        always(server, missing, 3);
+      },
+      { optional: true },
+    );
+    await reflector.firstSync;
+    expect(reflector.synced).toBe(true);
+    expect(lines).toMatchObject([{ level: 'info' }]);
+    await clock.advance(30_000);
+    transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
+    await settled();
+    expect(names()).toEqual(['shop/a']);
+  });
+
+  it('is not synced by anything else, even where it is optional', async () => {
+    const { reflector } = await started(
+      {},
+      (server) => {
+        server.refusals.push(failure(404, 'NotFound', 'namespaces "shop" not found'));
+      },
+      { optional: true },
+    );
+    expect(reflector.synced).toBe(false);
+  });
+
+  it('has no objects any more once it was removed, and tells so', async () => {
+    const { transport, clock, changes, names, reflector, lines } = await watching();
+    always(transport, missing);
+    transport.lastStream.end();
+    await clock.advance(9_999);
+    expect(names()).toEqual(['shop/a', 'shop/b']);
+    await clock.advance(20_000);
+    expect(changes.sort()).toEqual(['-a', '-b']);
+    expect(names()).toEqual([]);
+    expect(reflector.synced).toBe(true);
+    expect(lines.map(({ message }) => message)).toContain(
+      'The kind has been removed, and its objects with it',
+    );
+  });
+
+  it('is followed again once it is installed again, versions from before forgotten', async () => {
+    const { transport, clock, names } = await watching();
+    always(transport, missing, 8);
+    transport.lastStream.end();
+    await clock.advance(120_000);
+    transport.lastStream.event('ADDED', configMap('a', '5', { uid: 'second' })).listed('6');
+    await settled();
+    transport.lastStream.event('ADDED', configMap('c', '7'));
+    await settled();
+    expect(names()).toEqual(['shop/a', 'shop/c']);
+  });
+
+  it('loses nothing where it is served again within ten seconds', async () => {
+    const { transport, clock, changes } = await watching();
+    always(transport, missing, 4);
+    transport.lastStream.end();
+    await clock.advance(20_000);
+    transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '3'))
+      .listed('200');
+    await settled();
+    expect(changes).toEqual([]);
+  });
+
+  it('loses nothing where something else was answered in between', async () => {
+    const { transport, clock, changes } = await watching();
+    for (let n = 0; n < 7; n++) transport.refusals.push(n % 3 === 2 ? new Error('ECONNRESET') : missing);
+    transport.lastStream.end();
+    await clock.advance(20_000);
+    expect(transport.refusals).toEqual([]);
+    expect(changes).toEqual([]);
+  });
+
+  it('is gone from one namespace alone where each is watched by itself', async () => {
+    const store = new Store({ keep: (object) => object, perNamespace: true });
+    store.observed(configMap('far', '50', { namespace: 'far' }));
+    const { transport, clock } = await started({ namespace: 'shop' }, undefined, { store });
+    transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
+    await settled();
+    always(transport, missing);
+    transport.lastStream.end();
+    await clock.advance(60_000);
+    expect([...store.keys()]).toEqual(['far/far']);
   });
 });
 

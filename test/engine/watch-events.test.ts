@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { watchEvents } from '../../src/engine/watch-events.js';
 import type { WatchEvent } from '../../src/engine/watch-events.js';
 import { configMap } from './support/builders.js';
@@ -57,6 +57,58 @@ describe('watchEvents', () => {
 
   it('passes over empty lines', async () => {
     expect(await read(`\n\n${line('ADDED', configMap('a', '1'))}\n`, '\n')).toHaveLength(1);
+  });
+
+  it('takes long lines, however small their pieces', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 20 }), fc.nat({ max: 5_000 })), {
+          maxLength: 8,
+        }),
+        fc.integer({ min: 1, max: 700 }),
+        fc.array(fc.nat({ max: 8 }), { maxLength: 3 }),
+        async (texts, size, empty) => {
+          const events = texts.map(([unit, times], index) => ({
+            type: 'ADDED',
+            object: configMap(`a${String(index)}`, '1', { annotations: { note: unit.repeat(times % 300) } }),
+          }));
+          const lines = events.map(({ type, object }) => line(type, object));
+          for (const at of empty) lines.splice(at, 0, '\n');
+          const bytes = Buffer.from(lines.join(''));
+          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+            bytes.subarray(index * size, (index + 1) * size),
+          );
+          expect(await read(...pieces)).toEqual(JSON.parse(JSON.stringify(events)));
+        },
+      ),
+    );
+  });
+
+  it('copies the bytes of a long line once, not once for each of its pieces', async () => {
+    const note = 'x'.repeat(4_000_000);
+    const bytes = Buffer.from(line('ADDED', configMap('a', '1', { annotations: { note } })));
+    const concat = vi.spyOn(Buffer, 'concat');
+    onTestFinished(() => {
+      concat.mockRestore();
+    });
+    const pieces = Array.from({ length: 4_001 }, (_, index) =>
+      bytes.subarray(index * 1_000, (index + 1) * 1_000),
+    );
+    expect(await read(...pieces)).toHaveLength(1);
+    expect(concat).toHaveBeenCalledTimes(1);
+  });
+
+  it('lets others have their turn while it reads what has arrived already', async () => {
+    let turns = 0;
+    let reading = true;
+    const turn = (): void => {
+      turns++;
+      if (reading) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await read(TEXT.repeat(3_000));
+    reading = false;
+    expect(turns).toBeGreaterThan(5);
   });
 
   it('drops a rest that was cut off', async () => {

@@ -1,0 +1,73 @@
+import { objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { Api, Scope } from './api.js';
+import type { Entry, Store } from './store.js';
+import type { ObjectEvent } from './watch-events.js';
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** All objects as they were at one version. */
+export interface CompleteList {
+  readonly entries: readonly Entry[];
+  readonly resourceVersion: string;
+}
+
+/** How an object becomes an entry. */
+export type Project = (object: AnyObject) => Entry;
+
+/** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
+export function reusing(store: Store): Project {
+  return (object) => {
+    const { namespace, name, resourceVersion } = object.metadata;
+    const known = store.get(objectKey(namespace, name));
+    return known && known.object.metadata.resourceVersion === resourceVersion ? known : store.project(object);
+  };
+}
+
+/** The list in pages. @throws ApiError 410 when it takes longer than the server keeps old versions */
+export async function listPages(
+  api: Api,
+  scope: Scope,
+  project: Project,
+  signal: AbortSignal,
+): Promise<CompleteList> {
+  const entries: Entry[] = [];
+  let continueToken: string | undefined;
+  for (;;) {
+    const page = await api.list(scope, continueToken, signal);
+    for (const item of page.items) entries.push(project(item));
+    continueToken = page.continueToken;
+    if (!continueToken) return { entries, resourceVersion: page.resourceVersion };
+  }
+}
+
+/**
+ * Asks for the whole list as events, ended by an annotated bookmark, after which the same stream goes on with
+ * changes. Without a version, so that it is as new as the server's storage; `0` would be whatever it remembers.
+ * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
+ */
+export const STREAMED_LIST = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' } as const;
+
+/** Gathers the events of a streamed list. */
+export class StreamedList {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(private readonly project: Project) {}
+
+  /** Returns the list when the event is the one that closes it. */
+  take(event: ObjectEvent): CompleteList | undefined {
+    const { namespace, name, annotations, resourceVersion } = event.object.metadata;
+    if (event.type === 'BOOKMARK') {
+      if (!annotations?.[INITIAL_EVENTS_END] || resourceVersion === undefined) return undefined;
+      const entries = [...this.entries.values()];
+      // The stream lives on for minutes.
+      this.entries.clear();
+      return { entries, resourceVersion };
+    }
+    // What happens between the server's snapshot and the version that the list has to reach comes as changes.
+    if (event.type === 'DELETED') this.entries.delete(objectKey(namespace, name));
+    else this.entries.set(objectKey(namespace, name), this.project(event.object));
+    // The initial events come unordered, so none of their versions is one to go on from.
+    return undefined;
+  }
+}

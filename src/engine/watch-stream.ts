@@ -1,0 +1,73 @@
+import { ApiError } from './api-error.js';
+import type { Api, Scope } from './api.js';
+import type { Clock } from './clock.js';
+import { SilenceLimit } from './silence-limit.js';
+import { watchEvents } from './watch-events.js';
+import type { ObjectEvent, WatchEvent } from './watch-events.js';
+import { ShortWatch, SilentWatch, UnusableEvent } from './watch-failure.js';
+
+/** A watch that ends sooner than this without an event has failed, whatever it says. */
+const SHORT_WATCH_MILLISECONDS = 1_000;
+
+/** Where to watch, and what to do with what comes. */
+export interface WatchStreamProps {
+  readonly api: Api;
+  readonly scope: Scope;
+  readonly clock: Clock;
+  readonly query: Readonly<Record<string, string>>;
+  /** The server has accepted the request. */
+  opened(): void;
+  handle(event: ObjectEvent): void;
+}
+
+/** One watch, from the request to its end. */
+export class WatchStream {
+  private silence: SilenceLimit | undefined;
+
+  constructor(private readonly props: WatchStreamProps) {}
+
+  /** When a byte came last, if any has. */
+  get heardAt(): number | undefined {
+    return this.silence?.heardAt;
+  }
+
+  /**
+   * Resolves when the server ends the watch in good order.
+   * @throws when it can't be opened, breaks, falls silent, reports an error, or delivers what can't be used
+   */
+  async read(signal: AbortSignal): Promise<void> {
+    const { api, scope, clock, query } = this.props;
+    const startedAt = clock.now();
+    const silence = new SilenceLimit(clock, signal);
+    this.silence = silence;
+    let events = 0;
+    try {
+      const { chunks } = await api.watch(scope, query, silence.signal);
+      this.props.opened();
+      for await (const event of watchEvents(silence.heard(chunks))) {
+        this.take(event);
+        events++;
+      }
+    } catch (error) {
+      throw silence.expired ? new SilentWatch(events, error) : error;
+    } finally {
+      silence.end();
+    }
+    if (events === 0 && clock.now() - startedAt < SHORT_WATCH_MILLISECONDS) throw new ShortWatch();
+  }
+
+  private take(event: WatchEvent): void {
+    if (event.type === 'ERROR') {
+      const { object } = event;
+      throw new ApiError(`Watch ${this.props.scope.type.plural}`, {
+        status: object.code ?? 500,
+        body: object,
+      });
+    }
+    try {
+      this.props.handle(event);
+    } catch (error) {
+      throw new UnusableEvent(error);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { choosePorts } from '../../sandbox/ports.js';
+import { loadKinds } from '../../src/cli/config.js';
+import type { Kind } from '../../src/contract/kind.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { Cluster, configMaps } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { scheduledTaskUnderTest } from './support/kind-under-test.js';
+import { requestsFromNowOn } from './support/requests.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-14';
+const spec = { schedule: '0 0 29 2 *', image: 'example.com/task:1', script: 'true\n' };
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let folder: string;
+let config: string;
+let kind: Kind;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'crd-lifecycle-'));
+  config = join(folder, 'reconstruct.config.mjs');
+  await writeFile(config, await ownConfig());
+  [kind] = (await loadKinds({ config, builtIn: [], kinds: ['lifecycletask'] })) as [Kind];
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+  await cluster.close();
+});
+
+/** The example's kind under a name that no other test installs, with a former child that nobody installs at all. */
+async function ownConfig(): Promise<string> {
+  const { crd } = (await scheduledTaskUnderTest()).kind;
+  const names = { kind: 'LifecycleTask', listKind: 'LifecycleTaskList', plural: 'lifecycletasks' };
+  const own = {
+    ...crd,
+    metadata: { name: 'lifecycletasks.lifecycle.example.com' },
+    spec: { ...crd.spec, group: 'lifecycle.example.com', names: { ...names, singular: 'lifecycletask' } },
+  };
+  const at = (path: string): string => JSON.stringify(pathToFileURL(join(repoFolder(), path)).href);
+  return `
+import { defineKind } from ${at('lib/index.js')};
+import { ScheduledTask } from ${at('examples/scheduled-task/scheduled-task.mjs')};
+const task = defineKind({
+  crd: ${JSON.stringify(own)},
+  construct: ScheduledTask,
+  children: [{ apiVersion: 'batch/v1', kind: 'CronJob' }, { apiVersion: 'v1', kind: 'ConfigMap' }],
+  formerChildren: [{ apiVersion: 'former.example.com/v1', kind: 'Former' }],
+});
+export default { kinds: [task] };
+`;
+}
+
+/** Removes the CRD, and with it the custom resources; resolves when the API server serves them no more. */
+async function removeCrd(): Promise<void> {
+  await cluster.delete({ type: definitions, namespace: '', name: kind.crd.metadata.name });
+  const path = `/apis/${kind.type.apiVersion}/${kind.type.plural}`;
+  // What isn't served is answered in plain text.
+  await eventually(() => expect(cluster.send('GET', path)).rejects.toThrow(SyntaxError));
+}
+
+test('a kind that is installed late, removed and installed again is followed all along', async () => {
+  const namespace = await cluster.makeNamespace('crd-lifecycle');
+  const tasks = new Subject(cluster, kind, namespace);
+  const bystander = { type: configMaps, namespace, name: 'bystander' };
+  await cluster.create(configMaps, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'bystander' } },
+  });
+  const health = `127.0.0.1:${(await choosePorts()).apiServer}`;
+  const readyz = async (): Promise<string> => (await fetch(`http://${health}/readyz`)).text();
+  await using controller = await startController({
+    ...{ cluster, user, kinds: [kind], config, namespaces: [namespace], awaitStart: false },
+    args: ['--health-bind-address', health],
+  });
+
+  // The kind itself is required; that a former child's kind doesn't exist is nobody's concern.
+  await eventually(async () => {
+    expect(await readyz()).toBe(
+      `lifecycletasks.lifecycle.example.com in ${namespace}: Watch lifecycletasks: 404 404 page not found\n`,
+    );
+  });
+
+  await installCrd(cluster, kind);
+  await controller.logged(({ msg }) => msg === 'Controller started');
+  expect((await fetch(`http://${health}/readyz`)).status).toBe(200);
+  await tasks.create('first', spec);
+  await tasks.ready('first');
+  await tasks.asRendered('first');
+
+  const requests = await requestsFromNowOn(cluster, user);
+  await removeCrd();
+  await controller.logged(({ msg }) => msg === 'The kind has been removed, and its objects with it');
+  expect((await fetch(`http://${health}/readyz`)).status).toBe(200);
+
+  await installCrd(cluster, kind);
+  await tasks.create('second', spec);
+  await tasks.ready('second');
+  await tasks.asRendered('second');
+
+  expect(await cluster.find(bystander)).toBeDefined();
+  expect((await requests()).filter(({ verb }) => verb === 'delete')).toEqual([]);
+  expect(controller.strayOutput).toEqual([]);
+  expect(await controller.stop()).toBe(0);
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import type { Watch } from '../../src/contract/controller.js';
+import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { CONFIG_MAP, configMap, DEPLOYMENT, SERVICE } from './support/builders.js';
+
+const watch = (props: Partial<Watch> = {}): Watch => ({ type: CONFIG_MAP, mapsTo: () => [], ...props });
+const newStores = (): Stores => new Stores({ perNamespace: false, freeze: true });
+
+describe('Stores', () => {
+  it('are shared by watches that want the same', () => {
+    const stores = newStores();
+    expect(stores.open(watch())).toBe(stores.open(watch({ mapsTo: () => ['x'] })));
+    expect(stores.all()).toHaveLength(1);
+  });
+
+  it.each([
+    ['type', { type: SERVICE }],
+    ['selector', { selector: 'a=b' }],
+    ['projection', { keep: (object) => object }],
+  ] as [string, Partial<Watch>][])('are not shared where the %s differs', (_, other) => {
+    const stores = newStores();
+    expect(stores.open(watch())).not.toBe(stores.open(watch(other)));
+    expect(stores.all()).toHaveLength(2);
+  });
+
+  it('can do without a kind only if all who read it can', () => {
+    const stores = newStores();
+    const optional = (): unknown[] => stores.all().map(({ optional: can }) => can);
+    stores.open(watch({ optional: true }));
+    expect(optional()).toEqual([true]);
+    stores.open(watch({ optional: true }));
+    expect(optional()).toEqual([true]);
+    stores.open(watch());
+    expect(optional()).toEqual([false]);
+    stores.open(watch({ optional: true }));
+    expect(optional()).toEqual([false]);
+  });
+});
+
+describe('StoreReader', () => {
+  it('reads what is watched, in whatever version it is named', () => {
+    const stores = newStores();
+    const reader = new StoreReader([watch({ keep: (object) => object })], stores);
+    stores.all()[0]?.store.observed(configMap('a', '1'));
+    expect(reader.get({ apiVersion: 'v2', kind: 'ConfigMap' }, 'shop/a')).toEqual(configMap('a', '1'));
+  });
+
+  it('refuses to read what is not declared', () => {
+    const reader = new StoreReader([watch()], newStores());
+    expect(() => reader.get(DEPLOYMENT, 'shop/a')).toThrow(
+      "Deployment.apps is not among the controller's watches",
+    );
+  });
+
+  it('refuses two watches of one type', () => {
+    expect(() => new StoreReader([watch(), watch({ selector: 'a=b' })], newStores())).toThrow(
+      'ConfigMap is watched twice by one controller',
+    );
+  });
+});
