@@ -16,6 +16,7 @@ import {
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 
+const NEVER = new AbortController().signal;
 const EVENT: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' };
 const regarding = {
   apiVersion: WIDGET.apiVersion,
@@ -62,7 +63,7 @@ function setup() {
 describe('carryOut', () => {
   it('applies, then deletes, then writes the status, then sends events', async () => {
     const { work, reader, tools, server } = setup();
-    const outcome = await carryOut(work, reader, tools);
+    const outcome = await carryOut(work, reader, tools, NEVER);
     expect(server.writes.map((write) => write.replace(/.*\/namespaces\/shop\//, ''))).toEqual([
       'configmaps/a',
       'configmaps/b',
@@ -76,7 +77,7 @@ describe('carryOut', () => {
 
   it('shows the status what the applies and deletes have left', async () => {
     const { work, reader, tools, server, seen } = setup();
-    const { changes } = await carryOut(work, reader, tools);
+    const { changes } = await carryOut(work, reader, tools, NEVER);
     expect(server.get(WIDGET, 'shop/web')?.status).toEqual({ replicas: 2 });
     expect(seen).toEqual({ status: changes, event: changes });
   });
@@ -84,7 +85,7 @@ describe('carryOut', () => {
   it('deletes nothing when an apply has failed, but goes on with the rest', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/a') ? failure(422, 'Invalid', 'no') : undefined);
-    const { changes } = await carryOut(work, reader, tools);
+    const { changes } = await carryOut(work, reader, tools, NEVER);
     expect(changes.map(({ action }) => action)).toEqual(['failed', 'created', 'skipped']);
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeDefined();
     expect(server.writes.at(-1)).toContain('/events');
@@ -93,7 +94,7 @@ describe('carryOut', () => {
   it('goes on with everything when all of it fails', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = () => Promise.reject(new Error('ECONNRESET'));
-    const { changes, statusChanges } = await carryOut(work, reader, tools);
+    const { changes, statusChanges } = await carryOut(work, reader, tools, NEVER);
     expect([...changes, ...statusChanges].map(({ action }) => action)).toEqual([
       'failed',
       'failed',
@@ -105,7 +106,7 @@ describe('carryOut', () => {
   it('tells nothing while the status can not be written, or it would tell it with every try', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/status') ? failure(403, 'Forbidden', 'no') : undefined);
-    await carryOut(work, reader, tools);
+    await carryOut(work, reader, tools, NEVER);
     expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
   });
 
@@ -114,6 +115,8 @@ describe('carryOut', () => {
     const event = (): EventProps => {
       throw new TypeError('a bug of the kind');
     };
-    await expect(carryOut(plan({ events: [{ regarding, event }] }), reader, tools)).resolves.toBeDefined();
+    await expect(
+      carryOut(plan({ events: [{ regarding, event }] }), reader, tools, NEVER),
+    ).resolves.toBeDefined();
   });
 });
