@@ -35,10 +35,11 @@ class Line {
   passedOver = 0;
   /** Since when it has not been its turn, although it has keys. */
   unservedSince = 0;
+  /** Its place among the lanes, by when it was their turn last. */
+  order = 0;
   private last: Place | undefined;
 
-  append(place: Place, now: number): void {
-    if (!this.first) this.served(now);
+  append(place: Place): void {
     place.previous = this.last;
     place.next = undefined;
     if (this.last) this.last.next = place;
@@ -55,9 +56,11 @@ class Line {
     this.size--;
   }
 
-  served(now: number): void {
+  /** It has had its turn, or has got its first key. */
+  startWaiting(now: number, order: number): void {
     this.passedOver = 0;
     this.unservedSince = now;
+    this.order = order;
   }
 }
 
@@ -77,6 +80,7 @@ export class Lanes {
   };
   private readonly lines = LANES.map((lane) => this.byLane[lane]);
   private readonly places = new Map<string, Place>();
+  private turns = 0;
 
   get size(): number {
     return this.places.size;
@@ -101,13 +105,13 @@ export class Lanes {
     if (!known) {
       const place: Place = { key, lane, since, previous: undefined, next: undefined };
       this.places.set(key, place);
-      this.byLane[lane].append(place, now);
+      this.append(place, now);
       return true;
     }
     if (isMoreUrgent(lane, known.lane)) {
       this.byLane[known.lane].remove(known);
       known.lane = lane;
-      this.byLane[lane].append(known, now);
+      this.append(known, now);
     }
     return false;
   }
@@ -120,8 +124,14 @@ export class Lanes {
     line.remove(place);
     this.places.delete(place.key);
     for (const other of this.lines) if (other !== line && other.first) other.passedOver++;
-    line.served(now);
+    line.startWaiting(now, this.turns++);
     return place;
+  }
+
+  private append(place: Place, now: number): void {
+    const line = this.byLane[place.lane];
+    if (!line.first) line.startWaiting(now, this.turns++);
+    line.append(place);
   }
 
   private turn(now: number): Line | undefined {
@@ -133,7 +143,7 @@ export class Lanes {
     let overdue: Line | undefined;
     for (const line of waiting) {
       if (now - line.unservedSince < PASSED_OVER_MILLISECONDS) continue;
-      if (!overdue || line.unservedSince <= overdue.unservedSince) overdue = line;
+      if (!overdue || line.order < overdue.order) overdue = line;
     }
     return overdue ?? waiting[0];
   }
