@@ -56,15 +56,15 @@ export class FollowUp {
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
   }
 
-  /** The kind, or the engine itself, has thrown. The key comes first: nothing that throws here loses it. */
-  threw(key: string, error: unknown, log: Logger): void {
+  /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
+  threw(key: string): number {
     const { controller, metrics, queue, queueMetrics } = this.props;
-    const retryMilliseconds = Math.round(queue.addRateLimited(key));
+    const pause = queue.addRateLimited(key);
     metrics.reconcilePanics.inc({ controller });
     metrics.reconciles.inc({ controller, result: 'error' });
     metrics.reconcileErrors.inc({ controller });
     queueMetrics.retried();
-    log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug of the kind');
+    return pause;
   }
 
   /** Logs and counts failures, after which the key is taken again when the pause is over. */

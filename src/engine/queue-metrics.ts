@@ -14,6 +14,8 @@ export class QueueMetrics implements QueueObserver {
     this.labels = { name: controller, controller };
     metrics.queueAdds.inc(this.labels, 0);
     metrics.queueRetries.inc(this.labels, 0);
+    metrics.queueSeconds.zero(this.labels);
+    metrics.workSeconds.zero(this.labels);
   }
 
   added(): void {

@@ -169,11 +169,14 @@ export class Runner {
     this.followUp.ended(key, plan, outcome, log);
   }
 
+  /** The key is planned before anything else that could throw. */
   private threw(key: string, error: unknown): void {
     try {
-      this.followUp.threw(key, error, this.log.child(splitKey(key)));
+      const retryMilliseconds = Math.round(this.followUp.threw(key));
+      const log = this.log.child(splitKey(key));
+      log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug');
     } catch {
-      // The log or the metrics are broken; the key has been seen to.
+      // The log or the metrics are broken, and there is nobody left to tell.
     }
   }
 }
