@@ -43,27 +43,25 @@ export class InFlight {
       signal: abort.signal,
       end: () => {
         timer?.cancel();
-        if (this.flights.delete(abort) && this.flights.size === 0) this.land();
+        if (this.flights.delete(abort) && this.flights.size === 0)
+          for (const resolve of this.landed.splice(0)) resolve();
       },
     };
   }
 
-  /** Gives up everything under way, and what begins meanwhile. Resolves once nothing is under way. */
-  async interrupt(): Promise<void> {
-    if (this.flights.size === 0) return;
+  /** Gives up everything under way, and what begins until `resume`. */
+  interrupt(): void {
     this.interrupting = true;
     for (const abort of this.flights) abort.abort(interrupted());
-    await this.idle();
+  }
+
+  resume(): void {
+    this.interrupting = false;
   }
 
   /** Resolves once nothing is under way. */
   async idle(): Promise<void> {
     if (this.flights.size > 0) await new Promise<void>((resolve) => this.landed.push(resolve));
-  }
-
-  private land(): void {
-    this.interrupting = false;
-    for (const resolve of this.landed.splice(0)) resolve();
   }
 
   private timedOut(): OperatorError {

@@ -52,6 +52,7 @@ export class Runner {
   private readonly log: Logger;
   private readonly blockers = new Blockers();
   private readonly inFlight: InFlight;
+  private readonly nextTurn: () => Promise<void>;
   private readonly breather: Breather;
   private readonly changes: ChangeMetrics;
   private readonly followUp: FollowUp;
@@ -65,7 +66,8 @@ export class Runner {
     this.reader = new StoreReader(controller.watches, stores);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
-    this.breather = new Breather({ clock, nextTurn: props.nextTurn ?? (async () => setImmediate()) });
+    this.nextTurn = props.nextTurn ?? (async () => setImmediate());
+    this.breather = new Breather({ clock, nextTurn: this.nextTurn });
     this.changes = new ChangeMetrics(metrics, controller.name);
     const { queue, reader, blockers } = this;
     this.followUp = new FollowUp({
@@ -97,7 +99,11 @@ export class Runner {
    */
   async interrupt(): Promise<void> {
     this.queue.hold('interrupt');
-    await this.inFlight.interrupt();
+    this.inFlight.interrupt();
+    // What was handed out a moment ago is begun by then.
+    await this.nextTurn();
+    await this.inFlight.idle();
+    this.inFlight.resume();
     this.queue.release('interrupt');
   }
 
