@@ -205,8 +205,10 @@ describe('carryOut, given up', () => {
       if (path.endsWith('/events')) abort.abort(late);
       return undefined;
     };
-    const outcome = await carryOut(work, reader, tools, abort.signal);
+    const events = [...work.events, ...work.events];
+    const outcome = await carryOut({ ...work, events }, reader, tools, abort.signal);
     expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'configured']);
     expect(outcome).not.toHaveProperty('givenUp');
+    expect(server.writes.filter((write) => write.endsWith('/events'))).toHaveLength(1);
   });
 });
