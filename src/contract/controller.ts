@@ -64,7 +64,10 @@ export interface TypeRef {
 
 /** What is to be done, worked out from what is known; the engine carries it out, in this order. */
 export interface Plan {
-  /** Applied one after another. One that fails doesn't keep the next from being applied. */
+  /**
+   * Applied one after another. One that fails doesn't keep the next from being applied, unless the API server is out
+   * of reach or overloaded: then the rest of the plan waits for the next try, the status included.
+   */
   readonly apply: readonly ApplyStep[];
   /** Carried out only when every apply has succeeded. */
   readonly delete: readonly DeleteStep[];

@@ -1,11 +1,13 @@
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
+import type { OperatorError } from '../contract/error.js';
 import { refOf } from '../contract/object.js';
 import type { Api } from './api.js';
 import type { Applier } from './apply.js';
 import type { EventRecorder } from './events.js';
 import { prune } from './prune.js';
 import type { StatusWriter } from './status.js';
+import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
 
 export interface Tools {
@@ -20,28 +22,64 @@ export interface Outcome {
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
+  /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
+  readonly givenUp?: OperatorError;
+  /** Set when a request may still be under way: resolves once it isn't. */
+  readonly pending?: Promise<void>;
 }
 
-/** Carries a plan out: applies, then deletes if all applies succeeded, then status, then events. Never rejects. */
-export async function carryOut(plan: Plan, reader: StoreReader, tools: Tools): Promise<Outcome> {
+/**
+ * Carries a plan out: applies, then deletes if all applies succeeded, then status, then events.
+ *
+ * While the API server is out of reach or overloaded, or once the signal has aborted, nothing more is tried, the
+ * status included: it couldn't be written either.
+ *
+ * @param signal its reason must be an OperatorError
+ */
+export async function carryOut(
+  plan: Plan,
+  reader: StoreReader,
+  tools: Tools,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const steps = new Steps(signal);
   const changes: Change[] = [];
-  for (const step of plan.apply) changes.push(await tools.applier.apply(step, reader));
+  for (const step of plan.apply)
+    changes.push(await steps.take(refOf(step.object), async () => tools.applier.apply(step, reader)));
   const failed = changes.some(({ action }) => action === 'failed');
   for (const step of plan.delete) {
-    changes.push(
-      failed ? { ref: refOf(step.object), action: 'skipped' } : await prune(tools.api, step, reader),
-    );
+    const ref = refOf(step.object);
+    const change = failed
+      ? ({ ref, action: 'skipped' } as const)
+      : await steps.take(ref, async () => prune(tools.api, step, reader));
+    changes.push(change);
   }
   const statusChanges: Change[] = [];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
-  const events = plan.events.flatMap(({ regarding, event }) => {
-    const props = tools.recorder.compute(regarding, () => event(changes));
-    return props ? [{ regarding, props }] : [];
-  });
-  for (const step of plan.status) statusChanges.push(await tools.statusWriter.write(step, changes, reader));
+  const events = steps.ended ? [] : eventsOf(plan, changes, tools);
+  for (const step of plan.status) {
+    const write = async (): Promise<Change> => tools.statusWriter.write(step, changes, reader);
+    statusChanges.push(await steps.take(refOf(step.target), write));
+  }
   // While the status can't be written, what was told can't be remembered, and would be told with every try.
   if (statusChanges.every(({ action }) => action !== 'failed')) {
-    for (const { regarding, props } of events) await tools.recorder.send(regarding, props);
+    for (const { regarding, props } of events)
+      if (!steps.ended) await steps.wait(tools.recorder.send(regarding, props));
   }
-  return { changes, statusChanges };
+  const { givenUp, pending } = steps;
+  return { changes, statusChanges, ...(givenUp && { givenUp }), ...(pending && { pending }) };
+}
+
+function eventsOf(
+  plan: Plan,
+  changes: ChangeSet,
+  { recorder }: Tools,
+): {
+  regarding: Plan['events'][number]['regarding'];
+  props: NonNullable<ReturnType<EventRecorder['compute']>>;
+}[] {
+  return plan.events.flatMap(({ regarding, event }) => {
+    const props = recorder.compute(regarding, () => event(changes));
+    return props ? [{ regarding, props }] : [];
+  });
 }

@@ -1,5 +1,8 @@
 import { backoffDelay } from './backoff.js';
-import type { Clock, Timer } from './clock.js';
+import type { Clock } from './clock.js';
+import { isMoreUrgent, Lanes } from './lanes.js';
+import type { Lane } from './lanes.js';
+import { PlannedTimes } from './planned-times.js';
 
 /** Five milliseconds are enough for a passing conflict; five minutes are what somebody waits who mends the cause. */
 const BACKOFF = { initialMilliseconds: 5, maxMilliseconds: 300_000, jitter: 1 };
@@ -7,145 +10,194 @@ const BACKOFF = { initialMilliseconds: 5, maxMilliseconds: 300_000, jitter: 1 };
 export interface QueueProps {
   readonly clock: Clock;
   readonly random: () => number;
+  /** @default - nobody is told */
+  readonly observer?: QueueObserver;
 }
 
-/** Where a key stands; one that isn't known to the queue has nothing to do. */
-type Item =
-  /** To be taken as soon as a worker is free. */
-  | { readonly state: 'queued' }
-  /** A worker has it; `again` if it was added meanwhile. */
-  | { readonly state: 'processing'; readonly again: boolean };
+/** Hears what happens to keys, to measure it. */
+export interface QueueObserver {
+  /** A key has to be taken that didn't have to before. */
+  added(): void;
+  taken(waitedMilliseconds: number): void;
+  done(workedMilliseconds: number): void;
+}
 
-/** When a key is taken at the latest. */
-interface Planned {
-  readonly at: number;
-  readonly timer: Timer;
-  /** The pause after a failure, and not a time that was asked for. */
-  readonly backoff: boolean;
+/** A key that a worker has. */
+interface Work {
+  /** The lane it was taken from. */
+  readonly lane: Lane;
+  readonly since: number;
+  /** It was added meanwhile. */
+  again?: { lane: Lane; readonly since: number };
 }
 
 /**
  * The keys that have to be reconciled.
  *
  * **Guarantees.** A key is in work at most once at a time; one that is added while it is in work is taken again
- * afterwards. Any number of adds before it is taken are one. Nothing that was added is lost.
+ * afterwards, once, in the most urgent lane that it was added to. Any number of adds before it is taken are one.
+ * Nothing that was added is lost. More urgent lanes come first, and none is passed over for ever: see `Lanes`. A time
+ * that was planned is met at the latest, or a moment later where workers are busy.
  */
 export class Queue {
-  private readonly items = new Map<string, Item>();
-  private ready: string[] = [];
-  private head = 0;
-  private readonly timers = new Map<string, Planned>();
+  private readonly lanes = new Lanes();
+  private readonly working = new Map<string, Work>();
+  private readonly planned: PlannedTimes;
   private readonly failures = new Map<string, number>();
-  private readonly waiting: ((key: string | undefined) => void)[] = [];
+  private readonly workers: ((key: string | undefined) => void)[] = [];
+  private readonly holds = new Set<string>();
+  private releasedAt = 0;
   private closed = false;
 
-  constructor(private readonly props: QueueProps) {}
+  constructor(private readonly props: QueueProps) {
+    this.planned = new PlannedTimes(props.clock, (key, lane) => {
+      this.add(key, lane);
+    });
+  }
 
   /** Keys that wait for a worker. */
   get depth(): number {
-    return this.ready.length - this.head;
+    return this.lanes.size;
   }
 
-  /** Takes the key as soon as possible. */
-  add(key: string): void {
+  depthOf(lane: Lane): number {
+    return this.lanes.sizeOf(lane);
+  }
+
+  /** Since when each key that is in work has been so, milliseconds since the epoch. */
+  get workingSince(): readonly number[] {
+    return Array.from(this.working.values(), ({ since }) => since);
+  }
+
+  /** Takes the key as soon as possible; one that waits in a less urgent lane moves up. */
+  add(key: string, lane: Lane = 'change'): void {
     if (this.closed) return;
-    const item = this.items.get(key);
-    if (item?.state === 'processing') {
-      this.items.set(key, { state: 'processing', again: true });
-    } else if (!item) {
-      this.items.set(key, { state: 'queued' });
-      this.push(key);
+    const now = this.props.clock.now();
+    const work = this.working.get(key);
+    if (!work) {
+      if (this.lanes.add(key, lane, now)) this.props.observer?.added();
+      this.handOut();
+    } else if (!work.again) {
+      work.again = { lane, since: now };
+      this.props.observer?.added();
+    } else if (isMoreUrgent(lane, work.again.lane)) {
+      work.again.lane = lane;
     }
   }
 
-  /** Takes the key after the delay, or at the time that was set before if that is sooner. */
-  addAfter(key: string, delayMilliseconds: number): void {
-    this.plan(key, delayMilliseconds, false);
+  /** Takes a key that is in work once more, in the lane from which it was taken. */
+  addAgain(key: string): void {
+    this.add(key, this.working.get(key)?.lane);
+  }
+
+  /** Takes the key after the delay, or at the time that was asked for before if that is sooner. */
+  addAfter(key: string, delayMilliseconds: number, lane: Lane = 'child'): void {
+    if (!this.closed) this.planned.atLatest('requeue', key, delayMilliseconds, lane);
   }
 
   /**
-   * Takes the key after a pause that grows with each failure in a row. Returns the pause in milliseconds.
+   * Takes the key within the delay, and once however often this is called: for what comes in swarms. Later calls
+   * don't push the time on. When the key is taken for another reason, that has served.
+   */
+  addCoalesced(key: string, delayMilliseconds: number, lane: Lane): void {
+    if (this.closed) return;
+    const waitsIn = this.lanes.laneOf(key) ?? this.working.get(key)?.again?.lane;
+    if (waitsIn !== undefined && !isMoreUrgent(lane, waitsIn)) return;
+    this.planned.atLatest('coalesced', key, delayMilliseconds, lane);
+  }
+
+  /**
+   * Takes the key after a pause that grows with each failure in a row, in the lane from which it was taken. Returns
+   * the pause in milliseconds.
    *
-   * A key that was taken before its pause was over, since something happened, and has failed again, keeps the pause:
-   * a storm of events mustn't make it longer.
+   * A key that was taken before its pause was over, since something happened, and has failed again, keeps the pause,
+   * unless more is asked for: a storm of events mustn't make it longer.
    *
-   * @param minimumMilliseconds what the API server has asked for
+   * @param minimumMilliseconds what the API server, or whoever failed, has asked for
    */
   addRateLimited(key: string, minimumMilliseconds = 0): number {
-    const planned = this.timers.get(key);
-    if (planned?.backoff) return Math.max(0, planned.at - this.props.clock.now());
+    const lane = this.working.get(key)?.lane ?? 'change';
+    const planned = this.planned.at('backoff', key);
+    if (planned !== undefined) {
+      const left = Math.max(0, planned - this.props.clock.now());
+      if (left >= minimumMilliseconds) return left;
+      this.planIfOpen(key, minimumMilliseconds, lane);
+      return minimumMilliseconds;
+    }
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
     const delay = Math.max(backoffDelay(BACKOFF, failures, this.props.random), minimumMilliseconds);
-    this.plan(key, delay, true);
+    this.planIfOpen(key, delay, lane);
     return delay;
   }
 
-  /** The key has succeeded: its next failure is its first, and what was planned for later is dropped. */
+  /** The key has succeeded: its next failure is its first, and the times that were asked for before are dropped. */
   forget(key: string): void {
     this.failures.delete(key);
-    this.timers.get(key)?.timer.cancel();
-    this.timers.delete(key);
+    this.planned.drop('backoff', key);
+    this.planned.drop('requeue', key);
   }
 
   /** The next key, as soon as there is one; undefined once the queue is closed. Call `done` when finished with it. */
   async take(): Promise<string | undefined> {
     if (this.closed) return undefined;
-    const key = this.shift();
-    if (key !== undefined) {
-      this.items.set(key, { state: 'processing', again: false });
-      return key;
-    }
-    return new Promise((resolve) => this.waiting.push(resolve));
+    return this.next() ?? new Promise((resolve) => this.workers.push(resolve));
   }
 
-  /** The worker has finished with the key. */
+  /** The key may be handed out again. */
   done(key: string): void {
-    const item = this.items.get(key);
-    this.items.delete(key);
-    if (item?.state === 'processing' && item.again) this.add(key);
+    const work = this.working.get(key);
+    if (!work) return;
+    this.working.delete(key);
+    const now = this.props.clock.now();
+    this.props.observer?.done(now - work.since);
+    if (!work.again || this.closed) return;
+    this.lanes.add(key, work.again.lane, now, work.again.since);
+    this.handOut();
+  }
+
+  /** Hands out nothing until every reason is released; everything is kept, and is still one however often added. */
+  hold(reason: string): void {
+    this.holds.add(reason);
+  }
+
+  /** Does nothing for a reason that doesn't hold. */
+  release(reason: string): void {
+    if (!this.holds.delete(reason) || this.holds.size > 0) return;
+    this.releasedAt = this.props.clock.now();
+    this.handOut();
   }
 
   /** Hands out nothing more. */
   close(): void {
     this.closed = true;
-    for (const { timer } of this.timers.values()) timer.cancel();
-    this.timers.clear();
-    for (const resolve of this.waiting.splice(0)) resolve(undefined);
+    this.planned.clear();
+    for (const resolve of this.workers.splice(0)) resolve(undefined);
   }
 
-  private plan(key: string, delayMilliseconds: number, backoff: boolean): void {
-    if (this.closed) return;
-    const at = this.props.clock.now() + delayMilliseconds;
-    const planned = this.timers.get(key);
-    if (planned && planned.at <= at) return;
-    planned?.timer.cancel();
-    const timer = this.props.clock.setTimer(delayMilliseconds, () => {
-      this.timers.delete(key);
-      this.add(key);
-    });
-    this.timers.set(key, { at, timer, backoff });
+  private planIfOpen(key: string, delayMilliseconds: number, lane: Lane): void {
+    if (!this.closed) this.planned.set('backoff', key, delayMilliseconds, lane);
   }
 
-  private push(key: string): void {
-    const resolve = this.waiting.shift();
-    if (!resolve) {
-      this.ready.push(key);
-      return;
+  /** Gives workers that wait what there is. */
+  private handOut(): void {
+    while (this.workers.length > 0) {
+      const key = this.next();
+      if (key === undefined) return;
+      this.workers.shift()?.(key);
     }
-    this.items.set(key, { state: 'processing', again: false });
-    resolve(key);
   }
 
-  /** Amortised constant time, which `Array.shift` isn't on long arrays. */
-  private shift(): string | undefined {
-    const key = this.ready[this.head];
-    if (key === undefined) return undefined;
-    this.head++;
-    if (this.head > 1024 && this.head * 2 > this.ready.length) {
-      this.ready = this.ready.slice(this.head);
-      this.head = 0;
-    }
+  private next(): string | undefined {
+    if (this.holds.size > 0) return undefined;
+    const now = this.props.clock.now();
+    const waiting = this.lanes.take(now);
+    if (!waiting) return undefined;
+    const { key, lane, since } = waiting;
+    this.working.set(key, { lane, since: now });
+    this.planned.drop('coalesced', key);
+    // How long it was held says nothing about the workers.
+    this.props.observer?.taken(now - Math.max(since, this.releasedAt));
     return key;
   }
 }

@@ -1,26 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { Controller, Plan, Watch } from '../contract/controller.js';
-import type { OperatorError } from '../contract/error.js';
-import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import { setImmediate } from 'node:timers/promises';
+import type { Controller, Plan } from '../contract/controller.js';
+import { objectId, splitKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { askedDelay } from './api-error.js';
 import { Blockers } from './blockers.js';
+import { Breather } from './breather.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
+import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
-import { canonicalJson } from './managed-fields.js';
+import { FollowUp } from './follow-up.js';
+import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
+import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
-import { REFUSAL_MILLISECONDS } from './refusals.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
+import { Triggers } from './triggers.js';
 
-/** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
-const IMMEDIATE_RETRIES = 5;
-
-/** A plan that asks for a time that has passed is carried out again after this. */
-const PAST_REQUEUE_MILLISECONDS = 1_000;
+const RECONCILE_TIMEOUT_MILLISECONDS = 120_000;
 
 export interface RunnerProps {
   readonly controller: Controller;
@@ -32,34 +30,55 @@ export interface RunnerProps {
   readonly metrics: Metrics;
   /** Keys in work at once. */
   readonly workers: number;
+  /** A reconcile that takes longer is given up and tried again after a pause. @default 120_000 */
+  readonly reconcileTimeoutMilliseconds?: number;
+  /** Ends when the event loop has looked after everything else. @default setImmediate */
+  readonly nextTurn?: () => Promise<void>;
 }
 
-/** Runs one controller: from a change in a store to the key, through the queue, to the plan carried out. */
+/**
+ * Runs one controller: from a change in a store to the key, through the queue, to the plan carried out.
+ *
+ * **Guarantees.** A key is never in work twice. One whose reconcile was given up counts as in work until its last
+ * request has been answered, or has failed for want of an answer, so no two requests for it are ever under way; its
+ * worker goes on with other keys. Nothing that a kind throws, nor a bug in here, ends a worker or loses a key.
+ *
+ * **Caveats.** A step that has begun is finished, however many requests it takes: the fence, and not the runner, keeps
+ * a process that no longer leads from writing.
+ */
 export class Runner {
   readonly queue: Queue;
   private readonly reader: StoreReader;
   private readonly log: Logger;
   private readonly blockers = new Blockers();
-  private readonly immediateRetries = new Map<string, number>();
-  /** The last failure of a key, so that one that stays the same isn't told again and again. */
-  private readonly told = new Map<string, string>();
+  private readonly inFlight: InFlight;
+  private readonly nextTurn: () => Promise<void>;
+  private readonly breather: Breather;
+  private readonly changes: ChangeMetrics;
+  private readonly followUp: FollowUp;
 
   constructor(private readonly props: RunnerProps) {
-    const { controller, stores, clock, random, log } = props;
-    this.queue = new Queue({ clock, random });
+    const { controller, stores, clock, random, log, metrics } = props;
+    const { reconcileTimeoutMilliseconds: timeoutMilliseconds = RECONCILE_TIMEOUT_MILLISECONDS } = props;
+    const queueMetrics = new QueueMetrics(metrics, controller.name);
+    this.queue = new Queue({ clock, random, observer: queueMetrics });
+    queueMetrics.readOnScrape(this.queue, clock);
     this.reader = new StoreReader(controller.watches, stores);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
-    for (const watch of controller.watches) {
-      this.reader.store(watch.type).onChange((before, after, origin) => {
-        // A failure whose text is new each time would otherwise wake itself by being written down.
-        if (origin === 'own' && differOnlyInStatus(before, after)) return;
-        this.changed(watch, before, after);
-      }, this.reader);
-    }
-    props.metrics.onScrape(() => {
-      const { name } = controller;
-      props.metrics.queueDepth.set({ name, controller: name, priority: 'change' }, this.queue.depth);
+    this.inFlight = new InFlight({ clock, timeoutMilliseconds });
+    this.nextTurn = props.nextTurn ?? (async () => setImmediate());
+    this.breather = new Breather({ clock, nextTurn: this.nextTurn });
+    this.changes = new ChangeMetrics(metrics, controller.name);
+    const { queue, reader, blockers } = this;
+    this.followUp = new FollowUp({
+      controller: controller.name,
+      queue,
+      queueMetrics,
+      clock,
+      random,
+      metrics,
     });
+    new Triggers({ controller, reader, queue, blockers, log: this.log });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -67,155 +86,103 @@ export class Runner {
     const { controller, workers, metrics } = this.props;
     metrics.controllerStarted(controller.name, workers);
     await Promise.all(Array.from({ length: workers }, () => this.work()));
+    await this.inFlight.idle();
   }
 
   stop(): void {
     this.queue.close();
   }
 
-  /** Adds each key that a change concerns, once: those of the old state too, since an object may change hands. */
-  private changed(watch: Watch, before: AnyObject | undefined, after: AnyObject | undefined): void {
-    const keys = new Set<string>();
-    for (const object of [before, after]) {
-      if (!object) continue;
-      try {
-        for (const key of watch.mapsTo(object)) keys.add(key);
-      } catch (error) {
-        // Others are to hear of the change all the same.
-        this.log.error(
-          { err: error },
-          `${describeRef(refOf(object))} can't be mapped, which is a bug of the kind`,
-        );
-      }
-      for (const key of this.blockers.waitingFor(objectId(object))) keys.add(key);
-    }
-    for (const key of keys) this.queue.add(key);
+  /**
+   * Gives up what is under way, after the step that each reconcile is at; their keys are taken again, and first.
+   * Nothing is begun meanwhile. Resolves once nothing is under way any more.
+   */
+  async interrupt(): Promise<void> {
+    this.queue.hold('interrupt');
+    this.inFlight.interrupt();
+    // What was handed out a moment ago is begun by then.
+    await this.nextTurn();
+    await this.inFlight.idle();
+    this.inFlight.resume();
+    this.queue.release('interrupt');
   }
 
   private async work(): Promise<void> {
-    const { metrics, controller } = this.props;
     for (;;) {
+      const pause = this.breather.pause();
+      if (pause) await pause;
       const key = await this.queue.take();
       if (key === undefined) return;
-      metrics.activeWorkers.inc({ controller: controller.name });
-      try {
-        await this.reconcile(key);
-      } finally {
-        metrics.activeWorkers.dec({ controller: controller.name });
-        this.queue.done(key);
-      }
+      await this.process(key);
     }
   }
 
-  private async reconcile(key: string): Promise<void> {
+  private async process(key: string): Promise<void> {
+    const flight = this.inFlight.begin();
+    const activeWorkers = this.props.metrics.activeWorkers.labels(this.props.controller.name);
+    activeWorkers.inc();
+    const { ended } = await this.reconcile(key, flight.signal);
+    activeWorkers.dec();
+    const land = (): void => {
+      this.queue.done(key);
+      flight.end();
+    };
+    if (ended) void ended.then(land);
+    else land();
+  }
+
+  /** Never rejects, and never loses the key. Tells what has to end before the key may be taken again, if anything. */
+  private async reconcile(key: string, signal: AbortSignal): Promise<{ readonly ended?: Promise<void> }> {
     const { controller, clock, metrics, tools } = this.props;
-    const startedAt = clock.now();
-    const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
+    let outcome: Outcome | undefined;
     try {
+      const startedAt = clock.now();
+      const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
       const plan = controller.reconcile(key, this.reader, new Date(startedAt));
       // While the plan is carried out, what it touches may already change again.
-      const touched = [...plan.apply, ...plan.delete].map(({ object }) => objectId(object));
-      this.blockers.wait(key, touched);
-      const outcome = await carryOut(plan, this.reader, tools);
+      this.blockers.wait(
+        key,
+        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
+      );
+      outcome = await carryOut(plan, this.reader, tools, signal);
       metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
-      this.report(outcome, log);
-      this.schedule(key, plan, outcome, log);
+      this.conclude(key, plan, outcome, log);
     } catch (error) {
-      metrics.reconciles.inc({ controller: controller.name, result: 'error' });
-      metrics.reconcileErrors.inc({ controller: controller.name });
-      const retryMilliseconds = Math.round(this.queue.addRateLimited(key));
-      log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug of the kind');
+      this.threw(key, error);
     }
+    return outcome?.pending ? { ended: outcome.pending } : {};
   }
 
-  private report({ changes, statusChanges }: Outcome, log: Logger): void {
-    const { controller, metrics } = this.props;
-    for (const { ref, action } of changes) {
-      metrics.changes.inc({ controller: controller.name, action });
-      const level =
-        action === 'created' || action === 'configured' || action === 'deleted' ? 'info' : 'debug';
-      log[level]({ child: ref.kind, action }, `${describeRef(ref)} ${action}`);
-    }
-    const statusWritten = statusChanges.some(({ action }) => action === 'configured');
-    log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
-  }
-
-  /** Decides when the key is taken again. */
-  private schedule(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
-    const { controller, clock, metrics } = this.props;
-    const inTheWay = outcome.changes.filter(({ action }) => action === 'failed' || action === 'skipped');
+  private conclude(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
+    const { changes, statusChanges, givenUp } = outcome;
+    const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
     this.blockers.wait(
       key,
       inTheWay.map(({ ref }) => objectId(ref)),
     );
-    const requeueIn = requeueDelay(plan.requeueAt, clock.now());
-    const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
-    if (plan.error) errors.unshift(plan.error);
-    if (errors.length > 0) {
-      this.fail(key, errors, this.retry(key, errors), log);
-    } else {
-      this.queue.forget(key);
-      this.immediateRetries.delete(key);
-      this.told.delete(key);
-      const result = requeueIn === undefined ? 'success' : 'requeue_after';
-      metrics.reconciles.inc({ controller: controller.name, result });
-    }
-    if (requeueIn !== undefined) this.queue.addAfter(key, requeueIn);
-  }
-
-  /** Logs and counts failures, after which the key is taken again when the pause is over. */
-  private fail(key: string, errors: readonly OperatorError[], pause: number, log: Logger): void {
-    const { metrics } = this.props;
-    const controller = this.props.controller.name;
-    if (pause === 0) {
-      metrics.reconciles.inc({ controller, result: 'requeue' });
-      log.debug({ errors: errors.map(({ message }) => message) }, 'The view was stale, trying again');
+    if (givenUp?.reason === INTERRUPTED_REASON) {
+      this.changes.record(
+        changes.filter(({ error }) => error !== givenUp),
+        log,
+      );
+      this.queue.add(key, 'change');
+      log.debug('Reconcile interrupted');
       return;
     }
-    metrics.reconciles.inc({ controller, result: 'error' });
-    metrics.reconcileErrors.inc({ controller });
-    if (errors.some(({ retry }) => retry === 'onChange')) metrics.terminalReconcileErrors.inc({ controller });
-    metrics.queueRetries.inc({ name: controller, controller });
-    const message = errors.map((error) => error.message).join('; ');
-    const level = this.told.get(key) === message ? 'debug' : 'warn';
-    this.told.set(key, message);
-    const retryMilliseconds = Math.round(pause);
-    for (const { reason, message } of errors)
-      log[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
+    this.changes.record(changes, log);
+    const statusWritten = statusChanges.some(({ action }) => action === 'configured');
+    log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
+    this.followUp.ended(key, plan, outcome, log);
   }
 
-  /** Plans the next try. Returns the pause in milliseconds. */
-  private retry(key: string, errors: readonly OperatorError[]): number {
-    const { random } = this.props;
-    if (errors.every(({ retry }) => retry === 'now')) {
-      const tries = (this.immediateRetries.get(key) ?? 0) + 1;
-      this.immediateRetries.set(key, tries);
-      if (tries <= IMMEDIATE_RETRIES) {
-        this.queue.add(key);
-        return 0;
-      }
+  /** The key is planned before anything else that could throw. */
+  private threw(key: string, error: unknown): void {
+    try {
+      const retryMilliseconds = Math.round(this.followUp.threw(key));
+      const log = this.log.child(splitKey(key));
+      log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug');
+    } catch {
+      // The log or the metrics are broken, and there is nobody left to tell.
     }
-    this.immediateRetries.delete(key);
-    if (errors.some(({ retry }) => retry !== 'onChange')) {
-      return this.queue.addRateLimited(key, Math.max(...errors.map(({ cause }) => askedDelay(cause))));
-    }
-    const delay = REFUSAL_MILLISECONDS * (1 + random() / 2);
-    this.queue.addAfter(key, delay);
-    return delay;
   }
-}
-
-/** A time that has passed already would be met at once, and then again. */
-function requeueDelay(at: Date | undefined, now: number): number | undefined {
-  if (at === undefined) return undefined;
-  const delay = at.getTime() - now;
-  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
-  return delay > 0 ? delay : PAST_REQUEUE_MILLISECONDS;
-}
-
-function differOnlyInStatus(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
-  if (!before || !after) return false;
-  const withoutVersion = ({ metadata }: AnyObject): string =>
-    canonicalJson({ ...metadata, resourceVersion: '' });
-  return withoutVersion(before) === withoutVersion(after);
 }

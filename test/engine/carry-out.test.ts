@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { ApplyStep, EventProps } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { OperatorError } from '../../src/contract/error.js';
 import { carryOut } from '../../src/engine/carry-out.js';
+import type { Outcome } from '../../src/engine/carry-out.js';
+import type { ApiResponse } from '../../src/engine/transport.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,
@@ -15,7 +18,9 @@ import {
   WIDGET,
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
+import { settled } from './support/virtual-clock.js';
 
+const NEVER = new AbortController().signal;
 const EVENT: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' };
 const regarding = {
   apiVersion: WIDGET.apiVersion,
@@ -59,10 +64,13 @@ function setup() {
   return { ...bench, work, seen };
 }
 
+const actionsOf = ({ changes, statusChanges }: Outcome): string[] =>
+  [...changes, ...statusChanges].map(({ action }) => action);
+
 describe('carryOut', () => {
   it('applies, then deletes, then writes the status, then sends events', async () => {
     const { work, reader, tools, server } = setup();
-    const outcome = await carryOut(work, reader, tools);
+    const outcome = await carryOut(work, reader, tools, NEVER);
     expect(server.writes.map((write) => write.replace(/.*\/namespaces\/shop\//, ''))).toEqual([
       'configmaps/a',
       'configmaps/b',
@@ -76,7 +84,7 @@ describe('carryOut', () => {
 
   it('shows the status what the applies and deletes have left', async () => {
     const { work, reader, tools, server, seen } = setup();
-    const { changes } = await carryOut(work, reader, tools);
+    const { changes } = await carryOut(work, reader, tools, NEVER);
     expect(server.get(WIDGET, 'shop/web')?.status).toEqual({ replicas: 2 });
     expect(seen).toEqual({ status: changes, event: changes });
   });
@@ -84,17 +92,16 @@ describe('carryOut', () => {
   it('deletes nothing when an apply has failed, but goes on with the rest', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/a') ? failure(422, 'Invalid', 'no') : undefined);
-    const { changes } = await carryOut(work, reader, tools);
+    const { changes } = await carryOut(work, reader, tools, NEVER);
     expect(changes.map(({ action }) => action)).toEqual(['failed', 'created', 'skipped']);
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeDefined();
     expect(server.writes.at(-1)).toContain('/events');
   });
 
-  it('goes on with everything when all of it fails', async () => {
+  it('goes on with everything when all of it is refused', async () => {
     const { work, reader, tools, server } = setup();
-    server.intercept = () => Promise.reject(new Error('ECONNRESET'));
-    const { changes, statusChanges } = await carryOut(work, reader, tools);
-    expect([...changes, ...statusChanges].map(({ action }) => action)).toEqual([
+    server.intercept = () => failure(403, 'Forbidden', 'no');
+    expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
       'failed',
       'failed',
       'skipped',
@@ -102,10 +109,34 @@ describe('carryOut', () => {
     ]);
   });
 
+  it.for<[string, () => ApiResponse | Promise<ApiResponse>]>([
+    ['gives no answer', () => Promise.reject(new Error('ECONNRESET'))],
+    ['asks for a pause', () => failure(429, 'TooManyRequests', 'later')],
+    ['is not available', () => failure(503, 'ServiceUnavailable', 'later')],
+  ])('tries nothing more, the status included, when the API server %s', async ([, answer]) => {
+    const { work, reader, tools, server, seen } = setup();
+    server.intercept = answer;
+    const outcome = await carryOut(work, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
+    expect(server.requests).toHaveLength(1);
+    expect(seen).toEqual({});
+    expect(outcome).not.toHaveProperty('givenUp');
+  });
+
+  it('tells of a webhook that is down, which is no trouble of the server', async () => {
+    const { work, reader, tools, server } = setup();
+    server.intercept = ({ path }) =>
+      path.endsWith('/a')
+        ? failure(500, 'InternalError', 'failed calling webhook "x": i/o timeout')
+        : undefined;
+    const outcome = await carryOut(work, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['failed', 'created', 'skipped', 'configured']);
+  });
+
   it('tells nothing while the status can not be written, or it would tell it with every try', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/status') ? failure(403, 'Forbidden', 'no') : undefined);
-    await carryOut(work, reader, tools);
+    await carryOut(work, reader, tools, NEVER);
     expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
   });
 
@@ -114,6 +145,70 @@ describe('carryOut', () => {
     const event = (): EventProps => {
       throw new TypeError('a bug of the kind');
     };
-    await expect(carryOut(plan({ events: [{ regarding, event }] }), reader, tools)).resolves.toBeDefined();
+    await expect(
+      carryOut(plan({ events: [{ regarding, event }] }), reader, tools, NEVER),
+    ).resolves.toBeDefined();
+  });
+});
+
+describe('carryOut, given up', () => {
+  const late = new OperatorError({ reason: 'ReconcileTimeout', message: 'too long', retry: 'backoff' });
+
+  it('begins no step once the signal has aborted', async () => {
+    const { work, reader, tools, server, seen } = setup();
+    const outcome = await carryOut(work, reader, tools, AbortSignal.abort(late));
+    expect(actionsOf(outcome)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
+    expect(outcome.changes[0]?.error).toBe(late);
+    expect(outcome.givenUp).toBe(late);
+    expect(outcome).not.toHaveProperty('pending');
+    expect(server.requests).toEqual([]);
+    expect(seen).toEqual({});
+  });
+
+  it('stops waiting for the step that is under way, which goes on, and begins no other', async () => {
+    const { work, reader, tools, server } = setup();
+    const answer = Promise.withResolvers<undefined>();
+    server.intercept = () => answer.promise;
+    const abort = new AbortController();
+    const carrying = carryOut(work, reader, tools, abort.signal);
+    await settled();
+    abort.abort(late);
+    const outcome = await carrying;
+    expect(actionsOf(outcome)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
+    let ended = false;
+    void outcome.pending?.then(() => (ended = true));
+    await settled();
+    expect(ended).toBe(false);
+    answer.resolve(undefined);
+    await settled();
+    expect(ended).toBe(true);
+    expect(server.writes).toHaveLength(1);
+    expect(reader.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+  });
+
+  it('fails with the status when the time is up there', async () => {
+    const { work, reader, tools, server } = setup();
+    const abort = new AbortController();
+    server.intercept = ({ path }) => {
+      if (path.endsWith('/status')) abort.abort(late);
+      return undefined;
+    };
+    const outcome = await carryOut(work, reader, tools, abort.signal);
+    expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'failed']);
+    expect(server.writes.at(-1)).toMatch(/status$/);
+  });
+
+  it('has succeeded when nothing but events was left', async () => {
+    const { work, reader, tools, server } = setup();
+    const abort = new AbortController();
+    server.intercept = ({ path }) => {
+      if (path.endsWith('/events')) abort.abort(late);
+      return undefined;
+    };
+    const events = [...work.events, ...work.events];
+    const outcome = await carryOut({ ...work, events }, reader, tools, abort.signal);
+    expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'configured']);
+    expect(outcome).not.toHaveProperty('givenUp');
+    expect(server.writes.filter((write) => write.endsWith('/events'))).toHaveLength(1);
   });
 });

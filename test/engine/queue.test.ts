@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Lane } from '../../src/engine/lanes.js';
 import { Queue } from '../../src/engine/queue.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
@@ -164,210 +164,310 @@ describe('Queue', () => {
   });
 });
 
-/** What the queue is meant to be, in the plainest words. */
-class Model {
-  ready: string[] = [];
-  readonly working = new Set<string>();
-  readonly again = new Set<string>();
-  readonly planned = new Map<string, number>();
-  readonly failures = new Map<string, number>();
-  readonly backoffs = new Set<string>();
-  now = 0;
-
-  add(key: string): void {
-    if (this.working.has(key)) this.again.add(key);
-    else if (!this.ready.includes(key)) this.ready.push(key);
-  }
-
-  addAfter(key: string, delay: number): void {
-    const at = this.now + delay;
-    if ((this.planned.get(key) ?? Infinity) <= at) return;
-    this.backoffs.delete(key);
-    // Of those that are due at once, the one that was set first comes first.
-    this.planned.delete(key);
-    this.planned.set(key, at);
-  }
-
-  addRateLimited(key: string): number {
-    const planned = this.planned.get(key);
-    if (planned !== undefined && this.backoffs.has(key)) return planned - this.now;
-    const failures = this.failures.get(key) ?? 0;
-    this.failures.set(key, failures + 1);
-    const delay = Math.min(5 * 2 ** failures, 300_000);
-    const sooner = (planned ?? Infinity) > this.now + delay;
-    this.addAfter(key, delay);
-    if (sooner) this.backoffs.add(key);
-    return delay;
-  }
-
-  forget(key: string): void {
-    this.failures.delete(key);
-    this.planned.delete(key);
-    this.backoffs.delete(key);
-  }
-
-  take(): string | undefined {
-    const key = this.ready.shift();
-    if (key !== undefined) this.working.add(key);
-    return key;
-  }
-
-  done(key: string): void {
-    this.working.delete(key);
-    if (this.again.delete(key)) this.add(key);
-  }
-
-  advance(milliseconds: number): void {
-    this.now += milliseconds;
-    const due = [...this.planned].filter(([, at]) => at <= this.now).sort(([, a], [, b]) => a - b);
-    for (const [key] of due) {
-      this.planned.delete(key);
-      this.backoffs.delete(key);
-      this.add(key);
-    }
-  }
+/** Everything that can be taken at once, in its order. */
+async function takeAll(queue: Queue): Promise<string[]> {
+  const taken: string[] = [];
+  for (let key = await takeNow(queue); key !== undefined; key = await takeNow(queue)) taken.push(key);
+  return taken;
 }
 
-interface Pair {
-  readonly queue: Queue;
-  readonly clock: VirtualClock;
-  readonly model: Model;
+function addAll(queue: Queue, lane: Lane, count: number): void {
+  for (let n = 0; n < count; n++) queue.add(`${lane}/${n}`, lane);
 }
 
-const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
-const delay = fc.integer({ min: 0, max: 40 });
-
-/** One step on the queue and on the model; where both answer, the answers must be equal. */
-const step: fc.Arbitrary<(pair: Pair) => Promise<void> | void> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: key.map((name) => ({ queue, model }: Pair) => {
-      queue.add(name);
-      model.add(name);
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.constant(async ({ queue, model }: Pair) => {
-      expect(await takeNow(queue)).toBe(model.take());
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.nat().map((pick) => ({ queue, model }: Pair) => {
-      const inWork = [...model.working];
-      const name = inWork[pick % Math.max(1, inWork.length)];
-      if (name === undefined) return;
-      queue.done(name);
-      model.done(name);
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.tuple(key, delay).map(([name, milliseconds]) => ({ queue, model }: Pair) => {
-      queue.addAfter(name, milliseconds);
-      model.addAfter(name, milliseconds);
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: key.map((name) => ({ queue, model }: Pair) => {
-      expect(queue.addRateLimited(name)).toBe(model.addRateLimited(name));
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: key.map((name) => ({ queue, model }: Pair) => {
-      queue.forget(name);
-      model.forget(name);
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: delay.map((milliseconds) => ({ clock, model }: Pair) => {
-      clock.jump(milliseconds);
-      model.advance(milliseconds);
-    }),
-  },
-);
-
-describe('Queue, against a model', () => {
-  it('behaves like it, whatever happens to it in whatever order', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
-        const pair = { ...newQueue(), model: new Model() };
-        for (const run of steps) {
-          await run(pair);
-          expect(pair.queue.depth).toBe(pair.model.ready.length);
-        }
-        // Nothing is lost: everything that is left comes out in the same order.
-        pair.clock.jump(1_000_000);
-        pair.model.advance(1_000_000);
-        for (const name of [...pair.model.working]) {
-          pair.queue.done(name);
-          pair.model.done(name);
-        }
-        for (let name = pair.model.take(); name !== undefined; name = pair.model.take()) {
-          expect(await takeNow(pair.queue)).toBe(name);
-        }
-        expect(pair.queue.depth).toBe(0);
-      }),
-      { numRuns: 500 },
-    );
+describe('Queue, lanes', () => {
+  it('takes changes before children, and those before what a list has brought', async () => {
+    const { queue } = newQueue();
+    queue.add('listed', 'initial');
+    queue.add('child', 'child');
+    queue.add('change', 'change');
+    expect(await takeAll(queue)).toEqual(['change', 'child', 'listed']);
   });
 
-  it('never has one key in work twice, with workers that wait', async () => {
-    const action = fc.oneof(
-      key.map((name) => ({ add: name })),
-      fc.nat().map((pick) => ({ done: pick })),
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(action, { maxLength: 60 }),
-        fc.integer({ min: 1, max: 4 }),
-        async (actions, workers) => {
-          const { queue } = newQueue();
-          const working: string[] = [];
-          const lastAdded = new Map<string, number>();
-          const lastTaken = new Map<string, number>();
-          let time = 0;
-          let twice: string | undefined;
-          const work = (): void => {
-            void queue.take().then((name) => {
-              if (name === undefined) return;
-              if (working.includes(name)) twice = name;
-              working.push(name);
-              lastTaken.set(name, time);
-            });
-          };
-          for (let worker = 0; worker < workers; worker++) work();
-          const finish = (pick: number): void => {
-            const [name] = working.splice(pick % Math.max(1, working.length), 1);
-            if (name === undefined) return;
-            queue.done(name);
-            work();
-          };
-          for (const act of actions) {
-            time++;
-            if ('add' in act) {
-              lastAdded.set(act.add, time);
-              queue.add(act.add);
-            } else {
-              finish(act.done);
-            }
-            await settled();
-          }
-          while (working.length > 0) {
-            time++;
-            finish(0);
-            await settled();
-          }
-          expect(twice).toBeUndefined();
-          for (const [name, at] of lastAdded) expect(lastTaken.get(name)).toBeGreaterThanOrEqual(at);
-          queue.close();
-        },
-      ),
-      { numRuns: 200 },
-    );
+  it('counts what waits in each lane', () => {
+    const { queue } = newQueue();
+    addAll(queue, 'child', 2);
+    addAll(queue, 'initial', 3);
+    expect([queue.depthOf('change'), queue.depthOf('child'), queue.depthOf('initial')]).toEqual([0, 2, 3]);
+    expect(queue.depth).toBe(5);
+  });
+
+  it('moves a key up that is added to a more urgent lane, and never down', async () => {
+    const { queue } = newQueue();
+    for (const key of ['a', 'b', 'c']) queue.add(key, 'initial');
+    queue.add('d', 'change');
+    queue.add('b', 'change');
+    queue.add('b', 'initial');
+    expect(queue.depthOf('initial')).toBe(2);
+    expect(await takeAll(queue)).toEqual(['d', 'b', 'a', 'c']);
+  });
+
+  it('takes a key that was added in work from the most urgent lane that it was added to', async () => {
+    const { queue } = newQueue();
+    queue.add('a', 'initial');
+    await queue.take();
+    queue.add('a', 'initial');
+    queue.add('a', 'change');
+    queue.add('a', 'child');
+    queue.done('a');
+    expect(queue.depthOf('change')).toBe(1);
+    expect(await queue.take()).toBe('a');
+    queue.done('a');
+    expect(queue.depth).toBe(0);
+  });
+
+  it('takes the oldest of the lowest lane as every eighth', async () => {
+    const { queue } = newQueue();
+    addAll(queue, 'initial', 2);
+    addAll(queue, 'change', 20);
+    const taken = await takeAll(queue);
+    expect(taken.indexOf('initial/0')).toBe(7);
+    expect(taken.indexOf('initial/1')).toBe(15);
+  });
+
+  it('gives the lane in the middle its share too', async () => {
+    const { queue } = newQueue();
+    for (const lane of ['initial', 'child', 'change'] as const) addAll(queue, lane, 30);
+    const taken = await takeAll(queue);
+    expect(taken.indexOf('initial/0')).toBe(7);
+    expect(taken.indexOf('child/0')).toBe(8);
+  });
+
+  it('takes from the lowest lane after half a minute, however slow the workers are', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('low', 'initial');
+    addAll(queue, 'change', 9);
+    expect(await takeNow(queue)).toBe('change/0');
+    clock.jump(29_999);
+    expect(await takeNow(queue)).toBe('change/1');
+    clock.jump(1);
+    expect(await takeNow(queue)).toBe('low');
+  });
+
+  it('does not keep changes waiting for a backlog that is old', async () => {
+    const { queue, clock } = newQueue();
+    addAll(queue, 'initial', 1_000);
+    clock.jump(60_000);
+    addAll(queue, 'change', 10);
+    const taken = await takeAll(queue);
+    expect(taken.indexOf('change/0')).toBe(1);
+    expect(taken.indexOf('change/9')).toBeLessThan(13);
+  });
+
+  it('lets the lanes take turns when all of them are overdue', async () => {
+    const { queue, clock } = newQueue();
+    for (const lane of ['initial', 'child', 'change'] as const) addAll(queue, lane, 3);
+    const taken: (string | undefined)[] = [];
+    for (let n = 0; n < 6; n++) {
+      clock.jump(60_000);
+      taken.push((await takeNow(queue))?.split('/')[0]);
+    }
+    expect(taken).toEqual(['initial', 'child', 'change', 'initial', 'child', 'change']);
+  });
+
+  // https://github.com/kubernetes-sigs/controller-runtime/issues/3157
+  it('tries what has failed again in the lane from which it was taken', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('a', 'initial');
+    await queue.take();
+    const pause = queue.addRateLimited('a');
+    queue.done('a');
+    clock.jump(pause);
+    expect(queue.depthOf('initial')).toBe(1);
+    await queue.take();
+    queue.addAgain('a');
+    queue.done('a');
+    expect(queue.depthOf('initial')).toBe(1);
+  });
+
+  it('serves a low item within half a minute while a higher lane is busy for ever', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('low', 'initial');
+    const start = clock.now();
+    for (let n = 0; ; n++) {
+      queue.add(`busy/${n}`, 'change');
+      queue.add(`busy/${n + 1}`, 'change');
+      const key = await takeNow(queue);
+      if (key === 'low') break;
+      clock.jump(7_000);
+      expect(clock.now() - start).toBeLessThan(37_000);
+      if (key !== undefined) queue.done(key);
+    }
+    expect(clock.now() - start).toBeLessThanOrEqual(35_000);
+  });
+});
+
+describe('Queue, held', () => {
+  it('hands out nothing while any reason holds, and keeps everything', async () => {
+    const { queue } = newQueue();
+    const taken: (string | undefined)[] = [];
+    void queue.take().then((key) => taken.push(key));
+    queue.hold('standby');
+    queue.hold('paused');
+    queue.add('a');
+    queue.add('a');
+    queue.release('standby');
+    queue.release('never held');
+    await settled();
+    expect(taken).toEqual([]);
+    expect(queue.depth).toBe(1);
+    queue.release('paused');
+    await settled();
+    expect(taken).toEqual(['a']);
+    expect(queue.depth).toBe(0);
+  });
+
+  it('is held once by a reason, however often that is said', async () => {
+    const { queue } = newQueue();
+    queue.hold('standby');
+    queue.hold('standby');
+    queue.add('a');
+    queue.release('standby');
+    expect(await queue.take()).toBe('a');
+  });
+
+  it('takes what was in work and added again only when it is released', async () => {
+    const { queue } = newQueue();
+    queue.add('a');
+    await queue.take();
+    queue.hold('standby');
+    queue.add('a');
+    queue.done('a');
+    let key: string | undefined;
+    void queue.take().then((taken) => (key = taken));
+    await settled();
+    expect(key).toBeUndefined();
+    queue.release('standby');
+    await settled();
+    expect(key).toBe('a');
+  });
+
+  it('lets waiting workers go when it is closed', async () => {
+    const { queue } = newQueue();
+    queue.hold('standby');
+    queue.add('a');
+    const taking = queue.take();
+    queue.close();
+    expect(await taking).toBeUndefined();
+  });
+});
+
+describe('Queue, planned times', () => {
+  it('puts a key into the lane that it was planned for', () => {
+    const { queue, clock } = newQueue();
+    queue.addAfter('a', 10, 'initial');
+    queue.addAfter('b', 10);
+    queue.addAfter('c', 10, 'initial');
+    queue.addAfter('c', 20, 'change');
+    clock.jump(10);
+    expect([queue.depthOf('initial'), queue.depthOf('child'), queue.depthOf('change')]).toEqual([1, 1, 1]);
+  });
+
+  it('gathers changes for a time that later ones do not push on', () => {
+    const { queue, clock } = newQueue();
+    for (let n = 0; n < 10; n++) {
+      queue.addCoalesced('a', 100, 'child');
+      clock.jump(9);
+    }
+    expect(queue.depth).toBe(0);
+    clock.jump(10);
+    expect(queue.depth).toBe(1);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('has served gathered changes when the key is taken for another reason', async () => {
+    const { queue, clock } = newQueue();
+    queue.addCoalesced('a', 100, 'child');
+    queue.add('a');
+    expect(await queue.take()).toBe('a');
+    queue.done('a');
+    clock.jump(1_000);
+    expect(queue.depth).toBe(0);
+  });
+
+  it('does not gather what waits already, unless in a less urgent lane', () => {
+    const { queue, clock } = newQueue();
+    queue.add('a', 'child');
+    queue.addCoalesced('a', 100, 'child');
+    expect(clock.timers).toBe(0);
+    queue.add('b', 'initial');
+    queue.addCoalesced('b', 100, 'child');
+    clock.jump(100);
+    expect(queue.depthOf('child')).toBe(2);
+  });
+
+  it('does not lose a change that is gathered while the key is in work', async () => {
+    const { queue, clock } = newQueue();
+    queue.add('a');
+    await queue.take();
+    queue.addCoalesced('a', 100, 'child');
+    queue.forget('a');
+    queue.done('a');
+    clock.jump(100);
+    expect(queue.depth).toBe(1);
+  });
+
+  it('keeps the time that was asked for, and the pause after a failure, when a key is taken in between', async () => {
+    const { queue, clock } = newQueue();
+    queue.addAfter('a', 1_000);
+    const pause = queue.addRateLimited('a', 500);
+    queue.addCoalesced('a', 100, 'child');
+    for (const at of [100, pause, 1_000]) {
+      clock.jump(at - (clock.now() - Date.UTC(2026, 0, 1)));
+      expect(await takeNow(queue)).toBe('a');
+      queue.done('a');
+    }
+    expect(clock.timers).toBe(0);
+  });
+
+  it('waits at least as long as it is asked to, also when a shorter pause is not over', () => {
+    const { queue, clock } = newQueue();
+    expect(queue.addRateLimited('a', 60_000)).toBe(60_000);
+    clock.jump(59_000);
+    expect(queue.addRateLimited('a')).toBe(1_000);
+    expect(queue.addRateLimited('a', 5_000)).toBe(5_000);
+    clock.jump(4_999);
+    expect(queue.depth).toBe(0);
+    clock.jump(1);
+    expect(queue.depth).toBe(1);
+    // Only pauses that were over have counted.
+    expect(queue.addRateLimited('a')).toBe(10);
+  });
+});
+
+describe('Queue, measured', () => {
+  it('tells what was added, how long it waited and how long it was in work', async () => {
+    const clock = new VirtualClock();
+    const heard: string[] = [];
+    const observer = {
+      added: () => heard.push('added'),
+      taken: (waited: number) => heard.push(`taken after ${waited}`),
+      done: (worked: number) => heard.push(`done after ${worked}`),
+    };
+    const queue = new Queue({ clock, random: () => 0, observer });
+    queue.add('a');
+    queue.add('a');
+    clock.jump(30);
+    await queue.take();
+    queue.add('a');
+    queue.add('a');
+    clock.jump(12);
+    expect(queue.workingSince).toEqual([clock.now() - 12]);
+    queue.done('a');
+    expect(queue.workingSince).toEqual([]);
+    clock.jump(1);
+    queue.hold('standby');
+    clock.jump(1_000);
+    queue.release('standby');
+    clock.jump(2);
+    await queue.take();
+    expect(heard).toEqual([
+      'added',
+      'taken after 30',
+      'added',
+      'done after 12',
+      // The time for which it was held doesn't count.
+      'taken after 2',
+    ]);
   });
 });

@@ -1,102 +1,16 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ApplyStep, Plan, Watch } from '../../src/contract/controller.js';
+import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { controllerOf } from '../../src/contract/object.js';
-import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
-import { Runner } from '../../src/engine/runner.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
-import { newBench, plan } from './support/bench.js';
-import type { Bench } from './support/bench.js';
-import {
-  CONFIG_MAP,
-  configMap,
-  failure,
-  MANAGER,
-  ownedBy,
-  recordingLogger,
-  widget,
-  WIDGET,
-} from './support/builders.js';
-import { FakeApiServer } from './support/fake-api-server.js';
+import { plan } from './support/bench.js';
+import { CONFIG_MAP, configMap, failure, ownedBy, WIDGET } from './support/builders.js';
+import { apply, count, cr, startedRunner } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
-
-const WATCHES: readonly Watch[] = [
-  { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
-  {
-    type: CONFIG_MAP,
-    mapsTo: (object) => {
-      const owner = controllerOf(object);
-      return owner ? [`shop/${owner.name}`] : [];
-    },
-  },
-];
-
-interface Setup extends Bench {
-  readonly metrics: Metrics;
-  /** Keys, in the order in which they were reconciled. */
-  readonly reconciled: string[];
-  readonly runner: Runner;
-  readonly stop: () => Promise<void>;
-  /** Puts an object on the server and lets the watch deliver it. */
-  readonly deliver: (object: AnyObject) => Promise<void>;
-}
-
-function started(
-  reconcile: (key: string, count: number) => Plan = () => plan({}),
-  workers = 2,
-  watches = WATCHES,
-): Setup {
-  const bench = newBench(new FakeApiServer(), watches);
-  const { stores, tools, clock, lines, server, reader } = bench;
-  const metrics = new Metrics();
-  const reconciled: string[] = [];
-  const runner = new Runner({
-    controller: {
-      name: 'widget',
-      kind: 'Widget',
-      watches,
-      reconcile: (key) => {
-        reconciled.push(key);
-        return reconcile(key, reconciled.length);
-      },
-    },
-    stores,
-    tools,
-    clock,
-    random: () => 0,
-    log: recordingLogger(lines),
-    metrics,
-    workers,
-  });
-  const running = runner.run();
-  const stop = async (): Promise<void> => {
-    runner.stop();
-    await running;
-  };
-  onTestFinished(stop);
-  const deliver = async (object: AnyObject): Promise<void> => {
-    const type = object.kind === 'Widget' ? WIDGET : CONFIG_MAP;
-    reader.store(type).observed(server.put(type, object));
-    await settled();
-  };
-  return { ...bench, metrics, reconciled, runner, stop, deliver };
-}
-
-const cr = (name: string): AnyObject => widget(name) as unknown as AnyObject;
-
-function apply(name: string, owner = 'web'): ApplyStep {
-  const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
-  return { object: { ...configMap(name, '1'), metadata }, fieldManager: MANAGER, owner: ownedBy(owner) };
-}
-
-const count = async (metrics: Metrics, pattern: RegExp): Promise<number> =>
-  Number(pattern.exec(await metrics.scrape())?.[1] ?? Number.NaN);
 
 describe('Runner, waking keys', () => {
   it('reconciles what an object maps to when it appears, changes and goes', async () => {
-    const { deliver, reconciled, reader } = started();
+    const { deliver, reconciled, reader } = startedRunner();
     await deliver(cr('web'));
     expect(reconciled.splice(0)).toEqual(['shop/web']);
     await deliver(cr('web'));
@@ -108,7 +22,7 @@ describe('Runner, waking keys', () => {
 
   // The state before and the state after map to the same key, and a waiting worker takes it at the first add.
   it('reconciles a key once for one change of an object', async () => {
-    const { deliver, reconciled } = started();
+    const { deliver, reconciled } = startedRunner();
     await deliver(cr('web'));
     reconciled.length = 0;
     await deliver(cr('web'));
@@ -116,7 +30,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('reconciles the old and the new owner when an object changes hands', async () => {
-    const { deliver, reconciled } = started();
+    const { deliver, reconciled } = startedRunner();
     await deliver(configMap('a', '1', { ownerReferences: [ownedBy('old')] }));
     reconciled.length = 0;
     await deliver(configMap('a', '2', { ownerReferences: [ownedBy('new')] }));
@@ -124,7 +38,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('does not reconcile a key twice at once, but once more for a change meanwhile', async () => {
-    const { deliver, reconciled, server } = started(() => plan({ apply: [apply('a')] }), 4);
+    const { deliver, reconciled, server } = startedRunner(() => plan({ apply: [apply('a')] }), 4);
     const gate = Promise.withResolvers<undefined>();
     server.intercept = () => gate.promise;
     await deliver(cr('web'));
@@ -139,7 +53,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('reconciles again at the time that was asked for', async () => {
-    const { deliver, reconciled, clock } = started((_, n) =>
+    const { deliver, reconciled, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),
     );
     await deliver(cr('web'));
@@ -152,7 +66,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('reconciles a second later for a time that has passed, and not in a loop', async () => {
-    const { deliver, reconciled, clock } = started(() => plan({ requeueAt: new Date(0) }));
+    const { deliver, reconciled, clock } = startedRunner(() => plan({ requeueAt: new Date(0) }));
     await deliver(cr('web'));
     await clock.advance(999);
     expect(reconciled).toHaveLength(1);
@@ -161,14 +75,14 @@ describe('Runner, waking keys', () => {
   });
 
   it('takes a time that is no time for a bug of the kind', async () => {
-    const { deliver, lines, stop } = started(() => plan({ requeueAt: new Date(Number.NaN) }));
+    const { deliver, lines, stop } = startedRunner(() => plan({ requeueAt: new Date(Number.NaN) }));
     await deliver(cr('web'));
     expect(lines).toContainEqual(expect.objectContaining({ level: 'error' }));
     await stop();
   });
 
   it('drops a time that a later reconcile no longer asks for', async () => {
-    const { deliver, reconciled, clock } = started((_, n) =>
+    const { deliver, reconciled, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),
     );
     await deliver(cr('web'));
@@ -179,7 +93,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('keeps the time that was asked for although something has failed', async () => {
-    const { deliver, reconciled, clock, server } = started(() =>
+    const { deliver, reconciled, clock, server } = startedRunner(() =>
       plan({ apply: [apply('a')], requeueAt: new Date(clock.now() + 60_000) }),
     );
     server.intercept = () => failure(422, 'Invalid', 'no');
@@ -191,7 +105,7 @@ describe('Runner, waking keys', () => {
   it('does not let a mapping that throws for one controller hide a change from another', async () => {
     // Runner's listener calls mapsTo unguarded within Store.notify: listeners of the same store that come later
     // never hear of the change, and the reflector takes it for a broken watch.
-    const { stores, reader } = started(undefined, 1, [
+    const { stores, reader } = startedRunner(undefined, 1, [
       {
         type: CONFIG_MAP,
         mapsTo: () => {
@@ -213,7 +127,7 @@ describe('Runner, waking keys', () => {
 
 describe('Runner, failures', () => {
   it('tries a reconcile that threw again after a pause, and goes on with other keys', async () => {
-    const { deliver, reconciled, clock, lines, metrics } = started((key) => {
+    const { deliver, reconciled, clock, lines, metrics } = startedRunner((key) => {
       if (key === 'shop/bad') throw new TypeError('undefined is not a function');
       return plan({});
     });
@@ -235,7 +149,9 @@ describe('Runner, failures', () => {
   });
 
   it('does not try in a loop what only a change can better', async () => {
-    const { deliver, reconciled, clock, server, metrics } = started(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, clock, server, metrics } = startedRunner(() =>
+      plan({ apply: [apply('a')] }),
+    );
     server.intercept = () => failure(422, 'Invalid', 'no');
     await deliver(cr('web'));
     await clock.advance(REFUSAL_MILLISECONDS - 1);
@@ -248,7 +164,7 @@ describe('Runner, failures', () => {
 
   it('tries again only after a while what could not be planned, and logs it once', async () => {
     const error = new OperatorError({ reason: 'RenderFailed', message: 'no such port' });
-    const { deliver, reconciled, clock, lines } = started(() => plan({ error }));
+    const { deliver, reconciled, clock, lines } = startedRunner(() => plan({ error }));
     await deliver(cr('web'));
     await clock.advance(REFUSAL_MILLISECONDS - 1);
     expect(reconciled).toHaveLength(1);
@@ -261,7 +177,7 @@ describe('Runner, failures', () => {
   });
 
   it('waits longer after each failure that may pass, and starts over after a success', async () => {
-    const { deliver, reconciled, clock, server } = started(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ apply: [apply('a')] }));
     const times: number[] = [];
     const start = clock.now();
     server.intercept = () => {
@@ -277,7 +193,7 @@ describe('Runner, failures', () => {
   });
 
   it('tries a stale view again at once, five times, and then after a pause', async () => {
-    const { deliver, clock, server, metrics } = started(() => plan({ apply: [apply('a')] }));
+    const { deliver, clock, server, metrics } = startedRunner(() => plan({ apply: [apply('a')] }));
     server.intercept = ({ method }) =>
       method === 'PATCH' ? failure(409, 'Conflict', 'modified') : undefined;
     await deliver(cr('web'));
@@ -290,7 +206,7 @@ describe('Runner, failures', () => {
   });
 
   it('wakes a key when the object in its way changes or goes', async () => {
-    const { deliver, reconciled, reader } = started(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
     await deliver(configMap('a', '1'));
     await deliver(cr('web'));
     expect(reconciled).toHaveLength(1);
@@ -305,7 +221,7 @@ describe('Runner, failures', () => {
   });
 
   it('wakes a key when the object in its way changes while the plan is still carried out', async () => {
-    const { deliver, reconciled, server } = started(() => plan({ apply: [apply('a'), apply('b')] }));
+    const { deliver, reconciled, server } = startedRunner(() => plan({ apply: [apply('a'), apply('b')] }));
     await deliver(configMap('a', '1'));
     const gate = Promise.withResolvers<ApiResponse>();
     server.intercept = ({ path }) => (path.endsWith('/b') ? gate.promise : undefined);
@@ -318,7 +234,7 @@ describe('Runner, failures', () => {
   });
 
   it('tells a failure that stays the same once', async () => {
-    const { deliver, server, lines } = started(() => plan({ apply: [apply('a')] }));
+    const { deliver, server, lines } = startedRunner(() => plan({ apply: [apply('a')] }));
     server.intercept = () => failure(422, 'Invalid', 'no');
     for (let n = 0; n < 3; n++) await deliver(cr('web'));
     const [first, ...others] = lines
@@ -332,7 +248,10 @@ describe('Runner, failures', () => {
 
 describe('Runner, stopping', () => {
   it('finishes what is in work, and begins nothing more', async () => {
-    const { deliver, reconciled, server, runner, stop } = started(() => plan({ apply: [apply('a')] }), 1);
+    const { deliver, reconciled, server, runner, stop } = startedRunner(
+      () => plan({ apply: [apply('a')] }),
+      1,
+    );
     const gate = Promise.withResolvers<undefined>();
     server.intercept = () => gate.promise;
     await deliver(cr('web'));
@@ -350,7 +269,7 @@ describe('Runner, stopping', () => {
 });
 
 it('puts controller, kind, object and reconcile into each line of the log', async () => {
-  const { deliver, lines } = started();
+  const { deliver, lines } = startedRunner();
   await deliver(cr('web'));
   expect(lines.find(({ message }) => message === 'Reconciled')?.fields).toMatchObject({
     controller: 'widget',

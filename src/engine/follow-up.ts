@@ -1,0 +1,121 @@
+import type { Plan } from '../contract/controller.js';
+import type { OperatorError } from '../contract/error.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { askedDelay } from './api-error.js';
+import type { Outcome } from './carry-out.js';
+import type { Clock } from './clock.js';
+import { TIMEOUT_REASON } from './in-flight.js';
+import type { QueueMetrics } from './queue-metrics.js';
+import type { Queue } from './queue.js';
+import { REFUSAL_MILLISECONDS } from './refusals.js';
+
+/** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
+const IMMEDIATE_RETRIES = 5;
+
+/** A plan that asks for a time that has passed is carried out again after this. */
+const PAST_REQUEUE_MILLISECONDS = 1_000;
+
+export interface FollowUpProps {
+  readonly controller: string;
+  readonly queue: Queue;
+  readonly queueMetrics: QueueMetrics;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Decides, after a reconcile, when its key is taken again, and tells why.
+ *
+ * **Guarantees.** The time that a plan asks for is met at the latest, whether it has failed or not. After a failure the
+ * pause is at least what the API server and the errors have asked for.
+ */
+export class FollowUp {
+  private readonly immediateRetries = new Map<string, number>();
+  /** The last failure of a key, so that one that stays the same isn't told again and again. */
+  private readonly told = new Map<string, string>();
+
+  constructor(private readonly props: FollowUpProps) {}
+
+  /** The plan was carried out, or as much of it as could be. */
+  ended(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
+    const { controller, clock, metrics, queue } = this.props;
+    const requeueIn = requeueDelay(plan.requeueAt, clock.now());
+    const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
+    if (plan.error) errors.unshift(plan.error);
+    if (errors.length > 0) {
+      this.failed(key, errors, this.retry(key, errors), log);
+    } else {
+      queue.forget(key);
+      this.immediateRetries.delete(key);
+      this.told.delete(key);
+      const result = requeueIn === undefined ? 'success' : 'requeue_after';
+      metrics.reconciles.inc({ controller, result });
+    }
+    if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
+  }
+
+  /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
+  threw(key: string): number {
+    const { controller, metrics, queue, queueMetrics } = this.props;
+    const pause = queue.addRateLimited(key);
+    metrics.reconcilePanics.inc({ controller });
+    metrics.reconciles.inc({ controller, result: 'error' });
+    metrics.reconcileErrors.inc({ controller });
+    queueMetrics.retried();
+    return pause;
+  }
+
+  /** Logs and counts failures, after which the key is taken again when the pause is over. */
+  private failed(key: string, errors: readonly OperatorError[], pause: number, log: Logger): void {
+    const { controller, metrics, queueMetrics } = this.props;
+    if (pause === 0) {
+      metrics.reconciles.inc({ controller, result: 'requeue' });
+      log.debug({ errors: errors.map(({ message }) => message) }, 'The view was stale, trying again');
+      return;
+    }
+    metrics.reconciles.inc({ controller, result: 'error' });
+    metrics.reconcileErrors.inc({ controller });
+    if (errors.some(({ retry }) => retry === 'onChange')) metrics.terminalReconcileErrors.inc({ controller });
+    if (errors.some(({ reason }) => reason === TIMEOUT_REASON)) metrics.reconcileTimeouts.inc({ controller });
+    queueMetrics.retried();
+    const message = errors.map((error) => error.message).join('; ');
+    const level = this.told.get(key) === message ? 'debug' : 'warn';
+    this.told.set(key, message);
+    const retryMilliseconds = Math.round(pause);
+    for (const { reason, message } of errors)
+      log[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
+  }
+
+  /** Plans the next try. Returns the pause in milliseconds. */
+  private retry(key: string, errors: readonly OperatorError[]): number {
+    const { queue, random } = this.props;
+    const asked = Math.max(...errors.map(pauseAskedBy));
+    if (asked === 0 && errors.every(({ retry }) => retry === 'now')) {
+      const tries = (this.immediateRetries.get(key) ?? 0) + 1;
+      this.immediateRetries.set(key, tries);
+      if (tries <= IMMEDIATE_RETRIES) {
+        queue.addAgain(key);
+        return 0;
+      }
+    }
+    this.immediateRetries.delete(key);
+    if (errors.some(({ retry }) => retry !== 'onChange')) return queue.addRateLimited(key, asked);
+    const delay = Math.max(REFUSAL_MILLISECONDS * (1 + random() / 2), asked);
+    queue.addAfter(key, delay);
+    return delay;
+  }
+}
+
+function pauseAskedBy({ retryAfterMilliseconds, cause }: OperatorError): number {
+  return Math.max(retryAfterMilliseconds, askedDelay(cause));
+}
+
+/** A time that has passed already would be met at once, and then again. */
+function requeueDelay(at: Date | undefined, now: number): number | undefined {
+  if (at === undefined) return undefined;
+  const delay = at.getTime() - now;
+  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
+  return delay > 0 ? delay : PAST_REQUEUE_MILLISECONDS;
+}

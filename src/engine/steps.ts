@@ -1,0 +1,75 @@
+import type { Change } from '../contract/change.js';
+import type { OperatorError } from '../contract/error.js';
+import type { ObjectRef } from '../contract/object.js';
+import { ApiError } from './api-error.js';
+
+const ABORTED = Symbol('aborted');
+
+/**
+ * The steps of a plan, one after another, until going on is of no use: the signal has aborted, or the API server is
+ * out of reach or overloaded.
+ *
+ * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
+ * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
+ */
+export class Steps {
+  /** Why the signal ended the plan before its last step. */
+  givenUp: OperatorError | undefined;
+  /** Resolves once the step that isn't waited for any more has ended. */
+  pending: Promise<void> | undefined;
+  private over = false;
+  private aborted: Promise<typeof ABORTED> | undefined;
+
+  constructor(private readonly signal: AbortSignal) {}
+
+  /** Nothing more is tried. */
+  get ended(): boolean {
+    return this.over || this.signal.aborted;
+  }
+
+  /** What became of one object. Skipped once going on is of no use. */
+  async take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
+    if (this.over) return { ref, action: 'skipped' };
+    const change = this.signal.aborted ? undefined : await this.wait(step());
+    if (!change) return this.giveUp(ref);
+    if (change.error && isTroubleOfTheServer(change.error)) this.over = true;
+    return change;
+  }
+
+  /** The outcome of the step, or nothing if the signal aborts before. */
+  async wait<T>(step: Promise<T>): Promise<T | undefined> {
+    this.aborted ??= abortOf(this.signal);
+    const outcome = await Promise.race([step, this.aborted]);
+    if (outcome !== ABORTED) return outcome;
+    this.pending = settled(step);
+    return undefined;
+  }
+
+  private giveUp(ref: ObjectRef): Change {
+    this.over = true;
+    this.givenUp = this.signal.reason as OperatorError;
+    return { ref, action: 'failed', error: this.givenUp };
+  }
+}
+
+/**
+ * Whether the next request would fare no better: no answer, 429, 503 and the like. A 500 or 422 is about the one object,
+ * e.g. a webhook that is down, and the status has to tell of it.
+ */
+function isTroubleOfTheServer({ reason, cause }: OperatorError): boolean {
+  if (reason === 'Unreachable') return true;
+  const aboutOne = cause instanceof ApiError && (cause.code === 500 || cause.code === 422);
+  return reason === 'ServerOverloaded' && !aboutOne;
+}
+
+async function abortOf(signal: AbortSignal): Promise<typeof ABORTED> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve(ABORTED);
+    });
+  });
+}
+
+async function settled(step: Promise<unknown>): Promise<void> {
+  await step.catch(() => undefined);
+}

@@ -1,0 +1,76 @@
+import type { Controller, Watch } from '../contract/controller.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Blockers } from './blockers.js';
+import type { Lane } from './lanes.js';
+import type { Queue } from './queue.js';
+import { asksForTheSame, onlyStatusDiffers } from './status-only.js';
+import type { ChangeOrigin } from './store.js';
+import type { StoreReader } from './stores.js';
+
+/** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
+const COALESCE_MILLISECONDS = 100;
+
+export interface TriggersProps {
+  readonly controller: Controller;
+  readonly reader: StoreReader;
+  readonly queue: Queue;
+  readonly blockers: Blockers;
+  readonly log: Logger;
+}
+
+/**
+ * Puts the keys that a change concerns into the queue.
+ *
+ * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
+ * those that the object is in the way of. What changes only in the status of a child is looked at within 100 ms, and
+ * everything else at once. A change of the custom resource, which is what the first watch delivers, comes first.
+ * A mapping that throws keeps nobody else from hearing of the change.
+ */
+export class Triggers {
+  constructor(private readonly props: TriggersProps) {
+    const { controller, reader } = props;
+    for (const [index, watch] of controller.watches.entries()) {
+      const lane = index === 0 ? 'change' : 'child';
+      reader.store(watch.type).onChange((before, after, origin) => {
+        try {
+          this.changed(watch, lane, before, after, origin);
+        } catch (error) {
+          this.props.log.error({ err: error }, 'A change could not be looked at, which is a bug');
+        }
+      }, reader);
+    }
+  }
+
+  private changed(
+    watch: Watch,
+    laneOfEvents: Lane,
+    before: AnyObject | undefined,
+    after: AnyObject | undefined,
+    origin: ChangeOrigin,
+  ): void {
+    // A failure whose text is new each time would otherwise wake itself by being written down.
+    if (origin === 'own' && asksForTheSame(before, after)) return;
+    const lane = origin === 'list' ? 'initial' : laneOfEvents;
+    const canWait = origin === 'event' && lane === 'child' && onlyStatusDiffers(before, after);
+    // Each key once: a worker that waits takes it at the first add.
+    const keys = new Set<string>();
+    if (before) this.collect(keys, watch, before);
+    if (after) this.collect(keys, watch, after);
+    for (const key of keys) {
+      if (canWait) this.props.queue.addCoalesced(key, COALESCE_MILLISECONDS, lane);
+      else this.props.queue.add(key, lane);
+    }
+  }
+
+  private collect(keys: Set<string>, watch: Watch, object: AnyObject): void {
+    try {
+      for (const key of watch.mapsTo(object)) keys.add(key);
+    } catch (error) {
+      const what = describeRef(refOf(object));
+      this.props.log.error({ err: error }, `${what} can't be mapped, which is a bug of the kind`);
+    }
+    for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
+  }
+}

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
+import type { Metrics } from '../../src/telemetry/metrics.js';
+import { silentLogger } from '../../src/telemetry/logger.js';
+import type { Logger } from '../../src/telemetry/logger.js';
+import { plan } from './support/bench.js';
+import { failure, STATUS_MANAGER, widget, configMap, ownedBy } from './support/builders.js';
+import { apply, count, cr, startedRunner, WATCHES } from './support/started-runner.js';
+import { settled } from './support/virtual-clock.js';
+
+const panics = (metrics: Metrics): Promise<number> =>
+  count(metrics, /reconcile_panics_total\{controller="widget"\} (\d+)/);
+
+const throwing = (): never => {
+  throw new TypeError('a bug');
+};
+
+describe('Runner, whatever is thrown', () => {
+  it('counts a kind that throws, and tries its key again', async () => {
+    const { deliver, reconciled, clock, metrics } = startedRunner((_, n) => (n < 3 ? throwing() : plan({})));
+    await deliver(cr('web'));
+    await clock.advance(15);
+    expect(reconciled).toHaveLength(3);
+    expect(await panics(metrics)).toBe(2);
+  });
+
+  it('takes a plan that is none for a bug of the kind', async () => {
+    const { deliver, reconciled, metrics } = startedRunner((key) =>
+      key === 'shop/bad' ? (undefined as never) : plan({}),
+    );
+    await deliver(cr('bad'));
+    await deliver(cr('good'));
+    expect(reconciled).toEqual(['shop/bad', 'shop/good']);
+    expect(await panics(metrics)).toBe(1);
+  });
+
+  it('survives a status and an event that throw', async () => {
+    const target = widget('web');
+    const regarding = { apiVersion: 'v1', kind: 'Widget', name: 'web', uid: 'u' };
+    const { deliver, reconciled, clock } = startedRunner(
+      () =>
+        plan({
+          status: [{ target, fieldManager: STATUS_MANAGER, status: throwing }],
+          events: [{ regarding, event: throwing }],
+        }),
+      1,
+    );
+    await deliver(cr('web'));
+    await deliver(cr('other'));
+    expect(new Set(reconciled)).toEqual(new Set(['shop/web', 'shop/other']));
+    await clock.advance(5);
+    expect(reconciled.length).toBeGreaterThan(2);
+  });
+
+  it('survives a mapping that answers nonsense', async () => {
+    const [first, second] = WATCHES as [(typeof WATCHES)[number], (typeof WATCHES)[number]];
+    const { deliver, reconciled, lines } = startedRunner(undefined, 1, [
+      first,
+      { ...second, mapsTo: () => undefined as never },
+    ]);
+    await deliver(configMap('a', '1', { ownerReferences: [ownedBy('web')] }));
+    await deliver(cr('web'));
+    expect(reconciled).toEqual(['shop/web']);
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+  });
+
+  // The log stands for any bug of ours after the plan was carried out.
+  it('loses no key and no worker when we throw ourselves', async () => {
+    let broken = true;
+    const log: Logger = {
+      ...silentLogger,
+      child: () => log,
+      debug: () => {
+        if (broken) throwing();
+      },
+    };
+    const { deliver, reconciled, clock, metrics } = startedRunner(undefined, 1, WATCHES, { log });
+    await deliver(cr('web'));
+    expect(await panics(metrics)).toBe(1);
+    broken = false;
+    await clock.advance(5);
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+    await deliver(cr('other'));
+    expect(reconciled.at(-1)).toBe('shop/other');
+  });
+
+  it('goes on although nothing can be logged at all', async () => {
+    const log = { ...silentLogger, child: throwing, debug: throwing, error: throwing };
+    const working = { ...silentLogger, child: () => log };
+    const { deliver, reconciled, runner, clock } = startedRunner(undefined, 1, WATCHES, { log: working });
+    await deliver(cr('web'));
+    await clock.advance(1_000);
+    expect(runner.queue.workingSince).toEqual([]);
+    expect(reconciled).toEqual([]);
+    await deliver(cr('other'));
+    expect(runner.queue.depth).toBe(0);
+    expect(clock.timers).toBe(2);
+  });
+});
+
+describe('Runner, pauses', () => {
+  it.for<['onChange' | 'backoff' | 'now', number]>([
+    ['onChange', 1_200_000],
+    ['backoff', 60_000],
+    ['now', 60_000],
+  ])('waits at least as long as an error asks for, whose retry is %s', async ([retry, least]) => {
+    const error = new OperatorError({
+      reason: 'FieldContested',
+      message: 'fights',
+      retry,
+      retryAfterMilliseconds: least,
+    });
+    const { deliver, reconciled, clock } = startedRunner(() => plan({ error }));
+    await deliver(cr('web'));
+    await clock.advance(least - 1);
+    expect(reconciled).toHaveLength(1);
+    await clock.advance(1);
+    expect(reconciled).toHaveLength(2);
+  });
+
+  it('does not count a failure before its pause was over, and begins anew only after a success', async () => {
+    const { deliver, clock, server } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const times: number[] = [];
+    const start = clock.now();
+    server.intercept = () => {
+      times.push(clock.now() - start);
+      return failure(503, 'ServiceUnavailable', 'later');
+    };
+    await deliver(cr('web'));
+    await clock.advance(6);
+    for (let n = 0; n < 5; n++) await deliver(cr('web'));
+    await clock.advance(100);
+    expect(times).toEqual([0, 5, 6, 6, 6, 6, 6, 15, 35, 75]);
+  });
+});
+
+describe('Runner, many keys', () => {
+  it('lets the event loop look after everything else in between', async () => {
+    const turns: (() => void)[] = [];
+    const { runner, reconciled } = startedRunner(undefined, 4, WATCHES, {
+      nextTurn: () => new Promise((resolve) => turns.push(resolve)),
+    });
+    runner.queue.hold('test');
+    for (let n = 0; n < 250; n++) runner.queue.add(`shop/${n}`);
+    runner.queue.release('test');
+    await settled();
+    const first = reconciled.length;
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThanOrEqual(100);
+    while (reconciled.length < 250) {
+      const before = reconciled.length;
+      for (const resolve of turns.splice(0)) resolve();
+      await settled();
+      expect(reconciled.length - before).toBeLessThanOrEqual(104);
+      expect(reconciled.length).toBeGreaterThan(before);
+    }
+    for (const resolve of turns.splice(0)) resolve();
+  });
+
+  it('measures its queue', async () => {
+    const { runner, deliver, metrics, clock, server } = startedRunner((key) =>
+      plan(key === 'shop/web' ? { apply: [apply('a')] } : {}),
+    );
+    const answer = Promise.withResolvers<undefined>();
+    server.intercept = () => answer.promise;
+    await deliver(cr('web'));
+    runner.queue.hold('test');
+    await deliver(configMap('x', '1', { ownerReferences: [ownedBy('b')] }));
+    await clock.advance(3_000);
+    const text = await metrics.scrape();
+    const labels = 'name="widget",controller="widget"';
+    expect(text).toContain(`workqueue_depth{${labels},priority="change"} 0`);
+    expect(text).toContain(`workqueue_depth{${labels},priority="child"} 1`);
+    expect(text).toContain(`workqueue_depth{${labels},priority="initial"} 0`);
+    expect(text).toContain(`workqueue_adds_total{${labels}} 2`);
+    expect(text).toContain(`workqueue_unfinished_work_seconds{${labels}} 3`);
+    expect(text).toContain(`workqueue_longest_running_processor_seconds{${labels}} 3`);
+    expect(text).toContain(`workqueue_queue_duration_seconds_count{${labels}} 1`);
+    expect(text).toContain(`workqueue_work_duration_seconds_count{${labels}} 0`);
+    expect(text).toContain(`workqueue_retries_total{${labels}} 0`);
+    answer.resolve(undefined);
+    await settled();
+    expect(await metrics.scrape()).toContain(`workqueue_work_duration_seconds_sum{${labels}} 3`);
+  });
+});

@@ -1,0 +1,86 @@
+import { onTestFinished } from 'vitest';
+import type { ApplyStep, Plan, Watch } from '../../../src/contract/controller.js';
+import { controllerOf } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { Runner } from '../../../src/engine/runner.js';
+import type { RunnerProps } from '../../../src/engine/runner.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { newBench, plan } from './bench.js';
+import type { Bench } from './bench.js';
+import { CONFIG_MAP, configMap, MANAGER, ownedBy, recordingLogger, widget, WIDGET } from './builders.js';
+import { FakeApiServer } from './fake-api-server.js';
+import { settled } from './virtual-clock.js';
+
+export const WATCHES: readonly Watch[] = [
+  { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
+  {
+    type: CONFIG_MAP,
+    mapsTo: (object) => {
+      const owner = controllerOf(object);
+      return owner ? [`shop/${owner.name}`] : [];
+    },
+  },
+];
+
+export interface StartedRunner extends Bench {
+  readonly metrics: Metrics;
+  /** Keys, in the order in which they were reconciled. */
+  readonly reconciled: string[];
+  readonly runner: Runner;
+  readonly stop: () => Promise<void>;
+  /** Puts an object on the server and lets the watch deliver it. */
+  readonly deliver: (object: AnyObject) => Promise<void>;
+}
+
+export function startedRunner(
+  reconcile: (key: string, count: number) => Plan = () => plan({}),
+  workers = 2,
+  watches = WATCHES,
+  more: Partial<RunnerProps> = {},
+): StartedRunner {
+  const bench = newBench(new FakeApiServer(), watches);
+  const { stores, tools, clock, lines, server, reader } = bench;
+  const metrics = new Metrics();
+  const reconciled: string[] = [];
+  const runner = new Runner({
+    controller: {
+      name: 'widget',
+      kind: 'Widget',
+      watches,
+      reconcile: (key) => {
+        reconciled.push(key);
+        return reconcile(key, reconciled.length);
+      },
+    },
+    stores,
+    tools,
+    clock,
+    random: () => 0,
+    log: recordingLogger(lines),
+    metrics,
+    workers,
+    ...more,
+  });
+  const running = runner.run();
+  const stop = async (): Promise<void> => {
+    runner.stop();
+    await running;
+  };
+  onTestFinished(stop);
+  const deliver = async (object: AnyObject): Promise<void> => {
+    const type = object.kind === 'Widget' ? WIDGET : CONFIG_MAP;
+    reader.store(type).observed(server.put(type, object));
+    await settled();
+  };
+  return { ...bench, metrics, reconciled, runner, stop, deliver };
+}
+
+export const cr = (name: string): AnyObject => widget(name) as unknown as AnyObject;
+
+export function apply(name: string, owner = 'web'): ApplyStep {
+  const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
+  return { object: { ...configMap(name, '1'), metadata }, fieldManager: MANAGER, owner: ownedBy(owner) };
+}
+
+export const count = async (metrics: Metrics, pattern: RegExp): Promise<number> =>
+  Number(pattern.exec(await metrics.scrape())?.[1] ?? Number.NaN);
