@@ -1,7 +1,7 @@
 import type { Clock, Timer } from './clock.js';
 
 /** Before the next try, by the failures in a row so far; the last holds for all that follow. */
-const PAUSES_MILLISECONDS = [0, 1_000, 2_000, 5_000];
+const PAUSES_MILLISECONDS = [50, 1_000, 2_000, 5_000];
 /** So that many clients of one server don't try together; a pause is shortened by up to this share of itself. */
 const JITTER = 0.1;
 /** One failure may be a connection that ended; after this many there is no doubt. */
@@ -9,19 +9,21 @@ const FAILURES_UNTIL_CERTAIN = 3;
 /** Shorter than the pauses, so that a try that hangs doesn't stretch them. */
 const PROBE_TIMEOUT_MILLISECONDS = 4_000;
 
+interface Outage {
+  readonly failures: number;
+  readonly error: Error;
+  /** When the first request got no answer. */
+  readonly since: number;
+}
+
 /** Whether the server can be reached, as far as we know. */
 export type Reach =
   /** The last that we heard of it was an answer. */
   | { readonly phase: 'reachable' }
   /** There was no answer, and nobody has found out yet whether that was more than a connection that ended. */
-  | { readonly phase: 'doubtful'; readonly failures: number; readonly error: Error }
+  | ({ readonly phase: 'doubtful' } & Outage)
   /** There was no answer several times in a row. */
-  | {
-      readonly phase: 'unreachable';
-      readonly failures: number;
-      readonly error: Error;
-      readonly since: number;
-    };
+  | ({ readonly phase: 'unreachable' } & Outage);
 
 export interface BreakerProps {
   readonly clock: Clock;
@@ -34,7 +36,7 @@ export interface BreakerProps {
 /**
  * Finds out when a server is back that doesn't answer, by one cheap request at a time.
  *
- * **Guarantees.** It tries at once, after 1 s, after 2 s and then every 4.5 to 5 s, and never twice at a time. Any
+ * **Guarantees.** It tries almost at once, after 1 s, after 2 s and then every 4.5 to 5 s, and never twice at a time. Any
  * answer, of whatever status and to whomever, ends it.
  */
 export class Breaker {
@@ -54,9 +56,7 @@ export class Breaker {
   /** A request got no answer. Once there is doubt, only the breaker's own requests tell more. */
   failed(error: Error): void {
     if (this.closed || this.reach.phase !== 'reachable') return;
-    const since = this.props.clock.now();
-    this.become({ phase: 'doubtful', failures: 1, error });
-    void this.probe(since);
+    this.next({ failures: 1, error, since: this.props.clock.now() }, 0);
   }
 
   close(): void {
@@ -64,7 +64,18 @@ export class Breaker {
     this.stop();
   }
 
-  private async probe(since: number): Promise<void> {
+  /** Plans the next try; the last one took so long. */
+  private next(outage: Outage, tookMilliseconds: number): void {
+    const { clock, random } = this.props;
+    const { failures } = outage;
+    const pause = PAUSES_MILLISECONDS[Math.min(failures, PAUSES_MILLISECONDS.length) - 1] ?? 0;
+    // Counted from one try to the next, however long a try takes.
+    const delay = pause * (1 - JITTER * random()) - tookMilliseconds;
+    this.timer = clock.setTimer(Math.max(0, delay), () => void this.probe(outage));
+    this.become({ phase: failures < FAILURES_UNTIL_CERTAIN ? 'doubtful' : 'unreachable', ...outage });
+  }
+
+  private async probe({ failures, since }: Outage): Promise<void> {
     const { clock } = this.props;
     const controller = new AbortController();
     this.probing = controller;
@@ -79,25 +90,11 @@ export class Breaker {
       await Promise.race([this.props.probe(controller.signal), late.promise]);
       this.answered();
     } catch (error) {
-      if (this.probing === controller) this.probeFailed(error as Error, since, startedAt);
+      if (this.probing === controller)
+        this.next({ failures: failures + 1, error: error as Error, since }, clock.now() - startedAt);
     } finally {
       timeout.cancel();
     }
-  }
-
-  private probeFailed(error: Error, since: number, startedAt: number): void {
-    if (this.reach.phase === 'reachable') return;
-    const { clock, random } = this.props;
-    const failures = this.reach.failures + 1;
-    const pause = PAUSES_MILLISECONDS[Math.min(failures, PAUSES_MILLISECONDS.length) - 1] ?? 0;
-    // Counted from one try to the next, however long a try takes.
-    const delay = pause * (1 - JITTER * random()) - (clock.now() - startedAt);
-    this.timer = clock.setTimer(Math.max(0, delay), () => void this.probe(since));
-    this.become(
-      failures < FAILURES_UNTIL_CERTAIN
-        ? { phase: 'doubtful', failures, error }
-        : { phase: 'unreachable', failures, error, since },
-    );
   }
 
   private stop(): void {

@@ -79,7 +79,7 @@ export class Manager {
       metrics,
       ...(props.maxWrites !== undefined && { maxWrites: props.maxWrites }),
     });
-    this.transport = metered(retried(gated(transport, this.gate), metrics), metrics, clock);
+    this.transport = metered(retried(gated(transport, this.gate), metrics, clock), metrics, clock);
     const api = new Api(this.transport);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false });
     const settlements = new Settlements();

@@ -38,10 +38,10 @@ export class LimitedServer implements Transport {
           });
         });
       }
-      if (this.down) throw refused();
+      this.checkUp();
       await sleep(this.clock, this.latencyMilliseconds, request.signal ?? new AbortController().signal);
       request.signal?.throwIfAborted();
-      if (this.down) throw refused();
+      this.checkUp();
       return this.answer();
     } finally {
       this.underWay--;
@@ -56,6 +56,10 @@ export class LimitedServer implements Transport {
   // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
   async close(): Promise<void> {
     this.closed = true;
+  }
+
+  private checkUp(): void {
+    if (this.down) throw refused();
   }
 
   private answer(): ApiResponse {
