@@ -10,8 +10,8 @@ export class LimitedServer implements Transport {
   readonly host = 'api.test:443';
   readonly sent: { readonly at: number; readonly request: ApiRequest }[] = [];
   down = false;
-  /** `hang` is a network that swallows what is sent. */
-  outage: 'refuse' | 'hang' = 'refuse';
+  /** `hang` is a network that swallows what is sent; who is `deaf` doesn't hear of a signal either. */
+  outage: 'refuse' | 'hang' | 'deaf' = 'refuse';
   /** What it takes within each second; more is answered with 429. */
   perSecond = Infinity;
   retryAfterSeconds: number | undefined = 1;
@@ -31,10 +31,10 @@ export class LimitedServer implements Transport {
     this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
     try {
       request.signal?.throwIfAborted();
-      if (this.down && this.outage === 'hang') {
+      if (this.down && this.outage !== 'refuse') {
         await new Promise((_, reject) => {
           request.signal?.addEventListener('abort', () => {
-            reject(new DOMException('aborted', 'AbortError'));
+            if (this.outage === 'hang') reject(new DOMException('aborted', 'AbortError'));
           });
         });
       }
