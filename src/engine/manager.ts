@@ -126,10 +126,15 @@ export class Manager {
       return [
         {
           what: name,
-          why: state.phase === 'waiting' ? state.error.message : 'the first list is not complete',
+          why: state.phase === 'waiting' ? state.error.message : this.whyListing(),
         },
       ];
     });
+  }
+
+  private whyListing(): string {
+    const { pause } = this.gate;
+    return pause ? `the API server is ${pause}` : 'the first list is not complete';
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
