@@ -8,11 +8,14 @@ import { Applier } from './apply.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { EventRecorder } from './events.js';
+import { gated, probeOf } from './gated-transport.js';
 import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
+import { retried } from './retried-transport.js';
 import { Runner } from './runner.js';
+import { ServerGate } from './server-gate.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
@@ -30,6 +33,8 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
+  /** Writes under way at once, at most; fewer while the API server is overloaded. @default 32 */
+  readonly maxWrites?: number;
   /** @default systemClock */
   readonly clock?: Clock;
   /** From 0 to 1, for jitter. @default Math.random */
@@ -57,6 +62,8 @@ export class Manager {
     readonly watched: WatchedStore;
     readonly reflector: Reflector;
   }[];
+  private readonly gate: ServerGate;
+  private readonly transport: Transport;
   private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
 
   constructor(private readonly props: ManagerProps) {
@@ -64,7 +71,17 @@ export class Manager {
     const namespaces = props.namespaces ?? [];
     const clock = props.clock ?? systemClock;
     const random = props.random ?? Math.random;
-    const api = new Api(metered(transport, metrics));
+    this.gate = new ServerGate({
+      host: transport.host,
+      probe: probeOf(transport),
+      clock,
+      random,
+      log,
+      metrics,
+      ...(props.maxWrites !== undefined && { maxWrites: props.maxWrites }),
+    });
+    this.transport = metered(retried(gated(transport, this.gate), metrics, clock), metrics, clock);
+    const api = new Api(this.transport);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const settlements = new Settlements();
     const tools = {
@@ -114,15 +131,20 @@ export class Manager {
       return [
         {
           what: name,
-          why: state.phase === 'waiting' ? state.error.message : 'the first list is not complete',
+          why: state.phase === 'waiting' ? state.error.message : this.whyListing(),
         },
       ];
     });
   }
 
+  private whyListing(): string {
+    const { pause } = this.gate;
+    return pause ? `the API server is ${pause}` : 'the first list is not complete';
+  }
+
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { log, transport } = this.props;
+    const { log } = this.props;
     const watching = new AbortController();
     const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
     const stop = (): void => {
@@ -135,7 +157,7 @@ export class Manager {
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);
-    await transport.close();
+    await this.transport.close();
     log.info('Stopped');
   }
 

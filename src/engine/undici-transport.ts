@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { Agent, ProxyAgent, request } from 'undici';
+import { Agent, buildConnector, ProxyAgent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 import { OperatorError } from '../contract/error.js';
 import { parseBody } from './api.js';
+import { systemClock } from './clock.js';
+import type { Clock } from './clock.js';
+import { TruncatedAnswer } from './connection-loss.js';
+import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /** How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they expire. */
 const CREDENTIALS_MILLISECONDS = 30_000;
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
 const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
-/** HTTP/2 pings find out about a dead connection while nothing is sent. */
-const PING_MILLISECONDS = 30_000;
 
 interface TlsMaterial {
   readonly ca?: string | Buffer;
@@ -31,9 +33,12 @@ interface Connection {
  * Requests over shared connections, one set for watches and one for the rest, so that neither waits for the other.
  *
  * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a
- * certificate or key has changed; requests under way finish on the old ones.
+ * certificate or key has changed; requests under way finish on the old ones. Every hundred watches have a connection,
+ * which is as many as an API server takes on one. A connection of which nothing is heard is ended within a minute. An
+ * answer is whole, or there is none.
  *
- * **Caveats.** Of the kubeconfig's proxies, HTTP and HTTPS ones are supported.
+ * **Caveats.** Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent connection through one is only
+ * found out when a request on it isn't answered.
  */
 export class UndiciTransport implements Transport {
   readonly host: string;
@@ -46,6 +51,7 @@ export class UndiciTransport implements Transport {
   constructor(
     private readonly kubeConfig: KubeConfig,
     private readonly userAgent: string,
+    private readonly clock: Clock = systemClock,
   ) {
     const cluster = kubeConfig.getCurrentCluster();
     if (!cluster) {
@@ -63,7 +69,10 @@ export class UndiciTransport implements Transport {
     const response = await this.dispatch(req, requests, headers);
     const text = await response.body.text();
     if (response.statusCode === 401) this.forgetCredentials();
-    return { status: response.statusCode, body: parseBody(text), ...retryAfter(response.headers) };
+    const body = parseBody(text);
+    // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
+    if (typeof body === 'string' && isJson(response.headers)) throw new TruncatedAnswer();
+    return { status: response.statusCode, body, ...retryAfter(response.headers) };
   }
 
   async stream(req: ApiRequest): Promise<ApiStream> {
@@ -107,7 +116,7 @@ export class UndiciTransport implements Transport {
   }
 
   private connection(): Promise<Connection> {
-    if (this.current && Date.now() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
+    if (this.current && this.clock.now() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
       return Promise.resolve(this.current.connection);
     }
     // Many requests may find the credentials stale at once: they share one refresh.
@@ -125,7 +134,7 @@ export class UndiciTransport implements Transport {
       before?.tlsHash === tlsHash
         ? { ...before.connection, headers }
         : { headers, requests: this.agent(tls), watches: this.agent(tls) };
-    this.current = { connection, tlsHash, readAt: Date.now() };
+    this.current = { connection, tlsHash, readAt: this.clock.now() };
     if (before && before.tlsHash !== tlsHash) {
       // Closing waits for what is under way.
       const { requests, watches } = before.connection;
@@ -163,8 +172,13 @@ export class UndiciTransport implements Transport {
     };
     const proxy = this.kubeConfig.getCurrentCluster()?.proxyUrl;
     if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls } });
-    return new Agent({ ...options, connect: { ...tls, timeout: CONNECT_TIMEOUT_MILLISECONDS } });
+    const connect = buildConnector({ ...tls, allowH2: true, timeout: CONNECT_TIMEOUT_MILLISECONDS });
+    return new Agent({ ...options, connect: endingSilent(connect, this.clock) });
   }
+}
+
+function isJson(headers: Dispatcher.ResponseData['headers']): boolean {
+  return String(headers['content-type']).startsWith('application/json');
 }
 
 function retryAfter(headers: Dispatcher.ResponseData['headers']): { retryAfterSeconds?: number } {

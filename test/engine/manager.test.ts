@@ -199,6 +199,49 @@ describe('Manager', () => {
     expect(server.closed).toBe(true);
   });
 
+  it('sends nothing while the API server asks for a pause, and goes on afterwards', async () => {
+    const { apiVersion, kind, metadata } = configMap('child', '');
+    const object = { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' } };
+    let overloaded = true;
+    const { server, clock, manager, metrics } = await started(
+      (fake) => {
+        fake.intercept = ({ method }) =>
+          overloaded && method === 'PATCH'
+            ? { status: 429, body: { kind: 'Status' }, retryAfterSeconds: 30 }
+            : undefined;
+      },
+      {},
+      () => plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+    );
+    const writes = server.writes.length;
+    expect(writes).toBe(1);
+    for (const { stream } of server.streams) stream.break();
+    await clock.advance(29_000);
+    expect(server.writes.length).toBe(writes);
+    expect(server.streams.length).toBe(2);
+    expect((await metrics.serverPaused.get()).values).toContainEqual(
+      expect.objectContaining({ labels: { reason: 'overloaded' }, value: 1 }),
+    );
+    overloaded = false;
+    await clock.advance(3_000);
+    expect(server.get(CONFIG_MAP, 'shop/child')).toBeDefined();
+    expect(server.streams.length).toBe(4);
+    expect(manager.notReady()).toEqual([]);
+  });
+
+  it('says why it has no lists yet while the API server is out of reach', async () => {
+    const { server, clock, manager } = await started((fake) => {
+      fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
+      fake.intercept = () => Promise.reject(new Error('connect ECONNREFUSED'));
+    });
+    await clock.advance(60_000);
+    expect(manager.notReady().map(({ why }) => why)).toEqual([
+      'the API server is unreachable',
+      'the API server is unreachable',
+    ]);
+    expect(new Set(server.requests.map(({ path }) => path))).toEqual(new Set(['/version']));
+  });
+
   it('counts objects, requests and waiting keys when somebody asks', async () => {
     const { metrics } = await started();
     const text = await metrics.scrape();

@@ -1,0 +1,101 @@
+import { createSecureServer } from 'node:http2';
+import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { KubeConfig } from '@kubernetes/client-node';
+import { onTestFinished } from 'vitest';
+import { selfSigned } from './self-signed.js';
+
+/** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */
+export class H2Server {
+  readonly sessions: ServerHttp2Session[] = [];
+  readonly streams: { readonly path: string; readonly stream: ServerHttp2Stream }[] = [];
+  /** What is done with a request; by default it is left open. */
+  respond: (path: string, stream: ServerHttp2Stream, session: number) => void = () => undefined;
+  private readonly server: Http2Server;
+
+  private constructor() {
+    this.server = createSecureServer({ ...selfSigned(), settings: { maxConcurrentStreams: 100 } });
+    this.server.on('session', (session) => {
+      this.sessions.push(session);
+      session.on('error', () => undefined);
+    });
+    this.server.on('stream', (stream, headers) => {
+      stream.on('error', () => undefined);
+      const path = String(headers[':path']);
+      this.streams.push({ path, stream });
+      this.respond(path, stream, this.sessions.indexOf(stream.session as ServerHttp2Session));
+    });
+  }
+
+  static async start(): Promise<H2Server> {
+    const h2 = new H2Server();
+    await listening(h2.server);
+    onTestFinished(() => {
+      for (const session of h2.sessions) session.destroy();
+      h2.server.close();
+    });
+    return h2;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+}
+
+/** Passes bytes on, until it swallows those of the connections that there are, without a word to either side. */
+export class Relay {
+  readonly open = new Set<Socket>();
+  private readonly swallowed = new Set<Socket>();
+  private readonly server: Server;
+
+  private constructor(target: number) {
+    this.server = createServer((near) => {
+      const far = connect(target, '127.0.0.1');
+      this.open.add(near);
+      near.on('data', (bytes) => this.swallowed.has(near) || far.write(bytes));
+      far.on('data', (bytes) => this.swallowed.has(near) || near.write(bytes));
+      for (const socket of [near, far]) {
+        socket.on('error', () => undefined);
+        socket.on('close', () => {
+          this.open.delete(near);
+          near.destroy();
+          far.destroy();
+        });
+      }
+    });
+  }
+
+  static async to(target: number): Promise<Relay> {
+    const relay = new Relay(target);
+    await listening(relay.server);
+    onTestFinished(() => {
+      for (const socket of relay.open) socket.destroy();
+      relay.server.close();
+    });
+    return relay;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  swallow(): void {
+    for (const socket of this.open) this.swallowed.add(socket);
+  }
+}
+
+export function kubeConfigFor(server: string): KubeConfig {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromOptions({
+    clusters: [{ name: 'c', server, skipTLSVerify: true }],
+    users: [{ name: 'u', token: 't' }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
+    currentContext: 'x',
+  });
+  return kubeConfig;
+}
+
+function listening(server: Server | Http2Server): Promise<void> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+}

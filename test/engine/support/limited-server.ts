@@ -1,0 +1,77 @@
+import type { Clock } from '../../../src/engine/clock.js';
+import { sleep } from '../../../src/engine/clock.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
+
+export const refused = (): Error =>
+  Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+/** A server of virtual time: it takes a while for each request, and may be down, or overloaded. */
+export class LimitedServer implements Transport {
+  readonly host = 'api.test:443';
+  readonly sent: { readonly at: number; readonly request: ApiRequest }[] = [];
+  down = false;
+  /** `hang` is a network that swallows what is sent; who is `deaf` doesn't hear of a signal either. */
+  outage: 'refuse' | 'hang' | 'deaf' = 'refuse';
+  /** What it takes within each second; more is answered with 429. */
+  perSecond = Infinity;
+  retryAfterSeconds: number | undefined = 1;
+  latencyMilliseconds = 20;
+  accepted = 0;
+  rejected = 0;
+  mostUnderWay = 0;
+  closed = false;
+  private underWay = 0;
+  private second = 0;
+  private taken = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    this.sent.push({ at: this.clock.now(), request });
+    this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
+    try {
+      request.signal?.throwIfAborted();
+      if (this.down && this.outage !== 'refuse') {
+        await new Promise((_, reject) => {
+          request.signal?.addEventListener('abort', () => {
+            if (this.outage === 'hang') reject(new DOMException('aborted', 'AbortError'));
+          });
+        });
+      }
+      this.checkUp();
+      await sleep(this.clock, this.latencyMilliseconds, request.signal ?? new AbortController().signal);
+      request.signal?.throwIfAborted();
+      this.checkUp();
+      return this.answer();
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  async stream(request: ApiRequest): Promise<ApiStream> {
+    const { body: _, ...head } = await this.request(request);
+    return { ...head, chunks: (async function* () {})() };
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  private checkUp(): void {
+    if (this.down) throw refused();
+  }
+
+  private answer(): ApiResponse {
+    const second = Math.floor(this.clock.now() / 1000);
+    if (second !== this.second) this.taken = 0;
+    this.second = second;
+    if (this.taken++ < this.perSecond) {
+      this.accepted++;
+      return { status: 200, body: {} };
+    }
+    this.rejected++;
+    const { retryAfterSeconds } = this;
+    return { status: 429, body: {}, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  }
+}

@@ -1,0 +1,236 @@
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../../src/engine/clock.js';
+import type { Clock } from '../../src/engine/clock.js';
+import { isConnectionLoss, TruncatedAnswer } from '../../src/engine/connection-loss.js';
+import { gated, probeOf } from '../../src/engine/gated-transport.js';
+import { retried } from '../../src/engine/retried-transport.js';
+import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
+import { ServerGate } from '../../src/engine/server-gate.js';
+import { UndiciTransport } from '../../src/engine/undici-transport.js';
+import { silentLogger } from '../../src/telemetry/logger.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { H2Server, kubeConfigFor, Relay } from './support/h2-server.js';
+import { VirtualClock } from './support/virtual-clock.js';
+
+const JSON_HEADERS = { ':status': 200, 'content-type': 'application/json' };
+
+function transportTo(port: number, clock?: Clock): UndiciTransport {
+  const transport = new UndiciTransport(kubeConfigFor(`https://127.0.0.1:${port}`), 'test', clock);
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+function answer(stream: ServerHttp2Stream): void {
+  if (stream.destroyed) return;
+  stream.respond(JSON_HEADERS);
+  stream.end('{"ok":true}');
+}
+
+function sessionOf(server: H2Server): ServerHttp2Session {
+  const [session] = server.sessions;
+  if (!session) throw new Error('nobody has connected');
+  return session;
+}
+
+/** So many requests that have arrived and aren't answered. */
+async function inFlight(transport: Transport, server: H2Server, count: number, method: ApiRequest['method']) {
+  const outcomes = Array.from({ length: count }, (_, n) =>
+    transport.request({ method, path: `/${n}`, ...(method !== 'GET' && { body: {} }) }).then(
+      ({ body }) => JSON.stringify(body),
+      (error: unknown) => error,
+    ),
+  );
+  await vi.waitFor(() => {
+    expect(server.streams.length).toBe(count);
+  });
+  return outcomes;
+}
+
+describe('watches', () => {
+  it('of any number are open at once, on as many connections as the server wants', async () => {
+    const server = await H2Server.start();
+    server.respond = (_, stream) => {
+      stream.respond(JSON_HEADERS);
+      stream.write('{}\n');
+    };
+    const transport = transportTo(server.port);
+    const watches: ApiStream[] = await Promise.all(
+      Array.from({ length: 250 }, (_, n) => transport.stream({ method: 'GET', path: `/watch/${n}` })),
+    );
+    expect(watches.every(({ status }) => status === 200)).toBe(true);
+    expect(server.sessions.length).toBe(3);
+    // Other requests don't wait for them.
+    server.respond = (_, stream) => {
+      answer(stream);
+    };
+    expect((await transport.request({ method: 'GET', path: '/' })).body).toEqual({ ok: true });
+    expect(server.sessions.length).toBe(4);
+  });
+
+  it('end when nothing is heard of their connection, and the next one has a new connection', async () => {
+    const server = await H2Server.start();
+    server.respond = (_, stream) => {
+      stream.respond(JSON_HEADERS);
+      stream.write('{}\n');
+    };
+    const relay = await Relay.to(server.port);
+    const clock = new VirtualClock();
+    const transport = transportTo(relay.port, clock);
+    const { chunks } = await transport.stream({ method: 'GET', path: '/watch' });
+    const ended = buffer(chunks).catch((error: unknown) => error);
+    relay.swallow();
+    await clock.advance(70_000);
+    expect(await ended).toMatchObject({ message: 'The connection went silent' });
+    expect((await transport.stream({ method: 'GET', path: '/watch' })).status).toBe(200);
+    expect(server.sessions.length).toBe(2);
+  });
+
+  it('stay open for as long as something is heard', async () => {
+    const server = await H2Server.start();
+    server.respond = (_, stream) => {
+      stream.respond(JSON_HEADERS);
+    };
+    const clock = new VirtualClock();
+    const transport = transportTo(server.port, clock);
+    await transport.stream({ method: 'GET', path: '/watch' });
+    const session = sessionOf(server);
+    for (let n = 0; n < 10; n++) {
+      await new Promise((resolve) => session.ping(resolve));
+      await clock.advance(15_000);
+    }
+    expect(session.destroyed).toBe(false);
+  });
+});
+
+describe('a connection that ends under requests', () => {
+  const ends = {
+    'GOAWAY that lets them finish': (session: ServerHttp2Session) => {
+      session.goaway(0);
+    },
+    'GOAWAY that refuses most of them': (session: ServerHttp2Session, tenth: number) => {
+      session.goaway(0, tenth);
+    },
+    'GOAWAY because of an error': (session: ServerHttp2Session, tenth: number) => {
+      session.goaway(2, tenth);
+    },
+    'a session that is destroyed': (session: ServerHttp2Session) => {
+      session.destroy();
+    },
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    for (const method of ['GET', 'PATCH', 'POST', 'DELETE'] as const) {
+      it(`by ${name} costs no ${method} more than a second try`, async () => {
+        const server = await H2Server.start();
+        const metrics = new Metrics();
+        const transport = retried(transportTo(server.port), metrics);
+        const outcomes = await inFlight(transport, server, 80, method);
+        const first = server.streams.map(({ stream }) => stream);
+        server.respond = (_, stream) => {
+          answer(stream);
+        };
+        end(sessionOf(server), first[9]?.id ?? 0);
+        // What the server has accepted, it answers.
+        setTimeout(() => {
+          for (const stream of first) answer(stream);
+        }, 50);
+        expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['{"ok":true}']));
+      });
+    }
+  }
+
+  it('costs a second try behind the gate of the server too, whose doubt passes', async () => {
+    const server = await H2Server.start();
+    const undici = transportTo(server.port);
+    const gate = new ServerGate({
+      host: undici.host,
+      probe: probeOf(undici),
+      clock: systemClock,
+      random: Math.random,
+      log: silentLogger,
+      metrics: new Metrics(),
+      maxWrites: 50,
+    });
+    const pauses: unknown[] = [];
+    gate.onChange((pause) => pauses.push(pause));
+    const outcomes = await inFlight(retried(gated(undici, gate), new Metrics()), server, 50, 'PATCH');
+    server.respond = (_, stream) => {
+      answer(stream);
+    };
+    sessionOf(server).destroy();
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['{"ok":true}']));
+    expect(pauses).toEqual([]);
+    expect(server.streams.length).toBe(101);
+  });
+
+  it('in the middle of an answer is no answer', async () => {
+    const server = await H2Server.start();
+    let broken = 1;
+    server.respond = (_, stream) => {
+      if (broken-- <= 0) {
+        answer(stream);
+        return;
+      }
+      stream.respond(JSON_HEADERS);
+      stream.write('{"ok":', () => {
+        stream.close(2);
+      });
+    };
+    const transport = transportTo(server.port);
+    await expect(transport.request({ method: 'GET', path: '/' })).rejects.toBeInstanceOf(TruncatedAnswer);
+    broken = 1;
+    const metrics = new Metrics();
+    const answered = await retried(transport, metrics).request({ method: 'PATCH', path: '/', body: {} });
+    expect(answered.body).toEqual({ ok: true });
+    expect((await metrics.requestRetries.get()).values).toMatchObject([
+      { value: 1, labels: { verb: 'PATCH', host: transport.host } },
+    ]);
+  });
+});
+
+describe('retried', () => {
+  const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+
+  function failing(...errors: Error[]): Transport & { tries: number } {
+    return {
+      host: 'h',
+      tries: 0,
+      request() {
+        this.tries++;
+        const error = errors.shift();
+        return error ? Promise.reject(error) : Promise.resolve({ status: 200, body: {} });
+      },
+      stream() {
+        throw new Error('not used');
+      },
+      close: () => Promise.resolve(),
+    };
+  }
+
+  it('tries a second time, and not a third', async () => {
+    const transport = failing(lost, lost, lost);
+    await expect(retried(transport, new Metrics()).request({ method: 'GET', path: '/' })).rejects.toBe(lost);
+    expect(transport.tries).toBe(2);
+  });
+
+  it('leaves what was refused, came too late or was called off as it is', async () => {
+    const coded = (code: string): Error => Object.assign(new Error(code), { code });
+    for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']) {
+      const transport = failing(coded(code));
+      const request = retried(transport, new Metrics()).request({ method: 'GET', path: '/' });
+      await expect(request).rejects.toThrow(code);
+      expect(transport.tries).toBe(1);
+    }
+    const transport = failing(lost);
+    const request: ApiRequest = { method: 'GET', path: '/', signal: AbortSignal.abort() };
+    await expect(retried(transport, new Metrics()).request(request)).rejects.toBe(lost);
+    expect(transport.tries).toBe(1);
+  });
+
+  it('knows the errors of connections from others', () => {
+    expect(isConnectionLoss(Object.assign(new Error('x'), { code: 'ERR_HTTP2_SESSION_ERROR' }))).toBe(true);
+    expect(isConnectionLoss(new Error('x'))).toBe(false);
+    expect(isConnectionLoss('ECONNRESET')).toBe(false);
+  });
+});
