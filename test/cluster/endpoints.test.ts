@@ -40,7 +40,7 @@ test('the controller is ready once it follows everything, and names what it does
   });
   expect((await fetch(`http://${health}/healthz`)).status).toBe(200);
   expect(await (await fetch(`http://${metrics}/metrics`)).text()).toMatch(
-    /^rest_client_requests_total\{code="403",method="GET"\} \d+$/m,
+    /^rest_client_requests_total\{code="403",method="GET",host="127.0.0.1:\d+"\} \d+$/m,
   );
   expect(await controller.stop()).toBe(0);
 });
