@@ -33,7 +33,10 @@ describe('checkedPath', () => {
     const { given, ask } = aPath();
     given.reason = 'services in shop: no list yet';
     const terse = await ask('/readyz');
-    expect(terse).toMatchObject({ status: 503, body: expect.stringContaining('[-]caches failed') as unknown });
+    expect(terse).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('[-]caches failed') as unknown,
+    });
     expect(terse?.body).not.toContain('shop');
     expect((await ask('/readyz?verbose'))?.body).toBe(
       '[+]ping ok\n[-]caches failed: services in shop: no list yet\nreadyz check failed\n',

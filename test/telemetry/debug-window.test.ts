@@ -39,12 +39,7 @@ it('raises the level for ten minutes, for loggers that exist and for new ones', 
     clock.jump(10 * MINUTE);
     tell('after');
   });
-  expect(told).toEqual([
-    'Log level raised by SIGUSR2',
-    'during, old',
-    'during, new',
-    'Log level put back',
-  ]);
+  expect(told).toEqual(['Log level raised by SIGUSR2', 'during, old', 'during, new', 'Log level put back']);
 });
 
 it('starts the ten minutes anew with another signal', async () => {

@@ -12,9 +12,9 @@ const ROUTES: Routes = {
   '/metrics': () => Promise.resolve({ status: 200, body: 'a 1\n', contentType: 'text/plain; version=0.0.4' }),
 };
 
-async function serve(patienceMilliseconds?: number): Promise<
-  HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }
-> {
+async function serve(
+  patienceMilliseconds?: number,
+): Promise<HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }> {
   const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES, patienceMilliseconds);
   onTestFinished(() => server.close());
   return {

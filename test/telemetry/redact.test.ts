@@ -24,14 +24,18 @@ const WAYS: readonly [string, (log: Logger, secret: string) => void][] = [
   ['a field', (log, secret) => void log.debug({ token: secret, Password: secret }, 'Signed in')],
   [
     'a field somewhere below',
-    (log, secret) => void log.trace({ a: [{ b: { 'client-key-data': secret, secret: { key: secret } } }] }, 'x'),
+    (log, secret) =>
+      void log.trace({ a: [{ b: { 'client-key-data': secret, secret: { key: secret } } }] }, 'x'),
   ],
   ['a field of a child', (log, secret) => void log.child({ auth: { idToken: secret } }).warn('Signed in')],
   ['headers', (log, secret) => void log.info({ headers: { Authorization: secret, 'set-cookie': [secret] } })],
   [
     'a key',
     (log, secret) =>
-      void log.info({ pem: `-----BEGIN RSA PRIVATE KEY-----\n${secret}\n-----END RSA PRIVATE KEY-----` }, 'x'),
+      void log.info(
+        { pem: `-----BEGIN RSA PRIVATE KEY-----\n${secret}\n-----END RSA PRIVATE KEY-----` },
+        'x',
+      ),
   ],
 ];
 
