@@ -41,7 +41,7 @@ export async function carryOut(plan: Plan, reader: StoreReader, tools: Tools): P
   for (const step of plan.status) statusChanges.push(await tools.statusWriter.write(step, changes, reader));
   // While the status can't be written, what was told can't be remembered, and would be told with every try.
   if (statusChanges.every(({ action }) => action !== 'failed')) {
-    for (const { regarding, props } of events) await tools.recorder.send(regarding, props);
+    for (const { regarding, props } of events) tools.recorder.send(regarding, props);
   }
   return { changes, statusChanges };
 }

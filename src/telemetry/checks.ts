@@ -6,7 +6,7 @@ export interface Check {
   /** In lower case with dashes: it becomes part of a path. */
   readonly name: string;
   /** What is wrong; nothing if all is well. It is called at every probe, so it must be cheap. */
-  check(): string | undefined;
+  readonly check: () => string | undefined;
 }
 
 /** The process answers at all. Without it, an endpoint whose other checks are all left out would check nothing. */

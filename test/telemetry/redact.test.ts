@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LOG_FORMATS } from '../../src/telemetry/logger.js';
-import type { Logger } from '../../src/telemetry/logger.js';
+import { LOG_FORMATS, LOG_LEVELS } from '../../src/telemetry/logger.js';
 import { redactLine, redactText } from '../../src/telemetry/redact.js';
 import { logged } from './logged.js';
 
@@ -16,34 +15,40 @@ function leakyError(secret: string): Error {
   });
 }
 
-const WAYS: readonly [string, (log: Logger, secret: string) => void][] = [
-  ['an error', (log, secret) => void log.error({ err: leakyError(secret) }, 'Failed')],
-  ['an error in place of fields', (log, secret) => void log.error(leakyError(secret))],
-  ['the message of an error', (log, secret) => void log.error({ error: leakyError(secret).message }, 'x')],
-  ['a sentence', (log, secret) => void log.info(`Sent {"token": "${secret}"} to /x?access_token=${secret}`)],
-  ['a field', (log, secret) => void log.debug({ token: secret, Password: secret }, 'Signed in')],
+/** Fields and message of a line, and fields of the logger that writes it. */
+interface Line {
+  readonly fields?: unknown;
+  readonly message?: string;
+  readonly bound?: Readonly<Record<string, unknown>>;
+}
+
+const WAYS: readonly [string, (secret: string) => Line][] = [
+  ['an error', (secret) => ({ fields: { err: leakyError(secret) } })],
+  ['an error in place of fields', (secret) => ({ fields: leakyError(secret) })],
+  ['the message of an error', (secret) => ({ fields: { error: leakyError(secret).message } })],
+  ['a sentence', (secret) => ({ message: `Sent {"token": "${secret}"} to /x?access_token=${secret}` })],
+  ['a field', (secret) => ({ fields: { token: secret, Password: secret } })],
   [
     'a field somewhere below',
-    (log, secret) =>
-      void log.trace({ a: [{ b: { 'client-key-data': secret, secret: { key: secret } } }] }, 'x'),
+    (secret) => ({ fields: { a: [{ b: { 'client-key-data': secret, secret: { key: secret } } }] } }),
   ],
-  ['a field of a child', (log, secret) => void log.child({ auth: { idToken: secret } }).warn('Signed in')],
-  ['headers', (log, secret) => void log.info({ headers: { Authorization: secret, 'set-cookie': [secret] } })],
+  ['a field of a child', (secret) => ({ bound: { auth: { idToken: secret } } })],
+  ['headers', (secret) => ({ fields: { headers: { Authorization: secret, 'set-cookie': [secret] } } })],
   [
     'a key',
-    (log, secret) =>
-      void log.info(
-        { pem: `-----BEGIN RSA PRIVATE KEY-----\n${secret}\n-----END RSA PRIVATE KEY-----` },
-        'x',
-      ),
+    (secret) => ({
+      fields: { pem: `-----BEGIN RSA PRIVATE KEY-----\n${secret}\n-----END RSA PRIVATE KEY-----` },
+    }),
   ],
 ];
 
 describe.each(LOG_FORMATS)('a log in the format %s', (format) => {
-  it.each(WAYS)('does not have the secret of %s', async (_, write) => {
+  it.each(WAYS)('does not have the secret of %s', async (_, line) => {
     const secret = 'hunter2-0123456789';
+    const { fields = {}, message = 'Done', bound = {} } = line(secret);
     const text = await logged({ level: 'trace', format }, (log) => {
-      write(log, secret);
+      const child = log.child(bound);
+      for (const level of LOG_LEVELS) child[level](fields, message);
     });
     expect(text).toContain('[redacted]');
     expect(text).not.toContain(secret);
