@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { EventProps, EventStep } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
+import { carryOut } from '../../src/engine/carry-out.js';
 import { microTime } from '../../src/engine/event-sender.js';
+import { EventSeriesBook } from '../../src/engine/event-series.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
-import { newBench } from './support/bench.js';
+import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { failure } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
@@ -96,9 +98,12 @@ describe('an event', () => {
     expect(Buffer.byteLength(bodies()[0]?.note ?? '')).toBeLessThanOrEqual(1024);
   });
 
-  it('is waited for by nobody', () => {
+  it('is waited for by nobody', async () => {
     bench.server.respond = () => new Promise(() => undefined);
-    expect(bench.tools.recorder.send(REGARDING, EVENT)).toBeUndefined();
+    const { reader, tools } = bench;
+    const events = ['a', 'b'].map((name) => ({ regarding: { ...REGARDING, name }, event: () => EVENT }));
+    await carryOut(plan({ events }), reader, tools);
+    expect(asked()).toEqual(['POST']);
   });
 });
 
@@ -159,6 +164,21 @@ describe('an event that is repeated', () => {
     for (let times = 0; times < 20; times++) await tell({ note: `the ${String(times)}th` });
     expect(asked()).toEqual(['POST', 'POST', 'POST', 'POST', 'POST', 'PATCH x2']);
     expect(bodies()[4]?.note).toBe('the 4th');
+  });
+
+  it('has its count brought up to date before another wording takes its place', async () => {
+    for (let times = 0; times < 7; times++) await tell();
+    await tell({ note: 'other' });
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x7', 'POST']);
+  });
+
+  it('is remembered among four thousand others, of which the oldest gives way', () => {
+    const book = new EventSeriesBook(({ name }) => name);
+    const observe = (n: number) => book.observe({ ...REGARDING, name: String(n) }, EVENT, 0);
+    for (let n = 0; n < 4_096; n++) expect(observe(n).ended).toBeUndefined();
+    expect(observe(0).series.count).toBe(2);
+    expect(observe(4_096).ended?.name).toBe('0');
+    expect(book.size).toBe(4_096);
   });
 
   it('is created anew when its object is gone', async () => {
@@ -270,7 +290,7 @@ describe('at the end of the process', () => {
 
 it('counts every occurrence exactly once, whatever fails in between', async () => {
   const step = fc.oneof(
-    fc.record({ name: fc.constantFrom('a', 'b'), note: fc.constantFrom('x', 'y') }),
+    fc.record({ name: fc.constantFrom('a', 'b'), note: fc.constantFrom('x', 'y'), settle: fc.boolean() }),
     fc.record({ minutes: fc.integer({ min: 0, max: 9 }) }),
     fc.record({ fail: fc.integer({ min: 1, max: 3 }) }),
   );
@@ -295,6 +315,7 @@ it('counts every occurrence exactly once, whatever fails in between', async () =
         } else {
           told++;
           bench.tools.recorder.send({ ...REGARDING, name: next.name }, { ...EVENT, note: next.note });
+          if (next.settle) await settled();
         }
       }
       await bench.clock.advance(60 * MINUTE);
