@@ -47,16 +47,17 @@ export function runCommand(): Command {
 }
 
 async function run(options: RunOptions): Promise<void> {
-  const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, clock] = await Promise.all([
-    import('../kinds/index.js'),
-    import('../telemetry/logger.js'),
-    import('../telemetry/metrics.js'),
-    import('../telemetry/debug-window.js'),
-    import('../engine/clock.js'),
-  ]);
+  const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
+    await Promise.all([
+      import('../kinds/index.js'),
+      import('../telemetry/logger.js'),
+      import('../telemetry/metrics.js'),
+      import('../telemetry/debug-window.js'),
+      import('../engine/clock.js'),
+    ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
-  debugOnSignal(log, (delay, callback) => clock.systemClock.setTimer(delay, callback));
+  debugOnSignal(log, systemClock);
   const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const manager = await createManager(kubeConfig, options, kinds, log, metrics);

@@ -1,4 +1,4 @@
-import type { SetTimer } from './event-loop-check.js';
+import type { Timers } from './event-loop-check.js';
 import { LOG_LEVELS } from './logger.js';
 import type { LogLevel, RootLogger } from './logger.js';
 
@@ -11,9 +11,9 @@ const MINUTES = 10;
  * **Guarantees.** Afterwards the level is what it was. One that says more already stays.
  * @returns ends it, and gives the signal back its usual effect
  */
-export function debugOnSignal(log: RootLogger, setTimer: SetTimer): () => void {
+export function debugOnSignal(log: RootLogger, timers: Timers): () => void {
   let usual: string | undefined;
-  let timer: ReturnType<SetTimer> | undefined;
+  let timer: ReturnType<Timers['setTimer']> | undefined;
   const end = (): void => {
     timer?.cancel();
     timer = undefined;
@@ -28,7 +28,7 @@ export function debugOnSignal(log: RootLogger, setTimer: SetTimer): () => void {
     if (rank(usual) > rank('debug')) log.level = 'debug';
     // Told at the level that everybody reads, unless the log is silent about it by choice.
     log.info({ level: log.level, usualLevel: usual, minutes: MINUTES }, 'Log level raised by SIGUSR2');
-    timer = setTimer(MINUTES * 60_000, end);
+    timer = timers.setTimer(MINUTES * 60_000, end);
   };
   process.on('SIGUSR2', begin);
   return () => {

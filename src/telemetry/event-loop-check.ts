@@ -3,13 +3,10 @@ import type { Check } from './checks.js';
 const BEAT_MILLISECONDS = 10_000;
 const LIMIT_MILLISECONDS = 30_000;
 
-/** Calls back once; the timer alone must not keep the process alive. */
-export type SetTimer = (delayMilliseconds: number, callback: () => void) => { cancel(): void };
-
-export interface EventLoopCheckProps {
-  readonly setTimer: SetTimer;
-  /** Monotonic, milliseconds: the wall clock may be set. @default performance.now */
-  readonly now?: () => number;
+/** As much of a clock as is needed here. */
+export interface Timers {
+  /** Calls back once; the timer alone must not keep the process alive. */
+  setTimer(delayMilliseconds: number, callback: () => void): { cancel(): void };
 }
 
 /**
@@ -17,12 +14,13 @@ export interface EventLoopCheckProps {
  * all be dead then, behind an endpoint that looks alive.
  *
  * **Caveats.** An event loop that is blocked altogether can't report itself: the probe's own timeout finds that.
+ * @param now monotonic, milliseconds: the wall clock may be set
  */
-export function eventLoopCheck({ setTimer, now = () => performance.now() }: EventLoopCheckProps): Check {
+export function eventLoopCheck(timers: Timers, now: () => number = () => performance.now()): Check {
   let beatAt = now();
   const beat = (): void => {
     beatAt = now();
-    setTimer(BEAT_MILLISECONDS, beat);
+    timers.setTimer(BEAT_MILLISECONDS, beat);
   };
   beat();
   return {

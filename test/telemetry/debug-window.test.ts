@@ -13,7 +13,7 @@ async function messages(
   const clock = new VirtualClock();
   const text = await logged({ level, format: 'json' }, (log) => {
     const grandchild = log.child({ controller: 'widget' }).child({ name: 'web' });
-    const end = debugOnSignal(log, (delay, callback) => clock.setTimer(delay, callback));
+    const end = debugOnSignal(log, clock);
     try {
       act({
         clock,
