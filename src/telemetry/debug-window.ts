@@ -18,7 +18,7 @@ export function debugOnSignal(log: RootLogger, timers: Timers): () => void {
     timer?.cancel();
     timer = undefined;
     if (usual === undefined) return;
-    log.info({ level: usual }, 'Log level put back');
+    log.info({ logLevel: usual }, 'Log level put back');
     log.level = usual;
     usual = undefined;
   };
@@ -27,7 +27,7 @@ export function debugOnSignal(log: RootLogger, timers: Timers): () => void {
     usual ??= log.level;
     if (rank(usual) > rank('debug')) log.level = 'debug';
     // Told at the level that everybody reads, unless the log is silent about it by choice.
-    log.info({ level: log.level, usualLevel: usual, minutes: MINUTES }, 'Log level raised by SIGUSR2');
+    log.info({ logLevel: log.level, usualLogLevel: usual, minutes: MINUTES }, 'Log level raised by SIGUSR2');
     timer = timers.setTimer(MINUTES * 60_000, end);
   };
   process.on('SIGUSR2', begin);

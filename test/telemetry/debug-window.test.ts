@@ -27,6 +27,8 @@ async function messages(
       end();
     }
   });
+  // A field of that name would take the place of the line's own level.
+  expect(text).not.toMatch(/"level":.*"level":/);
   const lines = text.split('\n').filter((line) => line !== '');
   return lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 }
