@@ -35,8 +35,8 @@ export interface EventSenderProps {
 /**
  * Sends series one after another: what is new is created, what is known is patched.
  *
- * **Guarantees.** At most 1,000 wait, what is beyond is dropped and counted. One that fails is tried 12 times. What is
- * queued and happens again is sent once, with its count at that time.
+ * **Guarantees.** At most 1,000 wait, what is beyond is dropped and counted. One that fails is tried 12 times. What
+ * waits and happens again is sent once, with its count at that time.
  */
 export class EventSender {
   private readonly queue: EventSeries[] = [];
@@ -74,8 +74,10 @@ export class EventSender {
 
   private async drain(): Promise<void> {
     for (let next = this.queue.shift(); next; next = this.queue.shift()) {
-      next.queued = false;
       await this.send(next);
+      // It may have happened again meanwhile.
+      next.queued = next.worthTelling(this.props.clock.now());
+      if (next.queued) this.queue.push(next);
     }
     this.overloaded = false;
     this.draining = undefined;
@@ -83,8 +85,6 @@ export class EventSender {
 
   /** Never rejects. */
   private async send(series: EventSeries): Promise<void> {
-    // The request that was under way when it was queued took the count along.
-    if (series.told === series.count) return;
     const { clock, random } = this.props;
     const { signal } = this.stopping;
     let failure: unknown = new Error('the process stops');

@@ -18,8 +18,10 @@ export class EventSeries {
   /** How many of them the API server was told of; none before the object is created. */
   told = 0;
   toldAt = 0;
-  /** It waits to be sent. */
+  /** It waits to be sent, or is under way. */
   queued = false;
+  /** Nothing will be added to it. */
+  over = false;
   lastAt: number;
 
   constructor(
@@ -35,10 +37,10 @@ export class EventSeries {
     this.lastAt = startedAt;
   }
 
-  /** The second occurrence is worth a request at once, later ones only now and then. */
+  /** The second occurrence is worth a request at once, later ones only now and then, and when it is over. */
   worthTelling(now: number): boolean {
     if (this.told === this.count) return false;
-    return this.told <= 1 || now - this.toldAt >= REFRESH_MILLISECONDS;
+    return this.over || this.told <= 1 || now - this.toldAt >= REFRESH_MILLISECONDS;
   }
 }
 
@@ -75,8 +77,8 @@ export class EventSeriesBook {
     }
     const wording = known && !over ? known.wording + 1 : 1;
     const series = new EventSeries(key, this.nameFor(regarding), regarding, event, now, wording);
-    this.byKey.delete(key);
-    const ended = known ?? (this.byKey.size >= MOST_SERIES ? this.evictOldest() : undefined);
+    const ended = known ?? (this.byKey.size >= MOST_SERIES ? this.oldest() : undefined);
+    if (ended) this.end(ended);
     this.byKey.set(key, series);
     return { series, ...(ended && { ended }) };
   }
@@ -84,24 +86,28 @@ export class EventSeriesBook {
   /** Series that have something to tell by now, those that are over included, which are forgotten here. */
   due(now: number): EventSeries[] {
     const due: EventSeries[] = [];
-    for (const [key, series] of this.byKey) {
+    for (const series of this.byKey.values()) {
       const over = now - series.lastAt >= QUIET_MILLISECONDS;
-      if (over) this.byKey.delete(key);
-      if (over ? series.told < series.count : series.worthTelling(now)) due.push(series);
+      if (over) this.end(series);
+      if (series.worthTelling(now)) due.push(series);
     }
     return due;
   }
 
   /** Ends all of them. */
-  end(): EventSeries[] {
-    const untold = [...this.byKey.values()].filter(({ told, count }) => told < count);
-    this.byKey.clear();
-    return untold;
+  endAll(): EventSeries[] {
+    const all = [...this.byKey.values()];
+    for (const series of all) this.end(series);
+    return all;
   }
 
-  private evictOldest(): EventSeries | undefined {
+  private end(series: EventSeries): void {
+    series.over = true;
+    this.byKey.delete(series.key);
+  }
+
+  private oldest(): EventSeries | undefined {
     const [oldest] = this.byKey.values();
-    if (oldest) this.byKey.delete(oldest.key);
     return oldest;
   }
 }

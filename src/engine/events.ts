@@ -41,7 +41,7 @@ export class EventRecorder {
   send(regarding: EventStep['regarding'], event: EventProps): void {
     const now = this.props.clock.now();
     const { series, ended } = this.book.observe(regarding, event, now);
-    if (ended && ended.told < ended.count) this.sender.enqueue(ended);
+    if (ended?.worthTelling(now)) this.sender.enqueue(ended);
     if (series.worthTelling(now)) this.sender.enqueue(series);
     this.timer ??= this.startTimer();
   }
@@ -49,7 +49,8 @@ export class EventRecorder {
   /** Sends what hasn't been told yet, for some seconds at most. Nothing is to be sent afterwards. */
   async close(): Promise<void> {
     this.timer?.cancel();
-    for (const series of this.book.end()) this.sender.enqueue(series);
+    const now = this.props.clock.now();
+    for (const series of this.book.endAll()) if (series.worthTelling(now)) this.sender.enqueue(series);
     await this.sender.close(FLUSH_MILLISECONDS);
   }
 

@@ -28,6 +28,7 @@ export function observeProcess(metrics: Metrics): () => void {
   const external = gauge('nodejs_external_memory_bytes', 'Memory of buffers, outside the heap');
   startTime.set(Math.round(Date.now() / 1000 - process.uptime()));
 
+  for (const quantile of ['mean', 'p99', 'max']) metrics.eventLoopLagSeconds.set({ quantile }, 0);
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MILLISECONDS });
   delay.enable();
   metrics.onScrape(() => {

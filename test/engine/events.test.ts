@@ -135,7 +135,17 @@ describe('an event that is repeated', () => {
     for (let times = 0; times < 4; times++) bench.tools.recorder.send({ ...REGARDING, name: 'first' }, EVENT);
     for (let times = 0; times < 4; times++) bench.tools.recorder.send(REGARDING, EVENT);
     await settled();
-    expect(asked()).toEqual(['POST', 'PATCH x4', 'POST x4']);
+    expect(asked()).toEqual(['POST', 'POST x4', 'PATCH x4']);
+  });
+
+  it('while its second is under way waits like any other', async () => {
+    await tell();
+    for (let times = 0; times < 99; times++) bench.tools.recorder.send(REGARDING, EVENT);
+    await settled();
+    expect(asked()).toEqual(['POST', 'PATCH x2']);
+    bench.tools.recorder.send(REGARDING, EVENT);
+    await bench.tools.recorder.close();
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x101']);
   });
 
   it('begins anew after six quiet minutes', async () => {

@@ -35,6 +35,7 @@ it('tells what dashboards of any process show', async () => {
   const metrics = new Metrics();
   onTestFinished(observeProcess(metrics));
   const first = await metrics.scrape();
+  expect(first).toContain('reconstruct_event_loop_lag_seconds{quantile="p99"} 0');
   busyMilliseconds(50);
   const second = await metrics.scrape();
   const cpu = 'process_cpu_seconds_total';
