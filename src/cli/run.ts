@@ -47,17 +47,21 @@ export function runCommand(): Command {
 }
 
 async function run(options: RunOptions): Promise<void> {
-  const [{ builtInKinds }, { createLogger }, { Metrics }] = await Promise.all([
-    import('../kinds/index.js'),
-    import('../telemetry/logger.js'),
-    import('../telemetry/metrics.js'),
-  ]);
+  const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
+    await Promise.all([
+      import('../kinds/index.js'),
+      import('../telemetry/logger.js'),
+      import('../telemetry/metrics.js'),
+      import('../telemetry/debug-window.js'),
+      import('../engine/clock.js'),
+    ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
+  debugOnSignal(log, systemClock);
   const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const manager = await createManager(kubeConfig, options, kinds, log, metrics);
-  const servers = await startServers(options, manager, metrics);
+  const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   const stop = (): void => {
     // A second signal ends the process the hard way, as users of a terminal expect.
@@ -108,8 +112,20 @@ async function createManager(
   });
 }
 
-async function startServers(options: RunOptions, manager: Manager, metrics: Metrics): Promise<HttpServer[]> {
-  const { serveHttp } = await import('../telemetry/http.js');
+async function startServers(
+  options: RunOptions,
+  manager: Manager,
+  metrics: Metrics,
+  log: Logger,
+): Promise<HttpServer[]> {
+  const [{ serveHttp }, { checkedPath }, { eventLoopCheck }, { observeProcess }, { systemClock }] =
+    await Promise.all([
+      import('../telemetry/http.js'),
+      import('../telemetry/checks.js'),
+      import('../telemetry/event-loop-check.js'),
+      import('../telemetry/process-metrics.js'),
+      import('../engine/clock.js'),
+    ]);
   const servers: HttpServer[] = [];
   if (options.metricsBindAddress !== '0') {
     const route = async (): Promise<{ status: number; body: string; contentType: string }> => ({
@@ -120,18 +136,20 @@ async function startServers(options: RunOptions, manager: Manager, metrics: Metr
     servers.push(
       await serveHttp(options.metricsBindAddress, '--metrics-bind-address', { '/metrics': route }),
     );
+    observeProcess(metrics);
   }
   if (options.healthBindAddress !== '0') {
-    const healthz = () => ({ status: 200, body: 'ok\n' });
-    const readyz = () => {
-      const missing = manager.notReady();
-      const body = missing.map(({ what, why }) => `${what}: ${why}\n`).join('');
-      return missing.length === 0 ? healthz() : { status: 503, body };
-    };
+    const live = [eventLoopCheck(systemClock)];
+    const missing = (): string =>
+      manager
+        .notReady()
+        .map(({ what, why }) => `${what}: ${why}`)
+        .join('; ');
+    const ready = [{ name: 'caches', check: () => missing() || undefined }];
     servers.push(
       await serveHttp(options.healthBindAddress, '--health-bind-address', {
-        '/healthz': healthz,
-        '/readyz': readyz,
+        ...checkedPath({ path: '/healthz', checks: live, log }),
+        ...checkedPath({ path: '/readyz', checks: ready, log }),
       }),
     );
   }

@@ -5,7 +5,7 @@ import type { ApplyStep, Controller, DeleteStep, EventProps, Plan, Reader, Watch
 import { messageOf, OperatorError } from './error.js';
 import type { RenderedKind, Render } from './kind.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
-import { controllerOf, groupOf, objectKey, refOf } from './object.js';
+import { controllerOf, describeRef, groupOf, objectKey, refOf } from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
@@ -50,6 +50,7 @@ export class OwnedChildren implements Controller {
     if (!cr || cr.metadata.deletionTimestamp) return NOTHING;
     const rendered = this.renderSafely(cr);
     const error = rendered instanceof OperatorError ? rendered : undefined;
+    const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
     return {
       apply: error ? [] : this.applySteps(cr, rendered as AnyObject[]),
       delete: error ? [] : this.pruneSteps(cr, rendered as AnyObject[], reader),
@@ -61,10 +62,8 @@ export class OwnedChildren implements Controller {
         },
       ],
       events: [
-        {
-          regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
-          event: (changes) => stallEvent(cr, error ?? failureOf(changes)),
-        },
+        { regarding, event: (changes) => stallEvent(cr, error ?? failureOf(changes)) },
+        { regarding, event: correctionEvent },
       ],
       ...(error && { error }),
     };
@@ -174,4 +173,15 @@ function stallEvent(cr: LiveResource, error: OperatorError | undefined): EventPr
   return known
     ? undefined
     : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
+}
+
+/** One event when somebody's changes were undone, so that they learn why theirs didn't last, and from whom. */
+function correctionEvent(changes: ChangeSet): EventProps | undefined {
+  const notes = changes.flatMap(({ ref, action, drift }) => {
+    if (action !== 'corrected' || !drift) return [];
+    const who = drift.managers.join(', ') || 'somebody';
+    return [`${describeRef(ref)}: put back ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
+  });
+  if (notes.length === 0) return undefined;
+  return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note: notes.join('; ') };
 }

@@ -119,9 +119,20 @@ export class Api {
     return answer.kind !== 'Status' && answer.metadata.deletionTimestamp ? answer : undefined;
   }
 
-  async create(type: ResourceType, object: AnyObject): Promise<void> {
+  async create(type: ResourceType, object: AnyObject, signal?: AbortSignal): Promise<void> {
     const path = collectionPath(type, object.metadata.namespace);
-    await this.send(`Create ${type.kind} ${object.metadata.name}`, { method: 'POST', path, body: object });
+    await this.send(`Create ${type.kind} ${object.metadata.name}`, {
+      method: 'POST',
+      path,
+      body: object,
+      signal,
+    });
+  }
+
+  async mergePatch(type: ResourceType, key: string, body: object, signal?: AbortSignal): Promise<void> {
+    const path = objectPath(type, key);
+    const contentType = 'application/merge-patch+json';
+    await this.send(`Patch ${type.kind} ${key}`, { method: 'PATCH', path, body, contentType, signal });
   }
 
   private async send(

@@ -63,8 +63,7 @@ export async function carryOut(
   }
   // While the status can't be written, what was told can't be remembered, and would be told with every try.
   if (statusChanges.every(({ action }) => action !== 'failed')) {
-    for (const { regarding, props } of events)
-      if (!steps.ended) await steps.wait(tools.recorder.send(regarding, props));
+    if (!steps.ended) for (const { regarding, props } of events) tools.recorder.send(regarding, props);
   }
   const { givenUp, pending } = steps;
   return { changes, statusChanges, ...(givenUp && { givenUp }), ...(pending && { pending }) };

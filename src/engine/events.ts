@@ -1,32 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import type { EventProps, EventStep } from '../contract/controller.js';
-import { messageOf } from '../contract/error.js';
 import { describeRef } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
-import type { Logger } from '../telemetry/logger.js';
-import type { Api } from './api.js';
-import type { Clock } from './clock.js';
+import type { Timer } from './clock.js';
+import { EventSender } from './event-sender.js';
+import type { EventSenderProps } from './event-sender.js';
+import { EventSeriesBook, QUIET_MILLISECONDS } from './event-series.js';
 
-const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
-const NOTE_LIMIT_BYTES = 1024;
-
-export interface EventRecorderProps {
-  readonly api: Api;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Whose events these are: a qualified name, and one process of it. */
-  readonly reportingController: string;
-  readonly reportingInstance: string;
-}
+/** What still waits when the process stops gets this long. */
+const FLUSH_MILLISECONDS = 3_000;
 
 /**
  * Tells people what happened to an object, where `kubectl describe` shows it.
  *
- * **Caveats.** Events are a courtesy: one that can't be sent is logged and dropped.
+ * **Guarantees.** Nobody waits for an event. The same event again, within six minutes, is counted in the object that is
+ * there: however often it happens, the API server hears of the first, of the second, every half an hour, and when it
+ * is over.
+ *
+ * **Caveats.** Events are a courtesy: one that can't be sent is logged, counted and dropped.
  */
 export class EventRecorder {
-  constructor(private readonly props: EventRecorderProps) {}
+  private readonly book = new EventSeriesBook(nameFor);
+  private readonly sender: EventSender;
+  private timer: Timer | undefined;
+
+  constructor(private readonly props: EventSenderProps) {
+    this.sender = new EventSender(props);
+  }
 
   /** What a kind wants to tell. What it throws is its bug, and no reason to leave the status unwritten. */
   compute(regarding: EventStep['regarding'], event: () => EventProps | undefined): EventProps | undefined {
@@ -38,46 +37,32 @@ export class EventRecorder {
     }
   }
 
-  /** Never rejects. */
-  async send(regarding: EventStep['regarding'], event: EventProps): Promise<void> {
-    try {
-      await this.props.api.create(EVENT_TYPE, this.eventObject(regarding, event));
-    } catch (error) {
-      this.props.log.warn({ error: messageOf(error), event }, `Event for ${describeRef(regarding)} not sent`);
-    }
+  /** Returns at once, and never throws. */
+  send(regarding: EventStep['regarding'], event: EventProps): void {
+    const now = this.props.clock.now();
+    const { series, ended } = this.book.observe(regarding, event, now);
+    if (ended?.worthTelling(now)) this.sender.enqueue(ended);
+    if (series.worthTelling(now)) this.sender.enqueue(series);
+    this.timer ??= this.startTimer();
   }
 
-  private eventObject(regarding: EventStep['regarding'], event: EventProps): AnyObject {
-    const { clock, reportingController, reportingInstance } = this.props;
-    const now = clock.now();
-    const { namespace, name } = regarding;
-    return {
-      apiVersion: EVENT_TYPE.apiVersion,
-      kind: EVENT_TYPE.kind,
-      metadata: {
-        name: `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${randomUUID().slice(-12)}`,
-        // Events of what has no namespace live in `default`.
-        namespace: namespace ?? 'default',
-      },
-      eventTime: microTime(now),
-      reportingController,
-      reportingInstance: reportingInstance.slice(0, 128),
-      regarding,
-      type: event.type,
-      reason: event.reason,
-      action: event.action,
-      note: cutToBytes(event.note, NOTE_LIMIT_BYTES),
-    };
+  /** Sends what hasn't been told yet, for some seconds at most. Nothing is to be sent afterwards. */
+  async close(): Promise<void> {
+    this.timer?.cancel();
+    const now = this.props.clock.now();
+    for (const series of this.book.endAll()) if (series.worthTelling(now)) this.sender.enqueue(series);
+    await this.sender.close(FLUSH_MILLISECONDS);
+  }
+
+  /** There is one only while something may be left to tell. */
+  private startTimer(): Timer {
+    return this.props.clock.setTimer(QUIET_MILLISECONDS, () => {
+      for (const series of this.book.due(this.props.clock.now())) this.sender.enqueue(series);
+      this.timer = this.book.size > 0 ? this.startTimer() : undefined;
+    });
   }
 }
 
-/** Cut at the end of a character: the API server counts bytes. */
-function cutToBytes(text: string, limit: number): string {
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));
-  return text.slice(0, read);
-}
-
-/** `metav1.MicroTime`: the API server insists on exactly six digits after the point. */
-export function microTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
+function nameFor({ name }: EventStep['regarding']): string {
+  return `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${randomUUID().slice(-12)}`;
 }

@@ -65,6 +65,7 @@ export class Manager {
   private readonly gate: ServerGate;
   private readonly transport: Transport;
   private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
+  private readonly recorder: EventRecorder;
 
   constructor(private readonly props: ManagerProps) {
     const { controllers, transport, log, metrics, instance } = props;
@@ -84,17 +85,16 @@ export class Manager {
     const api = new Api(this.transport);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const settlements = new Settlements();
+    this.recorder = new EventRecorder({
+      ...{ api, clock, random, log, metrics },
+      reportingController: 'kosmos.io/reconstruct',
+      reportingInstance: instance,
+    });
     const tools = {
       api,
       applier: new Applier({ api, settlements, refusals: new Refusals(clock) }),
       statusWriter: new StatusWriter(api, settlements),
-      recorder: new EventRecorder({
-        api,
-        clock,
-        log,
-        reportingController: 'kosmos.io/reconstruct',
-        reportingInstance: instance,
-      }),
+      recorder: this.recorder,
     };
     const workers = props.workers ?? 16;
     this.runners = controllers.map((controller) => ({
@@ -154,6 +154,7 @@ export class Manager {
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
     await Promise.all(this.runners.map((entry) => this.runWhenSynced(entry, signal)));
+    await this.recorder.close();
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);

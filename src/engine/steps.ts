@@ -37,7 +37,7 @@ export class Steps {
   }
 
   /** The outcome of the step, or nothing if the signal aborts before. */
-  async wait<T>(step: Promise<T>): Promise<T | undefined> {
+  private async wait<T>(step: Promise<T>): Promise<T | undefined> {
     this.aborted ??= abortOf(this.signal);
     const outcome = await Promise.race([step, this.aborted]);
     if (outcome !== ABORTED) return outcome;

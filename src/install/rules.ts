@@ -23,7 +23,7 @@ export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
     ...kind.children.map((type) => rule(type, '', ['get', 'list', 'watch', 'create', 'patch', 'delete'])),
     ...kind.formerChildren.map((type) => rule(type, '', ['get', 'list', 'watch', 'delete'])),
   ]);
-  rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] });
+  rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);
 }
 

@@ -14,7 +14,12 @@ export class AddressError extends Error {
 }
 
 /** What is served, by path. */
-export type Routes = Readonly<Record<string, () => Answer | Promise<Answer>>>;
+export type Routes = Readonly<Record<string, (query: URLSearchParams) => Answer | Promise<Answer>>>;
+
+/** Kubelet and Prometheus need milliseconds. */
+const PATIENCE_MILLISECONDS = 10_000;
+/** Longer than the usual minute between two scrapes. */
+const KEEP_ALIVE_MILLISECONDS = 65_000;
 
 export interface HttpServer {
   /** The port that is listened on; differs from the one asked for only if that was 0. */
@@ -23,18 +28,33 @@ export interface HttpServer {
 }
 
 /**
- * Serves a few read-only paths.
+ * Serves a few read-only paths, and nothing else.
  * @param address `host:port` or `:port`, the latter on all interfaces
  * @param flag the option that the address comes from, for messages
+ * @param patienceMilliseconds how long a client may take to ask, or to read the answer, before it is hung up on
  * @throws AddressError if the address isn't one, or can't be listened on
  */
-export async function serveHttp(address: string, flag: string, routes: Routes): Promise<HttpServer> {
+export async function serveHttp(
+  address: string,
+  flag: string,
+  routes: Routes,
+  patienceMilliseconds = PATIENCE_MILLISECONDS,
+): Promise<HttpServer> {
   const { host, port } = parseAddress(address, flag);
-  const server = createServer((request, response) => {
-    answer(routes, request, response).catch((error: unknown) => {
-      response.writeHead(500).end(`${String(error)}\n`);
+  const limits = {
+    headersTimeout: patienceMilliseconds,
+    requestTimeout: patienceMilliseconds,
+    connectionsCheckingInterval: patienceMilliseconds,
+    keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
+    maxHeaderSize: 8_192,
+  };
+  const server = createServer(limits, (request, response) => {
+    answer(routes, request, response).catch(() => {
+      // What went wrong is nobody's business out there.
+      response.writeHead(500).end('Internal error\n');
     });
   });
+  server.setTimeout(patienceMilliseconds);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
@@ -58,14 +78,24 @@ export async function serveHttp(address: string, flag: string, routes: Routes): 
 }
 
 async function answer(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const path = (request.url ?? '/').split('?')[0] ?? '/';
-  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  const { status, body, contentType } =
-    request.method !== 'GET' && request.method !== 'HEAD'
-      ? { status: 405, body: 'Only GET is answered\n', contentType: undefined }
-      : ((await route?.()) ?? { status: 404, body: `Nothing at ${path}\n`, contentType: undefined });
-  response.writeHead(status, { 'content-type': contentType ?? 'text/plain; charset=utf-8' });
+  const { status, body, contentType = 'text/plain; charset=utf-8' } = await find(routes, request, response);
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'x-content-type-options': 'nosniff',
+  });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+async function find(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    // Whatever body is on its way isn't waited for.
+    response.setHeader('connection', 'close').setHeader('allow', 'GET, HEAD');
+    return { status: 405, body: 'Only GET is answered\n' };
+  }
+  const [path = '/', query] = (request.url ?? '/').split('?', 2);
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  return (await route?.(new URLSearchParams(query))) ?? { status: 404, body: `Nothing at ${path}\n` };
 }
 
 /** `[::1]:8080`, `127.0.0.1:8080`, `:8080`. */

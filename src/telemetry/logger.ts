@@ -1,5 +1,6 @@
-import { pino } from 'pino';
+import { pino, stdSerializers } from 'pino';
 import type { LogFn } from 'pino';
+import { redactLine } from './redact.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -14,6 +15,12 @@ export interface Logger extends Readonly<Record<LogLevel, LogFn>> {
   isLevelEnabled(level: LogLevel): boolean;
 }
 
+/** The log of a whole process. */
+export interface RootLogger extends Logger {
+  /** Setting it holds at once for every logger that descends from this one, those that exist already included. */
+  level: string;
+}
+
 export interface LoggerProps {
   readonly level: LogLevel;
   /** `json`: one object a line, with the time in RFC 3339 and the level as a word. `pretty`: for people. */
@@ -22,15 +29,22 @@ export interface LoggerProps {
   readonly destination?: number;
 }
 
-/** The log of a process; lines are written at once, so none is lost when it ends. */
-export async function createLogger({ level, format, destination = 2 }: LoggerProps): Promise<Logger> {
+/**
+ * The log of a process; lines are written at once, so none is lost when it ends.
+ *
+ * **Guarantees.** Credentials don't get into it, whatever is logged: see `redactLine`. Of an error only its type,
+ * message, stack and causes are written, since its other properties may hold anything, a custom resource for example.
+ */
+export async function createLogger({ level, format, destination = 2 }: LoggerProps): Promise<RootLogger> {
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: describeError },
+    hooks: { streamWrite: redactLine },
   };
-  let logger: Logger;
+  let logger: RootLogger;
   if (format === 'json') {
     logger = pino(options, pino.destination({ dest: destination, sync: true }));
   } else {
@@ -39,6 +53,13 @@ export async function createLogger({ level, format, destination = 2 }: LoggerPro
     logger = pino(options, stream);
   }
   return logger;
+}
+
+function describeError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return String(thrown);
+  // Message and stack hold those of the causes as well.
+  const { type, message, stack } = stdSerializers.err(thrown);
+  return { type, message, stack };
 }
 
 /** Says nothing: for tests and for commands that report by other means. */

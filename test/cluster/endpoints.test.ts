@@ -32,15 +32,24 @@ test('the controller is ready once it follows everything, and names what it does
   });
 
   await eventually(async () => {
-    const ready = await fetch(`http://${health}/readyz`);
+    const ready = await fetch(`http://${health}/readyz?verbose`);
     expect(ready.status).toBe(503);
     expect(await ready.text()).toMatch(
-      /^services in endpoints\S*: Watch services: 403 .* cannot watch .*\n$/,
+      /^\[-\]caches failed: services in endpoints\S*: Watch services: 403 .* cannot watch .*$/m,
     );
   });
+  const terse = await (await fetch(`http://${health}/readyz`)).text();
+  expect(terse).not.toContain('services');
+  expect((await fetch(`http://${health}/readyz?exclude=caches`)).status).toBe(200);
   expect((await fetch(`http://${health}/healthz`)).status).toBe(200);
-  expect(await (await fetch(`http://${metrics}/metrics`)).text()).toMatch(
-    /^rest_client_requests_total\{code="403",method="GET"\} \d+$/m,
+  expect(await (await fetch(`http://${health}/healthz?verbose`)).text()).toBe(
+    '[+]ping ok\n[+]event-loop ok\nhealthz check passed\n',
   );
+  const scraped = await (await fetch(`http://${metrics}/metrics`)).text();
+  expect(scraped).toMatch(
+    /^rest_client_requests_total\{code="403",method="GET",host="127.0.0.1:\d+"\} \d+$/m,
+  );
+  expect(scraped).toMatch(/^process_cpu_seconds_total \d/m);
+  expect(scraped).toMatch(/^reconstruct_event_loop_lag_seconds\{quantile="p99"\} \d/m);
   expect(await controller.stop()).toBe(0);
 });

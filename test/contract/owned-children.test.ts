@@ -254,6 +254,25 @@ describe('OwnedChildren, events', () => {
     expect(planned({ cr: resource }).events[0]?.event(changes)).toBeUndefined();
   });
 
+  it('tells whose changes were undone, and which', () => {
+    const change = { ref: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' } };
+    const drift = { managers: ['kubectl-edit'], fields: ['.spec.type', '.spec.ports'] };
+    const told = (...changes: Parameters<typeof statusOf>[1][]) =>
+      planned({ cr: cr() }).events.flatMap(({ event }) => event(changes.flatMap((set) => set ?? [])) ?? []);
+    expect(told([{ ...change, action: 'corrected', drift }])).toEqual([
+      {
+        type: 'Normal',
+        reason: 'DriftCorrected',
+        action: 'Apply',
+        note: 'Service shop/web: put back .spec.type, .spec.ports, changed by kubectl-edit',
+      },
+    ]);
+    expect(told([{ ...change, action: 'corrected', drift: { managers: [], fields: [] } }])).toMatchObject([
+      { note: 'Service shop/web: put back fields, changed by somebody' },
+    ]);
+    expect(told([{ ...change, action: 'configured' }], [{ ...change, action: 'unchanged' }])).toEqual([]);
+  });
+
   it.each([
     ['for another reason', stalled('other')],
     ['anew', stalled('no', 'False')],

@@ -1,10 +1,19 @@
-import { describe, expect, it } from 'vitest';
-import type { EventProps } from '../../src/contract/controller.js';
-import { microTime } from '../../src/engine/events.js';
-import { newBench } from './support/bench.js';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { EventProps, EventStep } from '../../src/contract/controller.js';
+import { OperatorError } from '../../src/contract/error.js';
+import { carryOut } from '../../src/engine/carry-out.js';
+import { microTime } from '../../src/engine/event-sender.js';
+import { EventSeriesBook } from '../../src/engine/event-series.js';
+import type { ApiRequest } from '../../src/engine/transport.js';
+import { newBench, plan } from './support/bench.js';
+import type { Bench } from './support/bench.js';
 import { failure } from './support/builders.js';
-import { FakeApiServer } from './support/fake-api-server.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+import type { Answer } from './support/scripted-transport.js';
+import { settled } from './support/virtual-clock.js';
 
+const MINUTE = 60_000;
 const REGARDING = {
   apiVersion: 'demo.example.com/v1',
   kind: 'Widget',
@@ -14,20 +23,52 @@ const REGARDING = {
 };
 const EVENT: EventProps = { type: 'Warning', reason: 'Invalid', action: 'Reconcile', note: 'it cannot be' };
 
-async function sent(regarding: typeof REGARDING | Omit<typeof REGARDING, 'namespace'>, event = EVENT) {
-  const { server, tools } = newBench(new FakeApiServer());
-  await tools.recorder.send(regarding, event);
-  return {
-    path: server.requests[0]?.path,
-    body: server.requests[0]?.body as { note: string; metadata: { name: string } },
-  };
+interface SentEvent {
+  readonly note: string;
+  readonly reason: string;
+  readonly metadata: { readonly name: string };
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
-describe('EventRecorder', () => {
-  it('sends an event of events.k8s.io/v1 beside the object that it regards', async () => {
-    const { path, body } = await sent(REGARDING);
-    expect(path).toBe('/apis/events.k8s.io/v1/namespaces/shop/events');
-    expect(body).toEqual({
+let bench: Bench<ScriptedTransport>;
+beforeEach(() => {
+  bench = newBench(new ScriptedTransport());
+  bench.server.respond = ok;
+});
+
+const ok = ({ method, body }: ApiRequest): Answer => ({ status: method === 'POST' ? 201 : 200, body });
+const notFound = failure(404, 'NotFound', 'events.events.k8s.io "web.1" not found');
+const overloaded = failure(503, 'ServiceUnavailable', 'busy');
+
+/** What was asked of the API server: the method, and the count if there is one. */
+function asked(): string[] {
+  return bench.server.requests.map(({ method, body }) => {
+    const { series } = body as SentEvent;
+    return series ? `${method} x${String(series.count)}` : method;
+  });
+}
+
+const bodies = (): SentEvent[] => bench.server.requests.map(({ body }) => body as SentEvent);
+
+async function tell(
+  event: Partial<EventProps> = {},
+  about: EventStep['regarding'] = REGARDING,
+): Promise<void> {
+  bench.tools.recorder.send(about, { ...EVENT, ...event });
+  await settled();
+}
+
+/** By outcome. */
+async function counted(): Promise<Record<string, number>> {
+  const { values } = await bench.metrics.events.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value]));
+}
+
+describe('an event', () => {
+  it('is one of events.k8s.io/v1 beside the object that it regards', async () => {
+    await tell();
+    expect(bench.server.requests[0]?.path).toBe('/apis/events.k8s.io/v1/namespaces/shop/events');
+    expect(bench.server.requests[0]?.body).toEqual({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name: expect.stringMatching(/^web\.[0-9a-f]{12}$/) as unknown, namespace: 'shop' },
@@ -39,27 +80,261 @@ describe('EventRecorder', () => {
     });
   });
 
-  it('puts events of what has no namespace into the default one', async () => {
+  it('of what has no namespace goes into the default one', async () => {
     const { namespace, ...regarding } = REGARDING;
-    expect((await sent(regarding)).path).toBe('/apis/events.k8s.io/v1/namespaces/default/events');
+    await tell({}, regarding);
+    expect(bench.server.requests[0]?.path).toBe('/apis/events.k8s.io/v1/namespaces/default/events');
   });
 
-  it('cuts a note that is too long', async () => {
-    expect((await sent(REGARDING, { ...EVENT, note: 'x'.repeat(3000) })).body.note).toHaveLength(1024);
+  it('has its note cut if it is too long, and its reason and action too', async () => {
+    await tell({ note: 'x'.repeat(3000), reason: 'R'.repeat(200), action: 'A'.repeat(200) });
+    expect(bodies()[0]?.note).toHaveLength(1024);
+    expect(bodies()[0]).toMatchObject({ reason: 'R'.repeat(128), action: 'A'.repeat(128) });
   });
 
   // The server counts bytes: `len(event.Message) > NoteLengthLimit` in pkg/apis/core/validation/events.go.
-  it('cuts a note so that the server takes it, whatever its script', async () => {
-    const { body } = await sent(REGARDING, { ...EVENT, note: '端口已被占用'.repeat(200) });
-    expect(Buffer.byteLength(body.note)).toBeLessThanOrEqual(1024);
+  it('has its note cut so that the server takes it, whatever its script', async () => {
+    await tell({ note: '端口已被占用'.repeat(200) });
+    expect(Buffer.byteLength(bodies()[0]?.note ?? '')).toBeLessThanOrEqual(1024);
   });
 
-  it('drops what cannot be sent, with a line in the log', async () => {
-    const { server, tools, lines } = newBench(new FakeApiServer());
-    server.intercept = () => failure(403, 'Forbidden', 'no');
-    await expect(tools.recorder.send(REGARDING, EVENT)).resolves.toBeUndefined();
-    expect(lines).toMatchObject([{ level: 'warn', message: 'Event for Widget shop/web not sent' }]);
+  it('is waited for by nobody', async () => {
+    bench.server.respond = () => new Promise(() => undefined);
+    const { reader, tools } = bench;
+    const events = ['a', 'b'].map((name) => ({ regarding: { ...REGARDING, name }, event: () => EVENT }));
+    await carryOut(plan({ events }), reader, tools, new AbortController().signal);
+    expect(asked()).toEqual(['POST']);
   });
+});
+
+describe('an event that is repeated', () => {
+  it('is created once, and patched at its second occurrence', async () => {
+    for (let times = 0; times < 5; times++) await tell();
+    expect(asked()).toEqual(['POST', 'PATCH x2']);
+    const { path, contentType, body } = bench.server.requests[1]!;
+    expect(path).toBe(`/apis/events.k8s.io/v1/namespaces/shop/events/${bodies()[0]!.metadata.name}`);
+    expect(contentType).toBe('application/merge-patch+json');
+    expect(body).toEqual({ series: { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' } });
+  });
+
+  it('in a storm costs two requests, one each half an hour, and one at its end', async () => {
+    for (let second = 0; second < 65 * 60; second++) {
+      bench.tools.recorder.send(REGARDING, EVENT);
+      await bench.clock.advance(1_000);
+    }
+    await bench.clock.advance(15 * MINUTE);
+    const [first, second, ...refreshes] = asked();
+    expect([first, second]).toEqual(['POST', 'PATCH x2']);
+    expect(refreshes).toHaveLength(3);
+    expect(refreshes.at(-1)).toBe('PATCH x3900');
+    expect(await counted()).toEqual({ sent: 1, series: 4 });
+    expect(bench.clock.timers).toBe(0);
+  });
+
+  it('is created with its count if it came again before the first was sent', async () => {
+    for (let times = 0; times < 4; times++) bench.tools.recorder.send({ ...REGARDING, name: 'first' }, EVENT);
+    for (let times = 0; times < 4; times++) bench.tools.recorder.send(REGARDING, EVENT);
+    await settled();
+    expect(asked()).toEqual(['POST', 'POST x4', 'PATCH x4']);
+  });
+
+  it('while its second is under way waits like any other', async () => {
+    await tell();
+    for (let times = 0; times < 99; times++) bench.tools.recorder.send(REGARDING, EVENT);
+    await settled();
+    expect(asked()).toEqual(['POST', 'PATCH x2']);
+    bench.tools.recorder.send(REGARDING, EVENT);
+    await bench.tools.recorder.close();
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x101']);
+  });
+
+  it('begins anew after six quiet minutes', async () => {
+    await tell();
+    await bench.clock.advance(5 * MINUTE);
+    await tell();
+    await bench.clock.advance(6 * MINUTE);
+    await tell();
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'POST']);
+    expect(new Set([0, 2].map((at) => bodies()[at]?.metadata.name)).size).toBe(2);
+  });
+
+  it.each<[string, Partial<EventProps>, Partial<typeof REGARDING>]>([
+    ['type', { type: 'Normal' }, {}],
+    ['reason', { reason: 'Other' }, {}],
+    ['action', { action: 'Other' }, {}],
+    ['object', {}, { name: 'other' }],
+    ['object, which has gone and come again', {}, { uid: 'other' }],
+  ])('is not the same with another %s', async (_, event, regarding) => {
+    await tell();
+    await tell(event, { ...REGARDING, ...regarding });
+    expect(asked()).toEqual(['POST', 'POST']);
+  });
+
+  it('is told in another wording as well, though only five times', async () => {
+    for (let times = 0; times < 20; times++) await tell({ note: `the ${String(times)}th` });
+    expect(asked()).toEqual(['POST', 'POST', 'POST', 'POST', 'POST', 'PATCH x2']);
+    expect(bodies()[4]?.note).toBe('the 4th');
+  });
+
+  it('has its count brought up to date before another wording takes its place', async () => {
+    for (let times = 0; times < 7; times++) await tell();
+    await tell({ note: 'other' });
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x7', 'POST']);
+  });
+
+  it('is remembered among four thousand others, of which the oldest gives way', () => {
+    const book = new EventSeriesBook(({ name }) => name);
+    const observe = (n: number) => book.observe({ ...REGARDING, name: String(n) }, EVENT, 0);
+    for (let n = 0; n < 4_096; n++) expect(observe(n).ended).toBeUndefined();
+    expect(observe(0).series.count).toBe(2);
+    expect(observe(4_096).ended?.name).toBe('0');
+    expect(book.size).toBe(4_096);
+  });
+
+  it('is created anew when its object is gone', async () => {
+    await tell();
+    bench.server.answers.push(notFound);
+    await tell();
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'POST x2']);
+  });
+
+  it('is not tried again and again where the right to patch is missing', async () => {
+    bench.server.respond = (request) =>
+      request.method === 'PATCH' ? failure(403, 'Forbidden', 'cannot patch') : ok(request);
+    for (let times = 0; times < 100; times++) await tell();
+    expect(asked()).toEqual(['POST', 'PATCH x2']);
+  });
+});
+
+describe('an event that cannot be sent', () => {
+  it('is tried twelve times, then dropped with a line in the log', async () => {
+    bench.server.respond = () => overloaded;
+    await tell();
+    await bench.clock.advance(60 * MINUTE);
+    expect(asked()).toEqual(Array.from({ length: 12 }, () => 'POST'));
+    expect(new Set(bodies().map(({ metadata }) => metadata.name)).size).toBe(1);
+    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'Event for Widget shop/web not sent' }]);
+    expect(await counted()).toEqual({ dropped: 1 });
+  });
+
+  it('is sent once the API server answers again', async () => {
+    bench.server.answers.push(new Error('connection refused'), overloaded);
+    await tell();
+    await bench.clock.advance(MINUTE);
+    expect(await counted()).toEqual({ sent: 1 });
+  });
+
+  it('waits as long as the API server asks for', async () => {
+    bench.server.answers.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 20 });
+    await tell();
+    await bench.clock.advance(19_000);
+    expect(asked()).toEqual(['POST']);
+    await bench.clock.advance(1_000);
+    expect(asked()).toEqual(['POST', 'POST']);
+  });
+
+  it('counts as sent when an earlier try came through after all', async () => {
+    bench.server.answers.push(new Error('socket hang up'), failure(409, 'AlreadyExists', 'exists already'));
+    await tell();
+    bench.tools.recorder.send(REGARDING, EVENT);
+    await bench.clock.advance(MINUTE);
+    expect(asked()).toEqual(['POST', 'POST x2', 'PATCH x2']);
+  });
+
+  it.each<[string, Answer]>([
+    ['its namespace is going', failure(403, 'Forbidden', 'unable to create: namespace is being terminated')],
+    ['its namespace is gone', failure(404, 'NotFound', 'namespaces "shop" not found')],
+    ['the right is missing', failure(403, 'Forbidden', 'cannot create events')],
+    ['this process no longer leads', new OperatorError({ reason: 'NotLeading', message: 'the lease went' })],
+  ])('is dropped quietly when %s', async (_, answer) => {
+    bench.server.respond = () => answer;
+    await tell();
+    await bench.clock.advance(MINUTE);
+    expect(asked()).toEqual(['POST']);
+    expect(bench.lines).toMatchObject([{ level: 'debug' }]);
+    expect(await counted()).toEqual({ dropped: 1 });
+  });
+
+  it('is dropped with a warning when the API server finds a fault in it', async () => {
+    bench.server.answers.push(failure(422, 'Invalid', 'reason: Required value'));
+    await tell();
+    await bench.clock.advance(MINUTE);
+    expect(asked()).toEqual(['POST']);
+    expect(bench.lines).toMatchObject([{ level: 'warn', fields: { type: 'Warning', reason: 'Invalid' } }]);
+  });
+
+  it('keeps no more than a thousand others waiting', async () => {
+    bench.server.respond = () => overloaded;
+    for (let n = 0; n < 1_101; n++) bench.tools.recorder.send({ ...REGARDING, name: `w${String(n)}` }, EVENT);
+    await settled();
+    expect(await counted()).toEqual({ dropped: 100 });
+    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'Too many events wait, dropping some' }]);
+  });
+});
+
+describe('at the end of the process', () => {
+  it('what waits is sent, and counts are brought up to date', async () => {
+    for (let times = 0; times < 9; times++) await tell();
+    bench.tools.recorder.send({ ...REGARDING, name: 'other' }, EVENT);
+    await bench.tools.recorder.close();
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'POST', 'PATCH x9']);
+    expect(bench.clock.timers).toBe(0);
+  });
+
+  it('a server that does not answer is not waited for', async () => {
+    bench.server.respond = ({ signal }) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          reject(new Error('aborted'));
+        });
+      });
+    for (const name of ['a', 'b', 'c']) await tell({}, { ...REGARDING, name });
+    const closed = bench.tools.recorder.close();
+    await bench.clock.advance(3_000);
+    await closed;
+    expect(asked()).toEqual(['POST']);
+    expect(await counted()).toEqual({ dropped: 3 });
+    expect(bench.clock.timers).toBe(0);
+  });
+});
+
+it('counts every occurrence exactly once, whatever fails in between', async () => {
+  const step = fc.oneof(
+    fc.record({ name: fc.constantFrom('a', 'b'), note: fc.constantFrom('x', 'y'), settle: fc.boolean() }),
+    fc.record({ minutes: fc.integer({ min: 0, max: 9 }) }),
+    fc.record({ fail: fc.integer({ min: 1, max: 3 }) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      bench = newBench(new ScriptedTransport());
+      const counts = new Map<string, number>();
+      bench.server.respond = (request) => {
+        const { series, metadata } = request.body as Partial<SentEvent>;
+        const name = metadata?.name ?? request.path.split('/').at(-1)!;
+        expect(series?.count ?? 1).toBeGreaterThanOrEqual(counts.get(name) ?? 1);
+        counts.set(name, series?.count ?? 1);
+        return ok(request);
+      };
+      let told = 0;
+      for (const next of steps) {
+        if ('minutes' in next) await bench.clock.advance(next.minutes * MINUTE);
+        else if ('fail' in next) {
+          // Fewer than make it give up.
+          if (bench.server.answers.length < 8)
+            bench.server.answers.push(...Array<Answer>(next.fail).fill(overloaded));
+        } else {
+          told++;
+          bench.tools.recorder.send({ ...REGARDING, name: next.name }, { ...EVENT, note: next.note });
+          if (next.settle) await settled();
+        }
+      }
+      await bench.clock.advance(60 * MINUTE);
+      bench.server.answers.length = 0;
+      await bench.tools.recorder.close();
+      expect([...counts.values()].reduce((sum, count) => sum + count, 0)).toBe(told);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 it('writes times with exactly six digits after the point', () => {

@@ -192,6 +192,24 @@ describe('Manager', () => {
     expect(server.closed).toBe(true);
   });
 
+  it('sends the events that wait before it closes the transport', async () => {
+    const event = { type: 'Normal', reason: 'Done', action: 'Reconcile', note: 'done' } as const;
+    const regarding = { apiVersion: 'v1', kind: 'Widget', namespace: 'shop', uid: 'u' };
+    const both = ['a', 'b'].map((name) => ({ regarding: { ...regarding, name }, event: () => event }));
+    const answer = Promise.withResolvers<undefined>();
+    const { server, stop } = await started(
+      (fake) => (fake.intercept = () => answer.promise),
+      {},
+      () => plan({ events: both }),
+    );
+    const stopping = stop();
+    await settled();
+    expect(server.closed).toBe(false);
+    answer.resolve(undefined);
+    await stopping;
+    expect(server.writes).toHaveLength(2);
+  });
+
   it('stops while it waits for its first lists', async () => {
     const { stop, reconciled, server } = await started((fake) => fake.heldBack.add('configmaps'));
     await stop();

@@ -50,7 +50,7 @@ describe('rulesFor', () => {
 
   it('grants no wildcard and nothing but events without kinds', () => {
     expect(rulesFor([])).toEqual([
-      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     ]);
     expect(JSON.stringify(rulesFor([kind('Widget', ['Deployment'], ['Secret'])]))).not.toContain('*');
   });

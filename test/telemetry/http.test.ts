@@ -1,16 +1,21 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AddressError, serveHttp } from '../../src/telemetry/http.js';
 import type { HttpServer, Routes } from '../../src/telemetry/http.js';
 
 const ROUTES: Routes = {
   '/healthz': () => ({ status: 200, body: 'ok\n' }),
+  '/query': (query) => ({ status: 200, body: query.getAll('a').join() }),
+  '/broken': () => Promise.reject(new Error('what nobody is to know')),
+  '/long': () => ({ status: 200, body: 'x'.repeat(50_000_000) }),
   '/metrics': () => Promise.resolve({ status: 200, body: 'a 1\n', contentType: 'text/plain; version=0.0.4' }),
 };
 
-async function serve(): Promise<
-  HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }
-> {
-  const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES);
+async function serve(
+  patienceMilliseconds?: number,
+): Promise<HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }> {
+  const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES, patienceMilliseconds);
   onTestFinished(() => server.close());
   return {
     ...server,
@@ -37,9 +42,41 @@ describe('serveHttp', () => {
 
   it('answers reads only', async () => {
     const { ask } = await serve();
-    expect((await ask('/healthz', 'POST')).status).toBe(405);
+    const refused = await ask('/healthz', 'POST');
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     const head = await ask('/healthz', 'HEAD');
-    expect([head.status, await head.text()]).toEqual([200, '']);
+    expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([200, '', '3']);
+  });
+
+  it('passes the query on', async () => {
+    const { ask } = await serve();
+    expect(await (await ask('/query?a=1&a=2')).text()).toBe('1,2');
+  });
+
+  it('keeps to itself why an answer failed', async () => {
+    const { ask } = await serve();
+    const response = await ask('/broken');
+    expect([response.status, await response.text()]).toEqual([500, 'Internal error\n']);
+  });
+
+  it.each([
+    ['never finishes its request', 'GET /healthz HTTP/1.1\r\nhost: a\r\n'],
+    ['never asks', ''],
+    ['does not read the answer', 'GET /long HTTP/1.1\r\nhost: a\r\n\r\n'],
+  ])('hangs up on a client that %s', async (_, request) => {
+    const { port, ask } = await serve(1_000);
+    const client = connect(port, '127.0.0.1');
+    onTestFinished(() => void client.destroy());
+    client.on('error', () => undefined).pause();
+    await once(client, 'connect');
+    client.write(request);
+    expect((await ask('/healthz')).status).toBe(200);
+    // A client that reads nothing hears nothing of the end either, so it reads on once the server must have given up.
+    if (request.includes('/long')) await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const closed = once(client, 'close');
+    client.resume();
+    await closed;
+    expect(client.bytesRead).toBeLessThan(50_000_000);
   });
 
   it.each(['8080', 'localhost', ':http', ':70000', '::1:8080x', ''])(

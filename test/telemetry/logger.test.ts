@@ -1,23 +1,6 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { createLogger, silentLogger } from '../../src/telemetry/logger.js';
-import type { Logger, LoggerProps } from '../../src/telemetry/logger.js';
-
-async function logged(
-  props: Omit<LoggerProps, 'destination'>,
-  write: (log: Logger) => void,
-): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'logger-'));
-  const destination = openSync(join(folder, 'log'), 'w');
-  onTestFinished(() => {
-    closeSync(destination);
-    rmSync(folder, { recursive: true });
-  });
-  write(await createLogger({ ...props, destination }));
-  return readFileSync(join(folder, 'log'), 'utf8');
-}
+import { expect, it } from 'vitest';
+import { silentLogger } from '../../src/telemetry/logger.js';
+import { logged } from './logged.js';
 
 it('writes one JSON object a line, with the time in RFC 3339 and the level as a word', async () => {
   const text = await logged({ level: 'info', format: 'json' }, (log) => {

@@ -8,6 +8,7 @@ import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
 import { StoreReader, Stores } from '../../../src/engine/stores.js';
 import type { Transport } from '../../../src/engine/transport.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
 import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';
 import type { LogLine } from './builders.js';
 import type { FakeApiServer } from './fake-api-server.js';
@@ -21,6 +22,7 @@ export interface Bench<Server extends Transport = FakeApiServer> {
   readonly stores: Stores;
   readonly reader: StoreReader;
   readonly tools: Tools;
+  readonly metrics: Metrics;
   readonly lines: LogLine[];
 }
 
@@ -35,10 +37,13 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   const stores = new Stores({ perNamespace: false, freeze: true });
   const settlements = new Settlements();
   const lines: LogLine[] = [];
+  const metrics = new Metrics();
   const recorder = new EventRecorder({
     api,
     clock,
+    random: () => 0,
     log: recordingLogger(lines),
+    metrics,
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: 'pod-1',
   });
@@ -46,7 +51,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
   const reader = new StoreReader(watches, stores);
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
-  return { server, clock, api, stores, reader, tools, lines };
+  return { server, clock, api, stores, reader, tools, metrics, lines };
 }
 
 export function plan(parts: Partial<Plan>): Plan {
