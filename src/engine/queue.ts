@@ -38,6 +38,7 @@ export class Queue {
   private readonly failures = new Map<string, number>();
   private readonly waiting: ((key: string | undefined) => void)[] = [];
   private closed = false;
+  private readonly holds = new Set<string>();
 
   constructor(private readonly props: QueueProps) {}
 
@@ -91,7 +92,7 @@ export class Queue {
   /** The next key, as soon as there is one; undefined once the queue is closed. Call `done` when finished with it. */
   async take(): Promise<string | undefined> {
     if (this.closed) return undefined;
-    const key = this.shift();
+    const key = this.holds.size > 0 ? undefined : this.shift();
     if (key !== undefined) {
       this.items.set(key, { state: 'processing', again: false });
       return key;
@@ -104,6 +105,20 @@ export class Queue {
     const item = this.items.get(key);
     this.items.delete(key);
     if (item?.state === 'processing' && item.again) this.add(key);
+  }
+
+  /** Hands out nothing, and keeps everything, until each reason to hold it is released. */
+  hold(reason: string): void {
+    this.holds.add(reason);
+  }
+
+  release(reason: string): void {
+    this.holds.delete(reason);
+    while (this.holds.size === 0 && this.waiting.length > 0) {
+      const key = this.shift();
+      if (key === undefined) return;
+      this.push(key);
+    }
   }
 
   /** Hands out nothing more. */
@@ -128,7 +143,7 @@ export class Queue {
   }
 
   private push(key: string): void {
-    const resolve = this.waiting.shift();
+    const resolve = this.holds.size > 0 ? undefined : this.waiting.shift();
     if (!resolve) {
       this.ready.push(key);
       return;

@@ -43,6 +43,8 @@ export class Runner {
   private readonly immediateRetries = new Map<string, number>();
   /** The last failure of a key, so that one that stays the same isn't told again and again. */
   private readonly told = new Map<string, string>();
+  private readonly inFlight = new Set<Promise<void>>();
+  private interruptions = 0;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log } = props;
@@ -73,6 +75,12 @@ export class Runner {
     this.queue.close();
   }
 
+  /** Puts back, uncounted, the keys in work. Resolves once what was in flight is over. */
+  async interrupt(): Promise<void> {
+    this.interruptions++;
+    await Promise.all(this.inFlight);
+  }
+
   /** Adds each key that a change concerns, once: those of the old state too, since an object may change hands. */
   private changed(watch: Watch, before: AnyObject | undefined, after: AnyObject | undefined): void {
     const keys = new Set<string>();
@@ -99,7 +107,9 @@ export class Runner {
       if (key === undefined) return;
       metrics.activeWorkers.inc({ controller: controller.name });
       try {
-        await this.reconcile(key);
+        const reconcile = this.reconcile(key);
+        this.inFlight.add(reconcile);
+        await reconcile.finally(() => this.inFlight.delete(reconcile));
       } finally {
         metrics.activeWorkers.dec({ controller: controller.name });
         this.queue.done(key);
@@ -110,6 +120,7 @@ export class Runner {
   private async reconcile(key: string): Promise<void> {
     const { controller, clock, metrics, tools } = this.props;
     const startedAt = clock.now();
+    const { interruptions } = this;
     const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
     try {
       const plan = controller.reconcile(key, this.reader, new Date(startedAt));
@@ -119,7 +130,8 @@ export class Runner {
       const outcome = await carryOut(plan, this.reader, tools);
       metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
       this.report(outcome, log);
-      this.schedule(key, plan, outcome, log);
+      if (interruptions === this.interruptions) this.schedule(key, plan, outcome, log);
+      else this.queue.add(key);
     } catch (error) {
       metrics.reconciles.inc({ controller: controller.name, result: 'error' });
       metrics.reconcileErrors.inc({ controller: controller.name });
