@@ -119,7 +119,7 @@ export class Elector implements Fence {
         await this.tryOnce();
         this.failure = undefined;
       } catch (error) {
-        if (!signal.aborted) this.failed(messageOf(error));
+        this.failed(messageOf(error));
       }
       await sleep(clock, this.pause(), signal);
     }
@@ -222,7 +222,7 @@ export class Elector implements Fence {
   }
 
   private failed(message: string): void {
-    if (this.failure === message) return;
+    if (this.failure === message || this.stopping.signal.aborted) return;
     this.failure = message;
     this.props.log.warn({ error: message }, 'The lease cannot be had or kept, trying again');
   }

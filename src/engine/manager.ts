@@ -7,7 +7,12 @@ import { Api } from './api.js';
 import { Applier } from './apply.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { Elector } from './elector.js';
+import type { ElectorProps } from './elector.js';
 import { EventRecorder } from './events.js';
+import { fenced } from './fenced-transport.js';
+import type { Fence } from './fenced-transport.js';
+import { Leadership } from './leadership.js';
 import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
 import { Refusals } from './refusals.js';
@@ -29,6 +34,8 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
+  /** Works only while it holds the lease. @default - works at once, and with any number of others */
+  readonly election?: ElectionProps;
   /** @default systemClock */
   readonly clock?: Clock;
   /** From 0 to 1, for jitter. @default Math.random */
@@ -36,6 +43,11 @@ export interface ManagerProps {
   /** Makes whoever changes an object in memory fail: for tests. @default false */
   readonly freeze?: boolean;
 }
+
+export type ElectionProps = Pick<
+  ElectorProps,
+  'namespace' | 'identity' | 'leaseDurationSeconds' | 'renewDeadlineMilliseconds' | 'retryPeriodMilliseconds'
+>;
 
 /** What a part of the engine is waiting for. */
 export interface NotReady {
@@ -47,8 +59,9 @@ export interface NotReady {
 /**
  * The engine: watches what the controllers name, and reconciles what their watches map to, until it is stopped.
  *
- * **Guarantees.** A controller works only once all of its watches have delivered a complete list. When the engine is
- * stopped, what is in flight is finished first.
+ * **Guarantees.** A controller works only once all of its watches have delivered a complete list, and with an election
+ * only while this process leads; until then it is ready to take over. When the engine is stopped, what is in flight is
+ * finished first, and then the lease is released.
  */
 export class Manager {
   private readonly reflectors: {
@@ -57,13 +70,17 @@ export class Manager {
     readonly reflector: Reflector;
   }[];
   private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
+  private readonly elector: Elector | undefined;
 
   constructor(private readonly props: ManagerProps) {
     const { controllers, transport, log, metrics, instance } = props;
     const namespaces = props.namespaces ?? [];
     const clock = props.clock ?? systemClock;
     const random = props.random ?? Math.random;
-    const api = new Api(metered(transport, metrics));
+    // Without an election, nothing is ever held back.
+    const fence: Fence = { admits: () => this.elector?.admits() ?? true };
+    const wire = metered(fenced(transport, fence, metrics), metrics);
+    const api = new Api(wire);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false });
     const settlements = new Settlements();
     const tools = {
@@ -83,6 +100,7 @@ export class Manager {
       controller,
       runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
     }));
+    this.elector = props.election && this.electorFor(props.election, wire, clock, random);
     for (const { store } of stores.all()) {
       store.onChange((before, after) => {
         if (before && !after) settlements.forget(objectId(before));
@@ -115,11 +133,17 @@ export class Manager {
     });
   }
 
+  /** Why this process had better be restarted; empty while all is well. */
+  unhealthy(): string[] {
+    return this.elector?.unhealthy() ?? [];
+  }
+
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { log, transport } = this.props;
     const watching = new AbortController();
     const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
+    const electing = this.elector?.run();
     const stop = (): void => {
       log.info('Stopping: finishing what is in flight');
       for (const { runner } of this.runners) runner.stop();
@@ -130,8 +154,30 @@ export class Manager {
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);
+    // It was renewed until now; from here on, nothing is written any more.
+    await this.elector?.release();
+    await electing;
     await transport.close();
     log.info('Stopped');
+  }
+
+  private electorFor(
+    election: ElectionProps,
+    transport: Transport,
+    clock: Clock,
+    random: () => number,
+  ): Elector {
+    const { log, metrics } = this.props;
+    const leadership = new Leadership(this.runners.map(({ runner }) => runner));
+    return new Elector({
+      ...{ ...election, transport, clock, random, log, metrics },
+      onLeading: () => {
+        leadership.gained();
+      },
+      onLost: () => {
+        leadership.lost();
+      },
+    });
   }
 
   private async runWhenSynced(

@@ -204,7 +204,7 @@ describe('Manager', () => {
     const text = await metrics.scrape();
     expect(text).toContain('reconstruct_store_objects{type="Widget.demo.example.com"} 1');
     expect(text).toContain('reconstruct_store_objects{type="ConfigMap"} 0');
-    expect(text).toContain('rest_client_requests_total{code="200",method="GET"} 2');
-    expect(text).toContain('workqueue_depth{name="widget",controller="widget"} 0');
+    expect(text).toContain('rest_client_requests_total{code="200",method="GET",host="api.test:443"} 2');
+    expect(text).toContain('workqueue_depth{name="widget",controller="widget",priority="change"} 0');
   });
 });
