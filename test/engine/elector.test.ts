@@ -211,6 +211,14 @@ describe('An elector that leads', () => {
     expect(calls).toEqual(['leading', 'lost']);
   });
 
+  it('has lost after ten seconds also where its clock is set back meanwhile', async () => {
+    const { server, clock, elector } = await started();
+    server.intercept = () => never;
+    clock.setWallBy(-3_600_000);
+    clock.stopFor(10_000);
+    expect(elector.admits()).toBe(false);
+  });
+
   it('does not stop for a clock that is set back', async () => {
     const { clock, elector, calls } = await started();
     clock.setWallBy(-3_600_000);
@@ -266,6 +274,18 @@ describe('An elector that was stopped for a while and goes on', () => {
     answer.resolve(undefined);
     await settled();
     expect(elector.admits()).toBe(false);
+  });
+
+  it('does not begin to lead by an answer that has slept on its way', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const { server, clock, calls } = await started((fake) => {
+      fake.intercept = ({ method }) => (method === 'POST' ? answer.promise : undefined);
+    });
+    clock.stopFor(30_000);
+    answer.resolve(undefined);
+    await settled();
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    expect(calls).toEqual([]);
   });
 
   it('looks again before it takes a lease that has run out by its clock only', async () => {
