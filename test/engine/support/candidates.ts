@@ -27,8 +27,8 @@ export interface Candidate {
   readonly lines: LogLine[];
   /** `leading` and `lost`, as its callbacks were called. */
   readonly calls: string[];
-  leads(): boolean;
-  messages(): string[];
+  readonly leads: () => boolean;
+  readonly messages: () => string[];
 }
 
 export interface CandidateProps {
