@@ -59,9 +59,11 @@ describe('A fenced transport', () => {
 });
 
 /** A real server that takes notes of what it receives. */
-async function realServer(): Promise<{ url: string; received: string[] }> {
+async function realServer(): Promise<{ url: string; received: string[]; ports: (number | undefined)[] }> {
   const received: string[] = [];
+  const ports: (number | undefined)[] = [];
   const server = createServer((request, response) => {
+    ports.push(request.socket.remotePort);
     received.push(`${request.method ?? ''} ${request.url ?? ''}`);
     response.setHeader('content-type', 'application/json').end('{}');
   });
@@ -70,21 +72,26 @@ async function realServer(): Promise<{ url: string; received: string[] }> {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, ports };
+}
+
+function transportTo(url: string): UndiciTransport {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromOptions({
+    clusters: [{ name: 'c', server: url, skipTLSVerify: true }],
+    users: [{ name: 'u' }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
+    currentContext: 'x',
+  });
+  const transport = new UndiciTransport(kubeConfig, 'test');
+  onTestFinished(() => transport.close());
+  return transport;
 }
 
 describe('UndiciTransport', () => {
   it('asks whether a write is admitted once everything that it has to wait for is there', async () => {
     const { url, received } = await realServer();
-    const kubeConfig = new KubeConfig();
-    kubeConfig.loadFromOptions({
-      clusters: [{ name: 'c', server: url, skipTLSVerify: true }],
-      users: [{ name: 'u' }],
-      contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
-      currentContext: 'x',
-    });
-    const transport = new UndiciTransport(kubeConfig, 'test');
-    onTestFinished(() => transport.close());
+    const transport = transportTo(url);
     let admitted = true;
     const admit = (): void => {
       if (!admitted) throw new Error('too late');
@@ -97,6 +104,18 @@ describe('UndiciTransport', () => {
     admitted = true;
     await transport.request({ ...PATCH, admit });
     expect(received).toEqual([`PATCH ${PATCH.path}`]);
+  });
+
+  it('sends what keeps the lease over another connection than the writes', async () => {
+    const { url, ports } = await realServer();
+    const transport = transportTo(url);
+    for (const lease of [false, true, false, true]) {
+      await transport.request({ ...PATCH, lease });
+      // Until then, the connection counts as busy.
+      await settled();
+    }
+    expect(new Set(ports).size).toBe(2);
+    expect([ports[2], ports[3]]).toEqual([ports[0], ports[1]]);
   });
 
   it('asks it of writes that wait in the queue of undici, when they leave it', async () => {
