@@ -1,4 +1,5 @@
 import { messageOf } from '../contract/error.js';
+import { LEASE_NAME } from '../contract/names.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { sleep } from './clock.js';
@@ -10,8 +11,6 @@ import { claimed, giveBack, isConflict, isMissing, LeaseClient } from './lease.j
 import type { CallOptions, Lease } from './lease.js';
 import { ObservedLease } from './observed-lease.js';
 import type { Transport } from './transport.js';
-
-export const LEASE_NAME = 'reconstruct';
 
 /** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
 const UNHEALTHY_AFTER_MILLISECONDS = 20_000;

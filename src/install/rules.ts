@@ -1,4 +1,5 @@
 import type { Kind } from '../contract/kind.js';
+import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 
@@ -36,7 +37,7 @@ export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
  * when it asks for it: whoever has these rights may make any Lease in that namespace, but touch no other's.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
  */
-export function leaseRules(name = 'reconstruct'): PolicyRule[] {
+export function leaseRules(name = LEASE_NAME): PolicyRule[] {
   const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
   return [
     { ...leases, verbs: ['create'] },

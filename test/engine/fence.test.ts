@@ -150,7 +150,7 @@ describe('UndiciTransport', () => {
 interface Trouble {
   readonly who: number;
   readonly afterMilliseconds: number;
-  readonly kind: 'stop' | 'suspend' | 'clock' | 'end';
+  readonly kind: 'stop' | 'suspend' | 'ahead' | 'back' | 'end';
   readonly milliseconds: number;
 }
 
@@ -158,7 +158,7 @@ const troubles: fc.Arbitrary<Trouble[]> = fc.array(
   fc.record({
     who: fc.integer({ min: 0, max: 2 }),
     afterMilliseconds: fc.integer({ min: 0, max: 12_000 }),
-    kind: fc.constantFrom('stop', 'suspend', 'clock', 'end'),
+    kind: fc.constantFrom('stop', 'suspend', 'ahead', 'back', 'end'),
     milliseconds: fc.integer({ min: 1, max: 40_000 }),
   }),
   { maxLength: 8 },
@@ -189,6 +189,7 @@ describe('Electors on machines whose clocks differ, that are stopped at any time
       fc.asyncProperty(machines, troubles, delays, async (clocks, schedule, delay) => {
         const world = new VirtualClock();
         const server = new FakeApiServer();
+        const suspends = schedule.some(({ kind }) => kind === 'suspend');
         let well = false;
         const processes = clocks.map((props, index) => {
           const process = new SimulatedProcess({ world, ...props });
@@ -217,8 +218,9 @@ describe('Electors on machines whose clocks differ, that are stopped at any time
           await goOn(afterMilliseconds);
           const { process, elector } = processes[who]!;
           if (kind === 'stop' || kind === 'suspend') process.stopFor(milliseconds, kind === 'suspend');
-          // Ahead only: setting it back while the machine is suspended is what can't be found out.
-          else if (kind === 'clock') process.setWallBy(milliseconds);
+          else if (kind === 'ahead') process.setWallBy(milliseconds);
+          // Setting it back while the machine is suspended is what can't be found out.
+          else if (kind === 'back') process.setWallBy(suspends ? 0 : -milliseconds);
           else if (who > 0) void elector.release();
         }
         await goOn(20_000);
