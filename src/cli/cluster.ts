@@ -47,3 +47,17 @@ export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): P
   }
   return config;
 }
+
+/** What client-node calls the cluster that it finds by a Pod's service account. */
+const IN_CLUSTER = 'inCluster';
+
+/** Whether the process is a Pod's, and the cluster its own: another may be running beside it. */
+export function runsInCluster(config: KubeConfig): boolean {
+  return config.getCurrentCluster()?.name === IN_CLUSTER;
+}
+
+/** The Pod's namespace in a cluster, the context's outside, else `default`. */
+export function currentNamespace(config: KubeConfig): string {
+  // In a cluster, it is what the service account's file says.
+  return config.getContextObject(config.getCurrentContext())?.namespace?.trim() || 'default';
+}

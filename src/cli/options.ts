@@ -9,12 +9,16 @@ export function list(value: string, previous: readonly string[] | undefined): st
   return [...(previous ?? []), ...items];
 }
 
+/** The name of one namespace, for `argParser`. */
+export function namespace(value: string): string {
+  if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
+    throw new InvalidArgumentError(`${value} can't name a namespace.`);
+  return value;
+}
+
 /** Names of namespaces, for `argParser`. */
 export function namespaces(value: string, previous: readonly string[] | undefined): string[] {
-  const names = list(value, previous);
-  const wrong = names.find((name) => name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} can't name a namespace.`);
-  return names;
+  return list(value, previous).map(namespace);
 }
 
 export function positiveInteger(value: string): number {

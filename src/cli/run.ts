@@ -1,15 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
-import type { Manager } from '../engine/manager.js';
+import type { ElectionProps, Manager } from '../engine/manager.js';
 import type { HttpServer } from '../telemetry/http.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { loadKubeConfig } from './cluster.js';
+import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
-import { positiveInteger, sharedOptions } from './options.js';
+import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { packageVersion } from './version.js';
 
 interface RunOptions extends ClusterOptions {
@@ -17,6 +18,8 @@ interface RunOptions extends ClusterOptions {
   readonly kinds?: string[];
   readonly watchNamespace?: string[];
   readonly workers: number;
+  readonly leaderElect?: boolean;
+  readonly leaderElectionNamespace?: string;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metricsBindAddress: string;
@@ -36,6 +39,16 @@ export function runCommand(): Command {
       new Option('--workers <number>', 'custom resources in work at once, per kind')
         .argParser(positiveInteger)
         .default(16),
+    )
+    .addOption(
+      new Option('--leader-elect', 'work only while it holds the lease (default: in a cluster, yes)'),
+    )
+    .addOption(new Option('--no-leader-elect', 'work at once; no other may run beside it'))
+    .addOption(
+      new Option(
+        '--leader-election-namespace <namespace>',
+        "where the lease is (default: the Pod's namespace; outside a cluster, the context's)",
+      ).argParser(namespace),
     )
     .addOption(sharedOptions.logLevel())
     .addOption(sharedOptions.logFormat())
@@ -60,7 +73,8 @@ async function run(options: RunOptions): Promise<void> {
   debugOnSignal(log, systemClock);
   const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
-  const manager = await createManager(kubeConfig, options, kinds, log, metrics);
+  const election = electionFor(kubeConfig, options);
+  const manager = await createManager(kubeConfig, { ...options, election }, kinds, log, metrics);
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   const stop = (): void => {
@@ -79,6 +93,7 @@ async function run(options: RunOptions): Promise<void> {
         server: kubeConfig.getCurrentCluster()?.server,
         context: kubeConfig.getCurrentContext(),
         watchNamespaces: options.watchNamespace ?? 'all',
+        leaderElectionNamespace: election?.namespace,
       },
       'Starting',
     );
@@ -89,9 +104,19 @@ async function run(options: RunOptions): Promise<void> {
   }
 }
 
+/** In a cluster several replicas are likely, or follow each other while one is rolled out. */
+function electionFor(kubeConfig: KubeConfig, options: RunOptions): ElectionProps | undefined {
+  if (!(options.leaderElect ?? runsInCluster(kubeConfig))) return undefined;
+  return {
+    namespace: options.leaderElectionNamespace ?? currentNamespace(kubeConfig),
+    // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
+    identity: `${hostname()}_${randomUUID()}`,
+  };
+}
+
 async function createManager(
   kubeConfig: KubeConfig,
-  options: RunOptions,
+  options: RunOptions & { readonly election: ElectionProps | undefined },
   kinds: readonly Kind[],
   log: Logger,
   metrics: Metrics,
@@ -108,6 +133,7 @@ async function createManager(
     metrics,
     instance: hostname(),
     workers: options.workers,
+    ...(options.election && { election: options.election }),
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),
   });
 }

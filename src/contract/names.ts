@@ -39,3 +39,6 @@ export function childrenFieldManager(kind: string): string {
 export function statusFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-status`;
 }
+
+/** The Lease by which processes agree on which of them works. */
+export const LEASE_NAME = 'reconstruct';

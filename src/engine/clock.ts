@@ -2,6 +2,8 @@
 export interface Clock {
   /** Wall time, milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds since some moment; nobody sets it, and it goes on while the process is stopped. */
+  monotonic(): number;
   /** Calls back once after `delayMilliseconds`; the timer alone doesn't keep the process alive. */
   setTimer(delayMilliseconds: number, callback: () => void): Timer;
 }
@@ -17,6 +19,7 @@ const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
 /** The machine's own clock. Timers of more than 24 days fire after 24 days. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimer(delayMilliseconds, callback) {
     const timer = setTimeout(callback, Math.min(delayMilliseconds, LONGEST_TIMER_MILLISECONDS));
     timer.unref();

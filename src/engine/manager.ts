@@ -7,8 +7,13 @@ import { Api } from './api.js';
 import { Applier } from './apply.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { Elector } from './elector.js';
+import type { ElectorProps } from './elector.js';
 import { EventRecorder } from './events.js';
+import { fenced } from './fenced-transport.js';
 import { gated, probeOf } from './gated-transport.js';
+import { holdWhilePaused } from './hold-while-paused.js';
+import { Leadership } from './leadership.js';
 import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
@@ -35,6 +40,8 @@ export interface ManagerProps {
   readonly workers?: number;
   /** Writes under way at once, at most; fewer while the API server is overloaded. @default 32 */
   readonly maxWrites?: number;
+  /** Works only while it holds the lease. @default - works at once, and with any number of others */
+  readonly election?: ElectionProps;
   /** @default systemClock */
   readonly clock?: Clock;
   /** From 0 to 1, for jitter. @default Math.random */
@@ -42,6 +49,11 @@ export interface ManagerProps {
   /** Makes whoever changes an object in memory fail: for tests. @default false */
   readonly freeze?: boolean;
 }
+
+export type ElectionProps = Pick<
+  ElectorProps,
+  'namespace' | 'identity' | 'leaseDurationSeconds' | 'renewDeadlineMilliseconds' | 'retryPeriodMilliseconds'
+>;
 
 /** What a part of the engine is waiting for. */
 export interface NotReady {
@@ -53,8 +65,9 @@ export interface NotReady {
 /**
  * The engine: watches what the controllers name, and reconciles what their watches map to, until it is stopped.
  *
- * **Guarantees.** A controller works only once all of its watches have delivered a complete list. When the engine is
- * stopped, what is in flight is finished first.
+ * **Guarantees.** A controller works only once all of its watches have delivered a complete list, and with an election
+ * only while this process leads; until then it is ready to take over. When the engine is stopped, what is in flight is
+ * finished first, and then the lease is released.
  */
 export class Manager {
   private readonly reflectors: {
@@ -66,22 +79,29 @@ export class Manager {
   private readonly transport: Transport;
   private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
   private readonly recorder: EventRecorder;
+  private readonly elector: Elector | undefined;
 
   constructor(private readonly props: ManagerProps) {
     const { controllers, transport, log, metrics, instance } = props;
     const namespaces = props.namespaces ?? [];
     const clock = props.clock ?? systemClock;
     const random = props.random ?? Math.random;
+    // Without an election, nothing is ever held back.
+    const wire = metered(
+      fenced(transport, { admits: () => this.elector?.admits() ?? true }, metrics),
+      metrics,
+      clock,
+    );
     this.gate = new ServerGate({
       host: transport.host,
-      probe: probeOf(transport),
+      probe: probeOf(wire),
       clock,
       random,
       log,
       metrics,
       ...(props.maxWrites !== undefined && { maxWrites: props.maxWrites }),
     });
-    this.transport = metered(retried(gated(transport, this.gate), metrics, clock), metrics, clock);
+    this.transport = retried(gated(wire, this.gate), metrics, clock);
     const api = new Api(this.transport);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const settlements = new Settlements();
@@ -101,6 +121,11 @@ export class Manager {
       controller,
       runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
     }));
+    holdWhilePaused(
+      this.gate,
+      this.runners.map(({ runner }) => runner.queue),
+    );
+    this.elector = props.election && this.electorFor(props.election, this.transport, clock, random);
     for (const { store } of stores.all()) {
       store.onChange((before, after) => {
         if (before && !after) settlements.forget(objectId(before));
@@ -137,9 +162,9 @@ export class Manager {
     });
   }
 
-  private whyListing(): string {
-    const { pause } = this.gate;
-    return pause ? `the API server is ${pause}` : 'the first list is not complete';
+  /** Why this process had better be restarted; empty while all is well. */
+  unhealthy(): string[] {
+    return this.elector?.unhealthy() ?? [];
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -147,6 +172,7 @@ export class Manager {
     const { log } = this.props;
     const watching = new AbortController();
     const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
+    const electing = this.elector?.run();
     const stop = (): void => {
       log.info('Stopping: finishing what is in flight');
       for (const { runner } of this.runners) runner.stop();
@@ -158,8 +184,35 @@ export class Manager {
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);
+    // It was renewed until now; from here on, nothing is written any more.
+    await this.elector?.release();
+    await electing;
     await this.transport.close();
     log.info('Stopped');
+  }
+
+  private whyListing(): string {
+    const { pause } = this.gate;
+    return pause ? `the API server is ${pause}` : 'the first list is not complete';
+  }
+
+  private electorFor(
+    election: ElectionProps,
+    transport: Transport,
+    clock: Clock,
+    random: () => number,
+  ): Elector {
+    const { log, metrics } = this.props;
+    const leadership = new Leadership(this.runners.map(({ runner }) => runner));
+    return new Elector({
+      ...{ ...election, transport, clock, random, log, metrics },
+      onLeading: () => {
+        leadership.gained();
+      },
+      onLost: () => {
+        leadership.lost();
+      },
+    });
   }
 
   private async runWhenSynced(

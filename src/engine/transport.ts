@@ -10,6 +10,11 @@ export interface ApiRequest {
   readonly signal?: AbortSignal;
   /** It keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
   readonly lease?: boolean;
+  /**
+   * Called, synchronously, right before the request is handed to its connection, and again whenever it is sent anew:
+   * what it throws is what the request fails with, and then nothing has been sent. @default - it may always be sent
+   */
+  readonly admit?: () => void;
 }
 
 export interface ApiResponse {

@@ -4,6 +4,7 @@ import { Agent, buildConnector, ProxyAgent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 import { OperatorError } from '../contract/error.js';
 import { parseBody } from './api.js';
+import { admitting } from './admitting.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { TruncatedAnswer } from './connection-loss.js';
@@ -30,7 +31,8 @@ interface Connection {
 }
 
 /**
- * Requests over shared connections, one set for watches and one for the rest, so that neither waits for the other.
+ * Requests over shared connections, one set for watches and the lease, one for the rest, so that neither waits for the
+ * other.
  *
  * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a
  * certificate or key has changed; requests under way finish on the old ones. Every hundred watches have a connection,
@@ -65,8 +67,9 @@ export class UndiciTransport implements Transport {
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
-    const { requests, headers } = await this.connection();
-    const response = await this.dispatch(req, requests, headers);
+    const { requests, watches, headers } = await this.connection();
+    // Where many writes wait for their turn, the lease mustn't.
+    const response = await this.dispatch(req, req.lease ? watches : requests, headers);
     const text = await response.body.text();
     if (response.statusCode === 401) this.forgetCredentials();
     const body = parseBody(text);
@@ -111,6 +114,7 @@ export class UndiciTransport implements Transport {
       ...(req.query && { query: req.query }),
       ...(req.body !== undefined && { body: JSON.stringify(req.body) }),
       ...(req.signal && { signal: req.signal }),
+      ...(req.admit && { admit: req.admit }),
       ...options,
     });
   }
@@ -171,9 +175,11 @@ export class UndiciTransport implements Transport {
       bodyTimeout: ANSWER_TIMEOUT_MILLISECONDS,
     };
     const proxy = this.kubeConfig.getCurrentCluster()?.proxyUrl;
-    if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls } });
     const connect = buildConnector({ ...tls, allowH2: true, timeout: CONNECT_TIMEOUT_MILLISECONDS });
-    return new Agent({ ...options, connect: endingSilent(connect, this.clock) });
+    const agent = proxy
+      ? new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls } })
+      : new Agent({ ...options, connect: endingSilent(connect, this.clock) });
+    return agent.compose(admitting);
   }
 }
 

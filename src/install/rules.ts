@@ -1,4 +1,5 @@
 import type { Kind } from '../contract/kind.js';
+import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 
@@ -7,6 +8,8 @@ export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
+  /** Only the objects of these names. @default - all */
+  readonly resourceNames?: readonly string[];
 }
 
 /**
@@ -25,6 +28,21 @@ export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
   ]);
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);
+}
+
+/**
+ * The rights of leader election; a Role in the namespace of the lease suffices.
+ *
+ * **Caveats.** The right to create can't be limited to a name, since Kubernetes doesn't know the name of a new object
+ * when it asks for it: whoever has these rights may make any Lease in that namespace, but touch no other's.
+ * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+ */
+export function leaseRules(name = LEASE_NAME): PolicyRule[] {
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+  return [
+    { ...leases, verbs: ['create'] },
+    { ...leases, verbs: ['get', 'update'], resourceNames: [name] },
+  ];
 }
 
 function rule(type: ResourceType, subresource: string, verbs: readonly string[]): PolicyRule {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { rulesFor } from '../../src/install/rules.js';
+import { leaseRules, rulesFor } from '../../src/install/rules.js';
 
 const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
 
@@ -53,5 +53,15 @@ describe('rulesFor', () => {
       { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     ]);
     expect(JSON.stringify(rulesFor([kind('Widget', ['Deployment'], ['Secret'])]))).not.toContain('*');
+  });
+});
+
+describe('leaseRules', () => {
+  it('touches the one lease alone, but for making it, which no name can be asked for', () => {
+    const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+    expect(leaseRules()).toEqual([
+      { ...leases, verbs: ['create'] },
+      { ...leases, verbs: ['get', 'update'], resourceNames: ['reconstruct'] },
+    ]);
   });
 });

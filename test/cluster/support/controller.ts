@@ -7,7 +7,7 @@ import { repoFolder } from '../../../sandbox/paths.js';
 import { startWatchdog } from '../../../sandbox/watchdog.js';
 import type { Watchdog } from '../../../sandbox/watchdog.js';
 import type { Kind } from '../../../src/contract/kind.js';
-import { rulesFor } from '../../../src/install/rules.js';
+import { leaseRules, rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -24,6 +24,8 @@ export interface ControllerProps {
   readonly namespaces?: readonly string[];
   /** @default - what the kinds need, and no more */
   readonly rules?: readonly PolicyRule[];
+  /** Takes part in the election whose lease is in this namespace, with a Role there. @default - none, it works at once */
+  readonly electionNamespace?: string;
   /** Further arguments of `reconstruct run`. @default - none */
   readonly args?: readonly string[];
   /** Wait until every kind's controller works. @default true */
@@ -51,6 +53,8 @@ export interface RunningController extends AsyncDisposable {
   readonly strayOutput: readonly string[];
   /** Resolves with a line of the log, from the given position on. */
   logged(matches: (line: LogLine) => boolean, from?: number): Promise<LogLine>;
+  /** Stops it where it is, or lets it go on. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   /** Sends SIGTERM. Returns the exit code, which is null where a signal has ended it. */
   stop(): Promise<number | null>;
   /** Ends it with SIGKILL. */
@@ -63,6 +67,9 @@ let watchdog: Promise<Watchdog> | undefined;
 export async function startController(props: ControllerProps): Promise<RunningController> {
   const { cluster, user, kinds, namespaces, rules = rulesFor(kinds), awaitStart = true } = props;
   await grant(cluster, { user, rules, ...(namespaces && { namespaces }) });
+  const { electionNamespace } = props;
+  if (electionNamespace !== undefined)
+    await grant(cluster, { user, role: 'election', rules: leaseRules(), namespaces: [electionNamespace] });
   // Whatever happens to this process, the controller doesn't outlive it.
   watchdog ??= startWatchdog();
   const guard = await watchdog;
@@ -80,7 +87,8 @@ export async function startController(props: ControllerProps): Promise<RunningCo
   return controller;
 }
 
-function argumentsOf({ cluster, user, kinds, config, namespaces, args = [] }: ControllerProps): string[] {
+function argumentsOf(props: ControllerProps): string[] {
+  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [] } = props;
   const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
   return [
     ...[join(repoFolder(), 'lib/cli/main.js'), 'run'],
@@ -88,6 +96,9 @@ function argumentsOf({ cluster, user, kinds, config, namespaces, args = [] }: Co
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
     ...(config === undefined ? [] : ['--config', config]),
     ...(namespaces ? ['--watch-namespace', namespaces.join()] : []),
+    ...(electionNamespace === undefined
+      ? []
+      : ['--leader-elect', '--leader-election-namespace', electionNamespace]),
     ...args,
   ];
 }
@@ -125,6 +136,10 @@ class ControllerProcess implements RunningController {
       const tail = this.log.slice(-5).map((entry) => JSON.stringify(entry));
       throw new Error(`The controller hasn't logged it:\n${[...tail, ...this.strayOutput].join('\n')}`);
     });
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    this.child.kill(name);
   }
 
   async stop(): Promise<number | null> {

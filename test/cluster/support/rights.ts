@@ -15,25 +15,29 @@ export interface Grant {
   readonly rules: readonly PolicyRule[];
   /** Roles in these, and nothing cluster-wide. @default - a ClusterRole */
   readonly namespaces?: readonly string[];
+  /** Of several grants, what this one is for. @default controller */
+  readonly role?: string;
 }
 
-/** Gives a user exactly these rights, in place of those it was given here before, and waits until they hold. */
-export async function grant(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
+/** Gives a user exactly these rights, in place of those it was given here for the same before, and waits until they hold. */
+export async function grant(
+  cluster: Cluster,
+  { user, rules, namespaces, role = 'controller' }: Grant,
+): Promise<void> {
   for (const namespace of namespaces ?? [undefined]) {
-    await bind(cluster, user, rules, namespace);
+    await bind(cluster, { user, rules, role }, namespace);
     await eventually(() => requireRights(cluster, user, rules, namespace));
   }
 }
 
 async function bind(
   cluster: Cluster,
-  user: string,
-  rules: readonly PolicyRule[],
+  { user, rules, role: purpose }: Required<Omit<Grant, 'namespaces'>>,
   namespace: string | undefined,
 ): Promise<void> {
   const prefix = namespace === undefined ? 'Cluster' : '';
   const { apiVersion } = rbac('Role', true);
-  const metadata = { name: `controller-${user}`, ...(namespace !== undefined && { namespace }) };
+  const metadata = { name: `${purpose}-${user}`, ...(namespace !== undefined && { namespace }) };
   const role = { apiVersion, kind: `${prefix}Role`, metadata, rules };
   const binding = {
     ...{ apiVersion, kind: `${prefix}RoleBinding`, metadata },
@@ -50,10 +54,11 @@ async function requireRights(
   rules: readonly PolicyRule[],
   namespace: string | undefined,
 ): Promise<void> {
-  for (const { apiGroups, resources, verbs } of rules) {
+  for (const { apiGroups, resources, verbs, resourceNames } of rules) {
     for (const verb of verbs) {
       const [resource, subresource] = resources[0]!.split('/');
-      const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace };
+      const name = resourceNames?.[0];
+      const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace, name };
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
         spec: { user, resourceAttributes },

@@ -90,8 +90,11 @@ export class FakeApiServer implements Transport {
         return { status: 200, body: { kind: 'Status', status: 'Success' } };
       }
       case 'POST':
+        // Nobody reads events here.
+        if (plural === 'events') return { status: 201, body: { ...(request.body as object), namespace } };
+        return this.create(request.body as AnyObject, plural);
       case 'PUT':
-        return { status: 201, body: { ...(request.body as object), namespace } };
+        return known ? this.replace(request.body as AnyObject, plural, known) : notFound(plural, key);
     }
   }
 
@@ -114,6 +117,19 @@ export class FakeApiServer implements Transport {
   // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
   async close(): Promise<void> {
     this.closed = true;
+  }
+
+  private create(object: AnyObject, plural: string): ApiResponse {
+    const { namespace, name } = object.metadata;
+    if (this.objects.has(idOf(plural, objectKey(namespace, name))))
+      return failure(409, 'AlreadyExists', `${plural} "${name}" already exists`);
+    return { status: 201, body: this.put(typeOf(object, plural), object) };
+  }
+
+  private replace(object: AnyObject, plural: string, known: AnyObject): ApiResponse {
+    if (object.metadata.resourceVersion !== known.metadata.resourceVersion)
+      return failure(409, 'Conflict', `Operation cannot be fulfilled on ${plural} "${known.metadata.name}"`);
+    return { status: 200, body: this.put(typeOf(object, plural), object) };
   }
 
   private open({ plural, namespace, stream }: FakeApiServer['streams'][number]): void {

@@ -8,11 +8,26 @@ interface Pending {
 /** Time that stands still until it is told to go on. */
 export class VirtualClock implements Clock {
   private readonly pending = new Set<Pending>();
+  private wallOffset = 0;
 
   constructor(private time = Date.UTC(2026, 0, 1)) {}
 
   now(): number {
+    return this.time + this.wallOffset;
+  }
+
+  monotonic(): number {
     return this.time;
+  }
+
+  /** Somebody sets the wall clock forward, or back. */
+  setWallBy(milliseconds: number): void {
+    this.wallOffset += milliseconds;
+  }
+
+  /** The process is stopped for so long: time goes by, and no timer fires until it goes on. */
+  stopFor(milliseconds: number): void {
+    this.time += milliseconds;
   }
 
   setTimer(delayMilliseconds: number, callback: () => void): Timer {

@@ -1,0 +1,244 @@
+import { messageOf } from '../contract/error.js';
+import { LEASE_NAME } from '../contract/names.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { sleep } from './clock.js';
+import type { Clock, Timer } from './clock.js';
+import type { Fence } from './fenced-transport.js';
+import { elapsed, instant } from './instant.js';
+import type { Instant } from './instant.js';
+import { claimed, giveBack, isConflict, isMissing, LeaseClient } from './lease.js';
+import type { CallOptions, Lease } from './lease.js';
+import { ObservedLease } from './observed-lease.js';
+import type { Transport } from './transport.js';
+
+/** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
+const UNHEALTHY_AFTER_MILLISECONDS = 20_000;
+/** Of several candidates each asks at its own pace; never slower than the retry period, or takeovers would be late. */
+const JITTER = 0.2;
+
+export interface ElectorProps {
+  readonly transport: Transport;
+  /** Of the lease. */
+  readonly namespace: string;
+  /** @default reconstruct */
+  readonly name?: string;
+  /** Of this process, and of no other that ever was. */
+  readonly identity: string;
+  /** Others wait so long, from the last renewal they have seen. Whole seconds. @default 15 */
+  readonly leaseDurationSeconds?: number;
+  /** After this long without a renewal, nothing is written any more; shorter than the lease. @default 10000 */
+  readonly renewDeadlineMilliseconds?: number;
+  /** From one try to the next. @default 2000 */
+  readonly retryPeriodMilliseconds?: number;
+  readonly clock: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The lease is ours: work may begin. Called synchronously. */
+  readonly onLeading: () => void;
+  /** The lease is lost: work has to stop. Called synchronously. */
+  readonly onLost: () => void;
+}
+
+/** Where an elector stands. */
+export type ElectorState =
+  /** Not leading: it asks for the lease again and again. */
+  | { readonly phase: 'standby' }
+  /** The lease is ours; `renewed` is when the last successful renewal was sent, which the fence goes by. */
+  | { readonly phase: 'leading'; readonly renewed: Instant }
+  /** It has stopped: the lease is given back, and nothing is written any more. */
+  | { readonly phase: 'released' };
+
+/**
+ * Holds the lease, or waits for it, and knows at any moment whether this process may write.
+ *
+ * **Guarantees.** No two processes admit writes at the same time, as long as no clock runs half as fast again as another.
+ * Clocks may differ, and be set while this runs. A process that was stopped or suspended finds out before it writes again.
+ *
+ * **Assumptions.** Nobody edits or deletes the lease. No machine sets its clock back while it is suspended.
+ *
+ * **Caveats.** What was handed to a connection before the lease ran out may arrive later: the lease outlasts the fence
+ * by half to allow for that.
+ */
+export class Elector implements Fence {
+  private current: ElectorState = { phase: 'standby' };
+  private readonly observed: ObservedLease;
+  private expiry: Timer | undefined;
+  private waitingFor: string | undefined;
+  private failure: string | undefined;
+  private readonly stopping = new AbortController();
+  private readonly client: LeaseClient;
+  private readonly name: string;
+  private readonly durationSeconds: number;
+  private readonly renewDeadline: number;
+  private readonly retryPeriod: number;
+
+  constructor(private readonly props: ElectorProps) {
+    this.name = props.name ?? LEASE_NAME;
+    this.durationSeconds = props.leaseDurationSeconds ?? 15;
+    this.renewDeadline = props.renewDeadlineMilliseconds ?? 10_000;
+    this.retryPeriod = props.retryPeriodMilliseconds ?? 2_000;
+    if (
+      this.renewDeadline >= this.durationSeconds * 1000 ||
+      this.retryPeriod * (1 + JITTER) >= this.renewDeadline
+    )
+      throw new RangeError('The lease has to outlast the renew deadline, and that the retry period');
+    this.client = new LeaseClient(props.transport, props.clock, props.namespace, this.name);
+    this.observed = new ObservedLease(props.clock);
+    props.metrics.leader.set({ name: this.name }, 0);
+  }
+
+  get state(): ElectorState {
+    return this.current;
+  }
+
+  /** Timers may be late, so the age of the last renewal is looked at each time. */
+  admits(): boolean {
+    this.loseIfExpired();
+    return this.current.phase === 'leading';
+  }
+
+  /** Why the process had better be restarted; empty while all is well. */
+  unhealthy(): string[] {
+    if (this.current.phase !== 'leading') return [];
+    const seconds = elapsed(this.props.clock, this.current.renewed) / 1000;
+    return seconds > this.durationSeconds + UNHEALTHY_AFTER_MILLISECONDS / 1000
+      ? [`leader election: the lease was last renewed ${Math.round(seconds)} s ago`]
+      : [];
+  }
+
+  /** Acquires the lease, keeps it, and acquires it anew when it is lost, until `release` is called. Never rejects. */
+  async run(): Promise<void> {
+    const { clock } = this.props;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await this.tryOnce();
+        this.failure = undefined;
+      } catch (error) {
+        this.failed(messageOf(error));
+      }
+      await sleep(clock, this.pause(), signal);
+    }
+  }
+
+  /** Ends `run`, closes the fence, and then gives the lease back, if it is ours. Never rejects. */
+  async release(): Promise<void> {
+    const { log, metrics } = this.props;
+    const held = this.current.phase === 'leading' ? this.observed.lease : undefined;
+    this.current = { phase: 'released' };
+    this.expiry?.cancel();
+    metrics.leader.set({ name: this.name }, 0);
+    this.stopping.abort();
+    if (!held) return;
+    try {
+      const options = { ...this.callOptions(), signal: new AbortController().signal };
+      await giveBack(this.client, held, this.props.clock, options);
+      log.info('Released the lease');
+    } catch (error) {
+      log.warn(
+        { error: messageOf(error) },
+        'The lease was not released, so others have to wait until it runs out',
+      );
+    }
+  }
+
+  private async tryOnce(): Promise<void> {
+    // Whoever has slept must know it before anything else.
+    this.loseIfExpired();
+    const { identity, metrics } = this.props;
+    if (this.current.phase === 'leading') {
+      if (await this.claimAs(this.observed.lease)) return;
+      metrics.leaderSlowPath.inc({ name: this.name });
+    }
+    this.observed.observe(await this.client.get(this.callOptions()));
+    const { holder, lease } = this.observed;
+    if (holder !== identity) this.lose(holder ? `${holder} has it` : 'somebody has taken it away');
+    if (holder !== identity && this.observed.remaining() > 0) this.waitFor(holder);
+    else await this.claimAs(lease);
+  }
+
+  /** Takes or renews the lease, if it still is as it was seen. Returns false if it isn't. */
+  private async claimAs(seen: Lease | undefined): Promise<boolean> {
+    const { clock, identity } = this.props;
+    const sentAt = instant(clock);
+    const spec = claimed(seen?.spec, { identity, durationSeconds: this.durationSeconds, now: sentAt.wall });
+    const options = this.callOptions();
+    try {
+      const answer = seen ? this.client.update(seen, spec, options) : this.client.create(spec, options);
+      this.observed.observe(await answer);
+    } catch (error) {
+      // Where there is none to be created, its namespace is missing.
+      if (isConflict(error) && (seen || !isMissing(error))) return false;
+      throw error;
+    }
+    this.renewed(sentAt);
+    return true;
+  }
+
+  private renewed(sentAt: Instant): void {
+    const { clock, log, metrics, onLeading } = this.props;
+    const left = this.renewDeadline - elapsed(clock, sentAt);
+    // An answer that has slept on its way is no proof any more.
+    if (left <= 0 || this.current.phase === 'released') return;
+    const gained = this.current.phase === 'standby';
+    this.current = { phase: 'leading', renewed: sentAt };
+    this.expiry?.cancel();
+    this.expiry = clock.setTimer(left, () => {
+      this.loseIfExpired();
+    });
+    if (!gained) return;
+    this.waitingFor = undefined;
+    metrics.leader.set({ name: this.name }, 1);
+    log.info({ identity: this.props.identity }, 'Became leader');
+    onLeading();
+  }
+
+  private loseIfExpired(): void {
+    if (this.current.phase !== 'leading') return;
+    const age = elapsed(this.props.clock, this.current.renewed);
+    if (age < this.renewDeadline) return;
+    const because = this.failure === undefined ? '' : `: ${this.failure}`;
+    this.lose(`not renewed for ${(age / 1000).toFixed(1)} s${because}`);
+  }
+
+  private lose(why: string): void {
+    if (this.current.phase !== 'leading') return;
+    const { log, metrics, onLost } = this.props;
+    this.current = { phase: 'standby' };
+    this.expiry?.cancel();
+    metrics.leader.set({ name: this.name }, 0);
+    log.warn({ why }, 'Lost the lease');
+    onLost();
+  }
+
+  private waitFor(holder: string): void {
+    if (this.waitingFor === holder) return;
+    this.waitingFor = holder;
+    this.props.log.info({ holder }, `Waiting for ${holder}`);
+  }
+
+  private failed(message: string): void {
+    if (this.failure === message || this.stopping.signal.aborted) return;
+    this.failure = message;
+    this.props.log.warn({ error: message }, 'The lease cannot be had or kept, trying again');
+  }
+
+  private callOptions(): CallOptions {
+    const { clock } = this.props;
+    const timeout = Math.max(1_000, this.renewDeadline / 2);
+    const left =
+      this.current.phase === 'leading' ? this.renewDeadline - elapsed(clock, this.current.renewed) : timeout;
+    return { timeoutMilliseconds: Math.max(0, Math.min(timeout, left)), signal: this.stopping.signal };
+  }
+
+  /** A candidate asks again at the moment the lease runs out, if that is sooner than its next turn. */
+  private pause(): number {
+    if (this.current.phase === 'leading') return this.retryPeriod;
+    const turn = this.retryPeriod / (1 + JITTER * this.props.random());
+    const remaining = this.observed.remaining();
+    return remaining > 0 ? Math.min(turn, remaining) : turn;
+  }
+}

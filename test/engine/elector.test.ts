@@ -1,0 +1,354 @@
+import { describe, expect, it } from 'vitest';
+import type { LeaseSpec } from '../../src/engine/lease.js';
+import type { ApiResponse } from '../../src/engine/transport.js';
+import { failure } from './support/builders.js';
+import { candidate, LEASE, leaseOf, putLease, started } from './support/candidates.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+
+const never = new Promise<undefined>(() => undefined);
+const T0 = '2026-01-01T00:00:00.000000Z';
+
+const held: LeaseSpec = {
+  holderIdentity: 'other',
+  leaseDurationSeconds: 15,
+  acquireTime: T0,
+  renewTime: T0,
+  leaseTransitions: 4,
+};
+
+describe('An elector that looks for the lease', () => {
+  it('makes it where there is none, with times of exactly six digits', async () => {
+    const { server, leads, calls, messages } = await started();
+    expect(leads()).toBe(true);
+    expect(calls).toEqual(['leading']);
+    expect(messages()).toEqual(['Became leader']);
+    expect(leaseOf(server)).toEqual({ ...held, holderIdentity: 'me', leaseTransitions: 0 });
+  });
+
+  it('takes one that was given back at once, and counts the transition', async () => {
+    const { server, leads } = await started((fake) => {
+      putLease(fake, { ...held, holderIdentity: '', leaseDurationSeconds: 1 });
+    });
+    expect(leads()).toBe(true);
+    expect(leaseOf(server)).toEqual({ ...held, holderIdentity: 'me', leaseTransitions: 5 });
+  });
+
+  it('takes one without a spec', async () => {
+    const { leads } = await started((fake) => {
+      putLease(fake, {});
+    });
+    expect(leads()).toBe(true);
+  });
+
+  it('keeps what others have written into it', async () => {
+    const { server } = await started((fake) => {
+      putLease(fake, { ...held, holderIdentity: '', strategy: 'x' } as LeaseSpec);
+    });
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me', strategy: 'x' });
+  });
+
+  it('waits for another holder for as long as that one has asked for, and says so once', async () => {
+    const { server, clock, leads, messages } = await started((fake) => {
+      putLease(fake, { ...held, leaseDurationSeconds: 40 });
+    });
+    await clock.advance(39_999);
+    expect(leads()).toBe(false);
+    expect(messages()).toEqual(['Waiting for other']);
+    expect(server.writes).toEqual([]);
+    await clock.advance(1);
+    expect(leads()).toBe(true);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me', leaseTransitions: 5 });
+  });
+
+  it.each([
+    ['an hour behind', '2025-12-31T23:00:00.000000Z'],
+    ['an hour ahead', '2026-01-01T01:00:00.000000Z'],
+  ])('does not believe the clock of a holder that is %s', async (_, renewTime) => {
+    const { clock, leads } = await started((fake) => {
+      putLease(fake, { ...held, renewTime });
+    });
+    await clock.advance(14_999);
+    expect(leads()).toBe(false);
+    await clock.advance(1);
+    expect(leads()).toBe(true);
+  });
+
+  it('waits anew each time that the record changes', async () => {
+    const { server, clock, leads } = await started((fake) => {
+      putLease(fake, held);
+    });
+    for (let renewals = 1; renewals <= 10; renewals++) {
+      await clock.advance(10_000);
+      putLease(server, { ...held, renewTime: `2026-01-01T00:00:${renewals}0.000000Z` });
+    }
+    expect(leads()).toBe(false);
+    // It is seen within two seconds.
+    await clock.advance(17_000);
+    expect(leads()).toBe(true);
+  });
+
+  it('is not moved by a clock that somebody sets', async () => {
+    const { clock, leads } = await started((fake) => {
+      putLease(fake, held);
+    });
+    clock.setWallBy(3_600_000);
+    await clock.advance(14_999);
+    expect(leads()).toBe(false);
+  });
+
+  it('is second where somebody else was faster, and does not complain', async () => {
+    const { server, clock, leads, messages } = await started((fake) => {
+      putLease(fake, held);
+    });
+    server.intercept = ({ method }) => {
+      if (method === 'PUT') putLease(server, { ...held, holderIdentity: 'third' });
+      return undefined;
+    };
+    await clock.advance(15_000);
+    server.intercept = () => undefined;
+    expect(leads()).toBe(false);
+    await clock.advance(2_000);
+    expect(messages()).toEqual(['Waiting for other', 'Waiting for third']);
+  });
+
+  it.each([
+    ['its namespace is missing', failure(404, 'NotFound', 'namespaces "ops" not found'), 'POST'],
+    ['it has no right to read it', failure(403, 'Forbidden', 'leases is forbidden'), 'GET'],
+  ] as [string, ApiResponse, string][])('goes on trying, and says once that %s', async (_, answer, verb) => {
+    const { server, clock, leads, lines } = await started((fake) => {
+      fake.intercept = ({ method }) => (method === verb ? answer : undefined);
+    });
+    await clock.advance(60_000);
+    expect(lines).toMatchObject([
+      { level: 'warn', message: 'The lease cannot be had or kept, trying again' },
+    ]);
+    server.intercept = () => undefined;
+    await clock.advance(2_000);
+    expect(leads()).toBe(true);
+  });
+});
+
+describe('An elector that leads', () => {
+  it('renews every two seconds, by one request that names the version', async () => {
+    const { server, clock, leads } = await started();
+    const before = server.requests.length;
+    await clock.advance(60_000);
+    expect(leads()).toBe(true);
+    const renewals = server.requests.slice(before);
+    expect(renewals).toHaveLength(30);
+    for (const { method, lease } of renewals)
+      expect({ method, lease }).toEqual({ method: 'PUT', lease: true });
+    expect(leaseOf(server)).toMatchObject({ acquireTime: T0, renewTime: '2026-01-01T00:01:00.000000Z' });
+  });
+
+  it('reads the lease first where its version is not the one it knew', async () => {
+    const { server, clock, leads, calls, metrics } = await started();
+    server.put(LEASE, server.get(LEASE, 'ops/reconstruct')!);
+    await clock.advance(2_000);
+    expect(leads()).toBe(true);
+    expect(calls).toEqual(['leading']);
+    expect(server.requests.slice(-3).map(({ method }) => method)).toEqual(['PUT', 'GET', 'PUT']);
+    expect(await metrics.scrape()).toContain('leader_election_slowpath_total{name="reconstruct"} 1');
+  });
+
+  it('knows that it has lost when another one has it', async () => {
+    const { server, clock, leads, lines, calls, metrics } = await started();
+    expect(await metrics.scrape()).toContain('leader_election_master_status{name="reconstruct"} 1');
+    putLease(server, held);
+    await clock.advance(2_000);
+    expect(leads()).toBe(false);
+    expect(calls).toEqual(['leading', 'lost']);
+    expect(lines.slice(1)).toMatchObject([
+      { message: 'Lost the lease', fields: { why: 'other has it' } },
+      { message: 'Waiting for other' },
+    ]);
+    expect(await metrics.scrape()).toContain('leader_election_master_status{name="reconstruct"} 0');
+  });
+
+  it.each(['deleted', 'emptied'])('begins anew where the lease was %s', async (how) => {
+    const { server, clock, leads, calls } = await started();
+    if (how === 'deleted') server.remove(LEASE, 'ops/reconstruct');
+    else putLease(server, { ...held, holderIdentity: '' });
+    await clock.advance(2_000);
+    expect(calls).toEqual(['leading', 'lost', 'leading']);
+    expect(leads()).toBe(true);
+  });
+
+  it.each([
+    ['does not answer', () => never],
+    ['is out of reach', () => Promise.reject(new Error('connect ECONNREFUSED'))],
+    ['fails', () => failure(500, 'InternalError', 'etcdserver: request timed out')],
+  ])(
+    'has lost ten seconds after its last renewal where the server %s, and regains it later',
+    async (_, answer) => {
+      const { server, clock, elector, calls, lines } = await started();
+      server.intercept = answer;
+      await clock.advance(9_999);
+      expect(elector.admits()).toBe(true);
+      await clock.advance(1);
+      expect(calls).toEqual(['leading', 'lost']);
+      expect(elector.admits()).toBe(false);
+      const lost = lines.find(({ message }) => message === 'Lost the lease');
+      expect(String(lost?.fields.why)).toContain('not renewed for 10.0 s: ');
+      server.intercept = () => undefined;
+      await clock.advance(7_000);
+      expect(calls).toEqual(['leading', 'lost', 'leading']);
+    },
+  );
+
+  it('counts from when a renewal was sent, not from its answer', async () => {
+    const { server, clock, calls } = await started();
+    // Sent after 2 s, answered after 6.
+    server.intercept = async () => {
+      await new Promise<void>((resolve) => clock.setTimer(4_000, resolve));
+      server.intercept = () => never;
+      return undefined;
+    };
+    await clock.advance(11_999);
+    expect(calls).toEqual(['leading']);
+    await clock.advance(1);
+    expect(calls).toEqual(['leading', 'lost']);
+  });
+
+  it('has lost after ten seconds also where its clock is set back meanwhile', async () => {
+    const { server, clock, elector } = await started();
+    server.intercept = () => never;
+    clock.setWallBy(-3_600_000);
+    clock.stopFor(10_000);
+    expect(elector.admits()).toBe(false);
+  });
+
+  it('does not stop for a clock that is set back', async () => {
+    const { clock, elector, calls } = await started();
+    clock.setWallBy(-3_600_000);
+    await clock.advance(60_000);
+    expect(elector.admits()).toBe(true);
+    expect(calls).toEqual(['leading']);
+  });
+
+  it('does not write on after a clock has jumped ahead, as after a suspended machine wakes, until it has renewed', async () => {
+    const { clock, elector, calls } = await started();
+    clock.setWallBy(10_000);
+    expect(elector.admits()).toBe(false);
+    expect(calls).toEqual(['leading', 'lost']);
+    await clock.advance(2_000);
+    expect(elector.admits()).toBe(true);
+  });
+
+  it('is unhealthy if it goes on believing that it leads, long after the lease has run out', async () => {
+    const { clock, elector } = await started();
+    expect(elector.unhealthy()).toEqual([]);
+    clock.stopFor(35_001);
+    expect(elector.unhealthy()).toEqual(['leader election: the lease was last renewed 35 s ago']);
+    await clock.advance(1);
+    expect(elector.unhealthy()).toEqual([]);
+  });
+});
+
+describe('An elector that was stopped for a while and goes on', () => {
+  it('admits no write, whatever is asked first, and looks at the lease before it renews', async () => {
+    const { server, clock, elector, calls } = await started();
+    clock.stopFor(30_000);
+    putLease(server, held);
+    expect(elector.admits()).toBe(false);
+    const before = server.requests.length;
+    await clock.advance(1);
+    expect(calls).toEqual(['leading', 'lost']);
+    expect(server.requests.slice(before).map(({ method }) => method)).toEqual(['GET']);
+  });
+
+  it('leads again where nobody has taken the lease meanwhile', async () => {
+    const { clock, calls } = await started();
+    clock.stopFor(30_000);
+    await clock.advance(1);
+    expect(calls).toEqual(['leading', 'lost', 'leading']);
+  });
+
+  it('does not take an answer for new that was sent for before', async () => {
+    const { server, clock, elector } = await started();
+    const answer = Promise.withResolvers<undefined>();
+    server.intercept = () => answer.promise;
+    await clock.advance(2_000);
+    clock.stopFor(30_000);
+    answer.resolve(undefined);
+    await settled();
+    expect(elector.admits()).toBe(false);
+  });
+
+  it('does not begin to lead by an answer that has slept on its way', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const { server, clock, calls } = await started((fake) => {
+      fake.intercept = ({ method }) => (method === 'POST' ? answer.promise : undefined);
+    });
+    clock.stopFor(30_000);
+    answer.resolve(undefined);
+    await settled();
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    expect(calls).toEqual([]);
+  });
+
+  it('looks again before it takes a lease that has run out by its clock only', async () => {
+    const { server, clock, leads } = await started((fake) => {
+      putLease(fake, held);
+    });
+    clock.stopFor(30_000);
+    putLease(server, { ...held, renewTime: '2026-01-01T00:00:29.000000Z' });
+    await clock.advance(14_000);
+    expect(leads()).toBe(false);
+  });
+});
+
+describe('An elector that ends', () => {
+  it('closes the fence, then gives the lease back, so that another one has it at its next turn', async () => {
+    const { server, clock, elector, calls } = await started();
+    const other = candidate({ identity: 'other', transport: server, clock });
+    void other.elector.run();
+    await clock.advance(5_000);
+    let admitted: boolean | undefined;
+    server.intercept = () => {
+      admitted ??= elector.admits();
+      return undefined;
+    };
+    await elector.release();
+    expect(admitted).toBe(false);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1 });
+    await clock.advance(2_000);
+    expect(other.leads()).toBe(true);
+    expect(calls).toEqual(['leading']);
+  });
+
+  it('gives it back all the same where it has changed meanwhile', async () => {
+    const { server, elector } = await started();
+    server.put(LEASE, server.get(LEASE, 'ops/reconstruct')!);
+    await elector.release();
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: '' });
+  });
+
+  it('does not touch the lease of another', async () => {
+    const { server, elector } = await started();
+    putLease(server, held);
+    await elector.release();
+    expect(leaseOf(server)).toEqual(held);
+    const waiting = await started((fake) => {
+      putLease(fake, held);
+    });
+    await waiting.elector.release();
+    expect(waiting.server.writes).toEqual([]);
+  });
+
+  it('ends in time where nobody answers', async () => {
+    const server = new FakeApiServer();
+    const clock = new VirtualClock();
+    const one = candidate({ transport: server, clock });
+    const running = one.elector.run();
+    await settled();
+    server.intercept = () => never;
+    await clock.advance(2_000);
+    const released = one.elector.release();
+    await clock.advance(5_000);
+    await Promise.all([released, running]);
+    expect(one.messages().at(-1)).toContain('was not released');
+    expect(clock.timers).toBe(0);
+  });
+});

@@ -1,0 +1,238 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { KubeConfig } from '@kubernetes/client-node';
+import fc from 'fast-check';
+import { Agent, buildConnector, request } from 'undici';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { admitting } from '../../src/engine/admitting.js';
+import { Elector } from '../../src/engine/elector.js';
+import { fenced } from '../../src/engine/fenced-transport.js';
+import { elapsed } from '../../src/engine/instant.js';
+import type { ApiRequest } from '../../src/engine/transport.js';
+import { UndiciTransport } from '../../src/engine/undici-transport.js';
+import { silentLogger } from '../../src/telemetry/logger.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+import { SimulatedProcess } from './support/simulated-process.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+
+const PATCH: ApiRequest = { method: 'PATCH', path: '/api/v1/namespaces/shop/configmaps/web', body: { a: 1 } };
+const NOT_LEADING = { reason: 'NotLeading', retry: 'now' };
+
+describe('A fenced transport', () => {
+  const scripted = (): ScriptedTransport => {
+    const transport = new ScriptedTransport();
+    transport.respond = () => ({ status: 200, body: {} });
+    return transport;
+  };
+
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('holds a %s back, and counts it', async (method) => {
+    const server = scripted();
+    const metrics = new Metrics();
+    const transport = fenced(server, { admits: () => false }, metrics);
+    await expect(transport.request({ ...PATCH, method })).rejects.toMatchObject(NOT_LEADING);
+    expect(server.requests).toEqual([]);
+    expect(await metrics.scrape()).toContain('reconstruct_fenced_writes_total 1');
+  });
+
+  it('lets reads, watches and the calls that keep the lease pass', async () => {
+    const server = scripted();
+    const transport = fenced(server, { admits: () => false }, new Metrics());
+    await transport.request({ method: 'GET', path: '/api/v1/configmaps' });
+    await transport.request({ ...PATCH, method: 'PUT', lease: true });
+    await transport.stream({ method: 'GET', path: '/api/v1/configmaps' });
+    expect(server.requests).toHaveLength(2);
+    expect(server.streams).toHaveLength(1);
+  });
+
+  it('gives the transport below the check along, for the moment when the write goes out', async () => {
+    const server = scripted();
+    let open = true;
+    const transport = fenced(server, { admits: () => open }, new Metrics());
+    await transport.request(PATCH);
+    const { admit } = server.requests[0]!;
+    expect(admit).not.toThrow();
+    open = false;
+    expect(admit).toThrow(expect.objectContaining(NOT_LEADING));
+  });
+});
+
+/** A real server that takes notes of what it receives. */
+async function realServer(): Promise<{ url: string; received: string[]; ports: (number | undefined)[] }> {
+  const received: string[] = [];
+  const ports: (number | undefined)[] = [];
+  const server = createServer((request, response) => {
+    ports.push(request.socket.remotePort);
+    received.push(`${request.method ?? ''} ${request.url ?? ''}`);
+    response.setHeader('content-type', 'application/json').end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, ports };
+}
+
+function transportTo(url: string): UndiciTransport {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromOptions({
+    clusters: [{ name: 'c', server: url, skipTLSVerify: true }],
+    users: [{ name: 'u' }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
+    currentContext: 'x',
+  });
+  const transport = new UndiciTransport(kubeConfig, 'test');
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+describe('UndiciTransport', () => {
+  it('asks whether a write is admitted once everything that it has to wait for is there', async () => {
+    const { url, received } = await realServer();
+    const transport = transportTo(url);
+    let admitted = true;
+    const admit = (): void => {
+      if (!admitted) throw new Error('too late');
+    };
+    // Credentials have to be read first.
+    const late = transport.request({ ...PATCH, admit });
+    admitted = false;
+    await expect(late).rejects.toThrow('too late');
+    expect(received).toEqual([]);
+    admitted = true;
+    await transport.request({ ...PATCH, admit });
+    expect(received).toEqual([`PATCH ${PATCH.path}`]);
+  });
+
+  it('sends what keeps the lease over another connection than the writes', async () => {
+    const { url, ports } = await realServer();
+    const transport = transportTo(url);
+    for (const lease of [false, true, false, true]) {
+      await transport.request({ ...PATCH, lease });
+      // Until then, the connection counts as busy.
+      await settled();
+    }
+    expect(new Set(ports).size).toBe(2);
+    expect([ports[2], ports[3]]).toEqual([ports[0], ports[1]]);
+  });
+
+  it('asks it of writes that wait in the queue of undici, when they leave it', async () => {
+    const { url, received } = await realServer();
+    const connected = Promise.withResolvers<undefined>();
+    const connector = buildConnector({});
+    const agent = new Agent({
+      connect: (options, callback) => {
+        void connected.promise.then(() => {
+          connector(options, callback);
+        });
+      },
+    });
+    onTestFinished(() => agent.destroy());
+    let admitted = true;
+    const admit = (): void => {
+      if (!admitted) throw new Error('too late');
+    };
+    const dispatcher = agent.compose(admitting);
+    const write = (options: object) => request(url, { dispatcher, method: 'PATCH', body: '{}', ...options });
+    const late = expect(write({ admit })).rejects.toThrow('too late');
+    const others = write({});
+    await settled();
+    admitted = false;
+    connected.resolve(undefined);
+    await late;
+    expect((await others).statusCode).toBe(200);
+    expect(received).toHaveLength(1);
+  });
+});
+
+interface Trouble {
+  readonly who: number;
+  readonly afterMilliseconds: number;
+  readonly kind: 'stop' | 'suspend' | 'ahead' | 'back' | 'end';
+  readonly milliseconds: number;
+}
+
+const troubles: fc.Arbitrary<Trouble[]> = fc.array(
+  fc.record({
+    who: fc.integer({ min: 0, max: 2 }),
+    afterMilliseconds: fc.integer({ min: 0, max: 12_000 }),
+    kind: fc.constantFrom('stop', 'suspend', 'ahead', 'back', 'end'),
+    milliseconds: fc.integer({ min: 1, max: 40_000 }),
+  }),
+  { maxLength: 8 },
+);
+
+/** From none to one that is longer than any timeout; some are lost. */
+const delays = fc.infiniteStream(
+  fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: 0, max: 100 }) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: 12_000 }) },
+    { weight: 1, arbitrary: fc.constant(-1) },
+  ),
+);
+
+const machines = fc.tuple(
+  ...Array.from({ length: 3 }, () =>
+    fc.record({
+      skew: fc.integer({ min: -3_600_000, max: 3_600_000 }),
+      rate: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
+    }),
+  ),
+);
+
+describe('Electors on machines whose clocks differ, that are stopped at any time, before a server that is slow', () => {
+  it('never admit writes of two at once, and one of them leads once all is well', async () => {
+    let terms = 0;
+    await fc.assert(
+      fc.asyncProperty(machines, troubles, delays, async (clocks, schedule, delay) => {
+        const world = new VirtualClock();
+        const server = new FakeApiServer();
+        const suspends = schedule.some(({ kind }) => kind === 'suspend');
+        let well = false;
+        const processes = clocks.map((props, index) => {
+          const process = new SimulatedProcess({ world, ...props });
+          const transport = process.wire(server, () => (well ? 1 : (delay.next().value as number)));
+          const elector = new Elector({
+            ...{ transport, namespace: 'ops', identity: `process-${index}`, clock: process },
+            ...{ random: () => 0.5, log: silentLogger, metrics: new Metrics() },
+            onLeading: () => terms++,
+            onLost: () => undefined,
+          });
+          void elector.run();
+          return { process, elector };
+        });
+        // Without asking `admits`, which has effects, in processes that can't do anything at the moment.
+        const admitting = (): string[] =>
+          processes.flatMap(({ process, elector: { state } }, index) =>
+            state.phase === 'leading' && elapsed(process, state.renewed) < 10_000 ? [`process-${index}`] : [],
+          );
+        const goOn = async (milliseconds: number): Promise<void> => {
+          for (let passed = 0; passed < milliseconds; passed += 250) {
+            await world.advance(Math.min(250, milliseconds - passed));
+            expect(admitting().length).toBeLessThanOrEqual(1);
+          }
+        };
+        for (const { who, afterMilliseconds, kind, milliseconds } of schedule) {
+          await goOn(afterMilliseconds);
+          const { process, elector } = processes[who]!;
+          if (kind === 'stop' || kind === 'suspend') process.stopFor(milliseconds, kind === 'suspend');
+          else if (kind === 'ahead') process.setWallBy(milliseconds);
+          // Setting it back while the machine is suspended is what can't be found out.
+          else if (kind === 'back') process.setWallBy(suspends ? 0 : -milliseconds);
+          else if (who > 0) void elector.release();
+        }
+        await goOn(20_000);
+        well = true;
+        await goOn(100_000);
+        expect(admitting()).toHaveLength(1);
+        for (const { elector } of processes) void elector.release();
+        await settled();
+      }),
+      { numRuns: 200 },
+    );
+    // Most of the time, leadership has really changed hands.
+    expect(terms).toBeGreaterThan(200);
+  }, 120_000);
+});

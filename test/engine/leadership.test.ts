@@ -1,0 +1,246 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Controller, Plan } from '../../src/contract/controller.js';
+import { refOf } from '../../src/contract/object.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { Manager } from '../../src/engine/manager.js';
+import type { ApiRequest } from '../../src/engine/transport.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { plan } from './support/bench.js';
+import {
+  anObject,
+  CONFIG_MAP,
+  configMap,
+  MANAGER,
+  ownedBy,
+  recordingLogger,
+  STATUS_MANAGER,
+  widget,
+  WIDGET,
+} from './support/builders.js';
+import type { LogLine } from './support/builders.js';
+import { leaseOf, putLease } from './support/candidates.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+
+const other = { holderIdentity: 'other', leaseDurationSeconds: 15 };
+
+interface Setup {
+  readonly server: FakeApiServer;
+  readonly clock: VirtualClock;
+  readonly manager: Manager;
+  readonly metrics: Metrics;
+  readonly lines: LogLine[];
+  readonly reconciled: string[];
+  /** Writes other than the lease's. */
+  readonly writes: () => string[];
+  readonly stop: () => Promise<void>;
+}
+
+/** A manager of one controller, in an election. */
+async function started(
+  prepare: (server: FakeApiServer, clock: VirtualClock) => void = () => undefined,
+  reconcile: (key: string) => Plan = () => plan({}),
+): Promise<Setup> {
+  const server = new FakeApiServer();
+  const clock = new VirtualClock();
+  server.put(WIDGET, widget('web') as unknown as AnyObject);
+  prepare(server, clock);
+  const reconciled: string[] = [];
+  const lines: LogLine[] = [];
+  const metrics = new Metrics();
+  const controller: Controller = {
+    ...{ name: 'widget', kind: 'Widget' },
+    watches: [
+      { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
+      { type: CONFIG_MAP, mapsTo: () => [] },
+    ],
+    reconcile: (key) => {
+      reconciled.push(key);
+      return reconcile(key);
+    },
+  };
+  const manager = new Manager({
+    ...{ controllers: [controller], transport: server, metrics, clock, instance: 'pod-1', random: () => 0 },
+    log: recordingLogger(lines),
+    election: { namespace: 'ops', identity: 'me' },
+  });
+  const stopping = new AbortController();
+  const running = manager.run(stopping.signal);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(async () => {
+    server.intercept = () => undefined;
+    await stop();
+  });
+  await settled();
+  await settled();
+  const writes = (): string[] =>
+    server.requests
+      .filter(({ method, lease }) => method !== 'GET' && !lease)
+      .map(({ method, path }) => `${method} ${path}`);
+  return { server, clock, manager, metrics, lines, reconciled, writes, stop };
+}
+
+const childOf = (name: string): AnyObject => {
+  const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
+  return { ...configMap(name, '1'), metadata };
+};
+
+const applying = (...names: string[]): Plan['apply'] =>
+  names.map((name) => ({ object: childOf(name), fieldManager: MANAGER, owner: ownedBy('web') }));
+
+describe('A manager in an election', () => {
+  it('is ready on warm standby, and works as soon as it leads on what there was and what came meanwhile', async () => {
+    const { server, clock, manager, metrics, reconciled, lines } = await started((fake) => {
+      putLease(fake, other);
+    });
+    server.put(WIDGET, widget('new') as unknown as AnyObject);
+    await clock.advance(14_000);
+    expect(manager.notReady()).toEqual([]);
+    expect(reconciled).toEqual([]);
+    expect(await metrics.scrape()).toMatch(/workqueue_depth\{name="widget".*\} 2/);
+    const requests = server.requests.filter(({ lease }) => !lease).length;
+    await clock.advance(1_000);
+    expect(reconciled).toEqual(['shop/web', 'shop/new']);
+    expect(lines.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['Waiting for other', 'Became leader']),
+    );
+    // Nothing had to be listed.
+    expect(server.requests.filter(({ lease }) => !lease)).toHaveLength(requests);
+  });
+
+  it('works on nothing after it has lost the lease, and on all of it once it has regained it', async () => {
+    const { server, clock, reconciled } = await started();
+    expect(reconciled).toEqual(['shop/web']);
+    putLease(server, other);
+    await clock.advance(2_000);
+    for (const name of ['web', 'one', 'two', 'one']) server.put(WIDGET, widget(name) as unknown as AnyObject);
+    await clock.advance(10_000);
+    expect(reconciled).toEqual(['shop/web']);
+    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
+    await clock.advance(2_000);
+    expect(reconciled).toEqual(['shop/web', 'shop/web', 'shop/one', 'shop/two']);
+  });
+
+  it('puts back what was in work when it lost the lease, and begins it again only when that is over', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const { server, clock, reconciled, writes, metrics } = await started(
+      (fake) => {
+        fake.intercept = ({ method, lease }) => (method === 'PATCH' && !lease ? answer.promise : undefined);
+      },
+      () => plan({ apply: applying('a', 'b') }),
+    );
+    expect(writes()).toHaveLength(1);
+    putLease(server, other);
+    await clock.advance(2_000);
+    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
+    server.put(WIDGET, widget('new') as unknown as AnyObject);
+    await clock.advance(2_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    // Its first write hasn't been answered yet.
+    expect(reconciled).toEqual(['shop/web']);
+    answer.resolve(undefined);
+    await settled();
+    await settled();
+    expect(reconciled.sort()).toEqual(['shop/new', 'shop/web', 'shop/web']);
+    expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+    expect(server.get(CONFIG_MAP, 'shop/b')).toBeDefined();
+    expect(await metrics.scrape()).toContain(
+      'controller_runtime_reconcile_errors_total{controller="widget"} 0',
+    );
+  });
+
+  it('stays on standby where it has lost the lease again before what was in work was over', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const { server, clock, reconciled } = await started(
+      (fake) => {
+        fake.intercept = ({ method, lease }) => (method === 'PATCH' && !lease ? answer.promise : undefined);
+      },
+      () => plan({ apply: applying('a') }),
+    );
+    for (const lease of [other, { holderIdentity: '', leaseDurationSeconds: 1 }, other]) {
+      putLease(server, lease);
+      await clock.advance(2_000);
+    }
+    answer.resolve(undefined);
+    await settled();
+    await settled();
+    expect(reconciled).toEqual(['shop/web']);
+  });
+
+  // Each write of a plan in turn is the last before the process is stopped.
+  it.each([
+    [1, 'PATCH /api/v1/namespaces/shop/configmaps/a'],
+    [2, 'PATCH /api/v1/namespaces/shop/configmaps/b'],
+    [3, 'DELETE /api/v1/namespaces/shop/configmaps/old'],
+    [4, 'PATCH /apis/demo.example.com/v1/namespaces/shop/widgets/web/status'],
+    [5, 'POST /apis/events.k8s.io/v1/namespaces/shop/events'],
+  ])('writes nothing after it was stopped for long, be it after its write number %i', async (count, last) => {
+    const cr = widget('web');
+    const regarding = { ...refOf(cr), uid: 'uid-web' };
+    const old = anObject(CONFIG_MAP, 'old', { uid: 'uid-old', ownerReferences: [ownedBy('web')] });
+    let left = count;
+    const work = (): Plan =>
+      plan({
+        apply: applying('a', 'b'),
+        delete: [{ object: { ...old, metadata: { ...old.metadata, resourceVersion: '102' } } }],
+        status: [{ target: cr, fieldManager: STATUS_MANAGER, status: () => ({ ready: true }) }],
+        events: [
+          { regarding, event: () => ({ type: 'Normal', reason: 'Done', action: 'Do', note: 'Done' }) },
+        ],
+      });
+    const stopAfter = (server: FakeApiServer, clock: VirtualClock) => (request: ApiRequest) => {
+      if (request.method === 'GET' || request.lease || --left !== 0) return undefined;
+      // Between the write and its answer, while another one takes over.
+      clock.stopFor(30_000);
+      putLease(server, other);
+      return undefined;
+    };
+    const { clock, writes, metrics } = await started((fake, virtual) => {
+      fake.put(CONFIG_MAP, old);
+      fake.intercept = stopAfter(fake, virtual);
+    }, work);
+    await clock.advance(10_000);
+    expect(writes()).toHaveLength(count);
+    expect(writes().at(-1)).toBe(last);
+    if (count < 5) expect(await metrics.scrape()).toMatch(/reconstruct_fenced_writes_total [1-9]/);
+  });
+
+  it('renews while it finishes what is in flight, then gives the lease back, and closes the transport at last', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const { server, clock, stop } = await started(
+      (fake) => {
+        fake.intercept = ({ method, lease }) => (method === 'PATCH' && !lease ? answer.promise : undefined);
+      },
+      () => plan({ apply: applying('a', 'b') }),
+    );
+    const stopping = stop();
+    await clock.advance(30_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me', renewTime: '2026-01-01T00:00:30.000000Z' });
+    answer.resolve(undefined);
+    const released = Promise.withResolvers<undefined>();
+    server.intercept = async ({ lease }) => {
+      if (lease) {
+        await settled();
+        expect(server.closed).toBe(false);
+        released.resolve(undefined);
+      }
+      return undefined;
+    };
+    await stopping;
+    await released.promise;
+    expect(server.get(CONFIG_MAP, 'shop/b')).toBeDefined();
+    expect(server.requests.at(-1)).toMatchObject({ lease: true, body: { spec: { holderIdentity: '' } } });
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1 });
+    expect(server.closed).toBe(true);
+  });
+
+  it('is unhealthy when its elector is', async () => {
+    const { clock, manager } = await started();
+    expect(manager.unhealthy()).toEqual([]);
+    clock.stopFor(40_000);
+    expect(manager.unhealthy()).toHaveLength(1);
+  });
+});
