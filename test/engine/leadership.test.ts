@@ -100,10 +100,12 @@ describe('A manager in an election', () => {
     await clock.advance(14_000);
     expect(manager.notReady()).toEqual([]);
     expect(reconciled).toEqual([]);
-    expect(await metrics.scrape()).toMatch(/workqueue_depth\{name="widget".*\} 2/);
+    const depths = await metrics.scrape();
+    expect(depths).toMatch(/workqueue_depth\{.*priority="initial"\} 1/);
+    expect(depths).toMatch(/workqueue_depth\{.*priority="change"\} 1/);
     const requests = server.requests.filter(({ lease }) => !lease).length;
     await clock.advance(1_000);
-    expect(reconciled).toEqual(['shop/web', 'shop/new']);
+    expect(reconciled).toEqual(['shop/new', 'shop/web']);
     expect(lines.map(({ message }) => message)).toEqual(
       expect.arrayContaining(['Waiting for other', 'Became leader']),
     );
