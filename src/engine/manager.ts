@@ -5,9 +5,11 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
+import { ApplyMetrics } from './apply-metrics.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { EventRecorder } from './events.js';
+import { Fights } from './fights.js';
 import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
 import { Refusals } from './refusals.js';
@@ -68,7 +70,10 @@ export class Manager {
     const settlements = new Settlements();
     const tools = {
       api,
-      applier: new Applier({ api, settlements, refusals: new Refusals(clock) }),
+      applier: new Applier({
+        ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
+        metrics: new ApplyMetrics(metrics),
+      }),
       statusWriter: new StatusWriter(api, settlements),
       recorder: new EventRecorder({
         api,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Action } from '../contract/change.js';
 import type { Controller, Plan, Watch } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, refOf, splitKey } from '../contract/object.js';
@@ -21,6 +22,9 @@ const IMMEDIATE_RETRIES = 5;
 
 /** A plan that asks for a time that has passed is carried out again after this. */
 const PAST_REQUEUE_MILLISECONDS = 1_000;
+
+/** What changed nothing, or is told in other words. */
+const QUIET: ReadonlySet<Action> = new Set<Action>(['unchanged', 'skipped', 'failed']);
 
 export interface RunnerProps {
   readonly controller: Controller;
@@ -47,7 +51,7 @@ export class Runner {
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log } = props;
     this.queue = new Queue({ clock, random });
-    this.reader = new StoreReader(controller.watches, stores);
+    this.reader = new StoreReader(controller.watches, stores, controller.name);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     for (const watch of controller.watches) {
       this.reader.store(watch.type).onChange((before, after, origin) => {
@@ -130,11 +134,10 @@ export class Runner {
 
   private report({ changes, statusChanges }: Outcome, log: Logger): void {
     const { controller, metrics } = this.props;
-    for (const { ref, action } of changes) {
+    for (const { ref, action, drift } of changes) {
       metrics.changes.inc({ controller: controller.name, action });
-      const level =
-        action === 'created' || action === 'configured' || action === 'deleted' ? 'info' : 'debug';
-      log[level]({ child: ref.kind, action }, `${describeRef(ref)} ${action}`);
+      const level = QUIET.has(action) ? 'debug' : 'info';
+      log[level]({ child: ref.kind, action, ...(drift && { drift }) }, `${describeRef(ref)} ${action}`);
     }
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
@@ -197,12 +200,17 @@ export class Runner {
     }
     this.immediateRetries.delete(key);
     if (errors.some(({ retry }) => retry !== 'onChange')) {
-      return this.queue.addRateLimited(key, Math.max(...errors.map(({ cause }) => askedDelay(cause))));
+      return this.queue.addRateLimited(key, Math.max(...errors.map(shortestPause)));
     }
     const delay = REFUSAL_MILLISECONDS * (1 + random() / 2);
     this.queue.addAfter(key, delay);
     return delay;
   }
+}
+
+/** In milliseconds: what the API server has asked for, or what the error itself says. */
+function shortestPause({ cause, retryAfterMilliseconds }: OperatorError): number {
+  return Math.max(askedDelay(cause), retryAfterMilliseconds);
 }
 
 /** A time that has passed already would be met at once, and then again. */

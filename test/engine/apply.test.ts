@@ -4,9 +4,12 @@ import type { ApplyStep } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
 import { Applier } from '../../src/engine/apply.js';
+import { ApplyMetrics } from '../../src/engine/apply-metrics.js';
+import { Fights } from '../../src/engine/fights.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { Settlements } from '../../src/engine/settlements.js';
 import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
 import {
   anObject,
   applied,
@@ -43,6 +46,7 @@ interface Setup {
   readonly server: FakeApiServer;
   readonly clock: VirtualClock;
   readonly reader: StoreReader;
+  readonly metrics: Metrics;
   readonly apply: (what?: ApplyStep) => Promise<Change>;
   /** The watch delivers what the server has. */
   readonly sync: () => void;
@@ -55,17 +59,22 @@ function newSetup(server = new FakeApiServer()): Setup {
   const reader = new StoreReader(
     [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
     stores,
+    'widget',
   );
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
+  const metrics = new Metrics();
   const applier = new Applier({
     api: new Api(server),
     settlements: new Settlements(),
     refusals: new Refusals(clock),
+    fights: new Fights(clock),
+    metrics: new ApplyMetrics(metrics),
   });
   return {
     server,
     clock,
     reader,
+    metrics,
     apply: (what = step()) => applier.apply(what, reader),
     sync: () => {
       const live = server.get(DEPLOYMENT, 'shop/web');
@@ -145,7 +154,10 @@ describe('Applier', () => {
       ...others,
       'f:spec': rest,
     });
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({
+      action: 'corrected',
+      drift: { managers: [], fields: ['.spec.replicas'] },
+    });
     expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 1 });
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
     expect(setup.server.writes).toHaveLength(1);
@@ -165,14 +177,14 @@ describe('Applier', () => {
   it('applies again when all bookkeeping of owners was cleared', async () => {
     const setup = await settledSetup();
     edit(setup, (live) => live, {});
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
   });
 
   it('applies again when the hash was taken off', async () => {
     const setup = await settledSetup();
     edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, annotations: {} } }));
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
   });
 
   it('spends exactly one apply on a value that the server drops, and one more after a restart', async () => {
