@@ -31,14 +31,21 @@ export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean
   return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
 }
 
-/** The paths that are in one set and not in another; what is missing as a whole is one path. */
+/** The paths that are in one set and not in another; several that are missing as a whole are one path. */
 export function difference(fields: FieldsV1, others: FieldsV1): FieldPath[] {
   return Object.entries(fields).flatMap(([segment, child]) => {
     if (segment === '.') return [];
     const other = others[segment];
-    if (!other) return [[segment]];
+    if (!other) return [[segment, ...onlyPath(child)]];
     return difference(child, other).map((path) => [segment, ...path]);
   });
+}
+
+/** As far down as there is nothing beside. */
+function onlyPath(fields: FieldsV1): FieldPath {
+  const [only, ...others] = Object.keys(fields);
+  if (only === undefined || only === '.' || others.length > 0) return [];
+  return [only, ...onlyPath(fields[only] ?? {})];
 }
 
 /** Whether a set has something at the path, or owns a list or map as a whole in which the path lies. */

@@ -18,7 +18,8 @@ describe('field sets', () => {
   it('differ by the paths that are missing, each as high up as it is missing', () => {
     expect(difference(SPEC, SPEC)).toEqual([]);
     expect(difference(SPEC, {})).toEqual([['f:spec']]);
-    expect(difference(SPEC, { 'f:spec': { 'f:replicas': {} } })).toEqual([['f:spec', 'f:containers']]);
+    expect(difference(SPEC, { 'f:spec': { 'f:replicas': {} } })).toEqual([['f:spec', 'f:containers', WEB]]);
+    expect(difference({ 'f:data': { 'f:level': {} } }, {})).toEqual([['f:data', 'f:level']]);
     const without = { 'f:spec': { 'f:containers': { [WEB]: { '.': {}, 'f:name': {} } } } };
     expect(difference(SPEC, without)).toEqual([
       ['f:spec', 'f:replicas'],
