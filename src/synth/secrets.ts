@@ -13,7 +13,7 @@ export function withEncodedSecret(object: AnyObject): AnyObject {
   const merged = [...Object.entries(isMap(data) ? data : {}), ...encoded];
   // Last wins, as in the API server.
   const sorted = [...new Map(merged)].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { ...rest, data: Object.fromEntries(sorted) } as AnyObject;
+  return { ...rest, data: Object.fromEntries(sorted) };
 }
 
 /** What isn't text is for the API server to refuse. */

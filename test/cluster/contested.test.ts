@@ -46,10 +46,10 @@ test('a writer that changes a field of ours again and again is named once, and m
 
   // Twenty times what a polite controller would do, for four seconds.
   let rounds = 0;
-  for await (const _ of every(200)) {
+  for await (const level of every(200, 'theirs')) {
     await cluster.merge(
       bundles.childPlace(configMaps, 'fought'),
-      { data: { level: `theirs-${rounds}` } },
+      { data: { level: `${level}-${rounds}` } },
       'rival-controller',
     );
     if (++rounds === 20) break;
@@ -67,6 +67,9 @@ test('a writer that changes a field of ours again and again is named once, and m
       .filter(({ objectRef }) => objectRef?.resource === 'configmaps')
       .map(summary);
   expect((await applies()).length).toBeLessThanOrEqual(6);
+  await settled(cluster, user);
+  const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
+  expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
 
   // What the custom resource says anew isn't kept waiting.
   await bundles.edit('fought', { objects: [configMap('fought', { level: 'ours', other: 'new' })] });
@@ -89,8 +92,6 @@ test('a writer that changes a field of ours again and again is named once, and m
   );
   await bundles.condition('fought', { type: 'Ready', status: 'True' });
   expect((await applies()).length).toBeLessThanOrEqual(8);
-  const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
-  expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
 });
 
 test('changes by people to many objects are put right one by one, and none has to wait', async () => {
@@ -134,7 +135,7 @@ test('two custom resources that want the same child: the second is refused, and 
   expect(writes(await requests()).map(summary)).toEqual([]);
   expect(await dataOf('wanted')).toEqual({ by: 'first' });
 
-  await bundles.delete('first');
+  await bundles.edit('first', { objects: [] });
   await bundles.condition('second', { type: 'Ready', status: 'True' });
   expect(await dataOf('wanted')).toEqual({ by: 'second' });
 });

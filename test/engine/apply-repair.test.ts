@@ -27,7 +27,7 @@ function entryOf(manager: string, fieldsV1: object, operation = 'Update'): Manag
 function record(setup: Setup, entry: ManagedFieldsEntry): void {
   const live = setup.server.get(DEPLOYMENT, KEY)!;
   const metadata = { ...live.metadata, managedFields: [...managedFieldsOf(live), entry] };
-  setup.server.put(DEPLOYMENT, { ...live, metadata: metadata as AnyObject['metadata'] });
+  setup.server.put(DEPLOYMENT, { ...live, metadata: metadata });
   setup.sync();
 }
 
@@ -140,9 +140,7 @@ describe('Applier, a name that is there twice', () => {
       operation,
     );
     const metadata = { ...live.metadata, managedFields: [...managedFieldsOf(live), entry] };
-    setup.reader
-      .store(SERVICE)
-      .observed(setup.server.put(SERVICE, { ...live, metadata: metadata as AnyObject['metadata'] }));
+    setup.reader.store(SERVICE).observed(setup.server.put(SERVICE, { ...live, metadata: metadata }));
     setup.server.requests.length = 0;
     return setup;
   }

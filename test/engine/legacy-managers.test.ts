@@ -16,7 +16,7 @@ const updated = (manager: string, fieldsV1: object, subresource?: string): Manag
   ...(applied(manager, fieldsV1, 'v1', subresource) as ManagedFieldsEntry),
   operation: 'Update',
 });
-const owned = (fieldsV1: object): ManagedFieldsEntry => applied(MANAGER, fieldsV1) as ManagedFieldsEntry;
+const owned = (fieldsV1: object): ManagedFieldsEntry => applied(MANAGER, fieldsV1);
 
 function live(
   entries: readonly ManagedFieldsEntry[],
