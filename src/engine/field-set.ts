@@ -60,8 +60,8 @@ export function touches(fields: FieldsV1, path: FieldPath): boolean {
 }
 
 /**
- * A set without what another has too. An item of a keyed list that both own goes with all that is below it: else
- * what the first owns there would keep the item alive when the second drops it.
+ * A set without what another has too. Of an item of a keyed list that both own, only items in lists below it are left:
+ * else a default that the first owns there would keep the item alive when the second drops it.
  * @returns the same set if the two have nothing in common
  */
 export function without(fields: FieldsV1, others: FieldsV1): FieldsV1 {
@@ -80,11 +80,29 @@ export function without(fields: FieldsV1, others: FieldsV1): FieldsV1 {
 
 /** What is left of one child; nothing if it goes. */
 function withoutBelow(segment: string, child: FieldsV1, other: FieldsV1): FieldsV1 | undefined {
+  if (isLeaf(child) && isLeaf(other)) return undefined;
   const bothOwnItem = segment.startsWith('k:') && '.' in child && '.' in other;
-  if (bothOwnItem || (isLeaf(child) && isLeaf(other))) return undefined;
+  if (bothOwnItem) return itemsBelow(child, other);
   const rest = without(child, other);
   // That a map is there is of no interest to whoever owns nothing in it.
   return rest !== child && Object.keys(rest).every((name) => name === '.') ? undefined : rest;
+}
+
+/** The items of lists in a set that aren't in another; nothing if there are none. */
+function itemsBelow(fields: FieldsV1, others: FieldsV1): FieldsV1 | undefined {
+  const items: Record<string, FieldsV1> = {};
+  for (const [segment, child] of Object.entries(fields)) {
+    if (segment === '.') continue;
+    const other = others[segment];
+    const isField = segment.startsWith('f:');
+    const left = isField
+      ? itemsBelow(child, other ?? {})
+      : other
+        ? withoutBelow(segment, child, other)
+        : child;
+    if (left) items[segment] = left;
+  }
+  return isLeaf(items) ? undefined : items;
 }
 
 /** A set without what is at the path, and all below it. */

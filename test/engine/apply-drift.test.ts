@@ -112,6 +112,18 @@ describe('Applier, drift', () => {
     expect(entry()).not.toHaveProperty('drifted');
   });
 
+  it('keeps no record when the watch is faster than the answer to our own apply', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    setup.server.intercept = (request) => {
+      setup.server.intercept = () => undefined;
+      const answer = setup.server.request(request);
+      return answer.finally(setup.sync);
+    };
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
+    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
+  });
+
   it('is counted by manager', async () => {
     const setup = await settledSetup();
     take(setup, 'kubectl-edit', [REPLICAS]);

@@ -173,6 +173,13 @@ describe('Applier, a name that is there twice', () => {
     expect(requests(setup)).toHaveLength(4);
   });
 
+  it('is left alone where the object is shared', async () => {
+    const setup = await withOldPort('kubectl-create');
+    failOnce(setup, duplicate);
+    expect(await setup.apply(shared(service(81)))).toMatchObject({ error: { reason: 'Invalid' } });
+    expect(requests(setup)).toEqual(['PATCH']);
+  });
+
   it('is left alone where it is our own mistake', async () => {
     const setup = newSetup();
     await setup.apply(step(service(80)));
@@ -249,6 +256,15 @@ describe('Applier, what cannot be changed', () => {
     setup.server.remove(DEPLOYMENT, KEY);
     setup.reader.store(DEPLOYMENT).gone(KEY);
     expect(await setup.apply(changed)).toMatchObject({ action: 'created' });
+  });
+
+  it('is tried again when it could not be deleted', async () => {
+    const setup = await settledSetup();
+    setup.server.intercept = ({ method }) =>
+      method === 'DELETE' ? failure(503, 'ServiceUnavailable', 'later') : immutable;
+    expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'ServerOverloaded' } });
+    failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
   });
 
   it('is not deleted when it has changed since it was seen', async () => {

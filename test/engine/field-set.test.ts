@@ -71,9 +71,20 @@ describe('field sets', () => {
     expect(without(env, SPEC)).toBe(env);
   });
 
-  it('lose an item that both own, with all that is below it', () => {
+  it('lose an item that both own, with the fields below it', () => {
     const created = { 'f:spec': { 'f:containers': { [WEB]: { ...ITEM, 'f:terminationMessagePath': {} } } } };
     expect(without(created, SPEC)).toEqual({});
+  });
+
+  it('keep items of lists below an item that both own, once and for all', () => {
+    const theirs: FieldsV1 = { 'k:{"name":"THEIRS"}': { '.': {}, 'f:value': {} } };
+    const env = (items: FieldsV1): FieldsV1 => ({ 'f:env': { '.': {}, ...items } });
+    const both: FieldsV1 = { 'k:{"name":"OURS"}': { '.': {}, 'f:value': {} } };
+    const created: FieldsV1 = { [WEB]: { ...ITEM, 'f:resources': {}, ...env({ ...both, ...theirs }) } };
+    const ours: FieldsV1 = { [WEB]: { ...ITEM, ...env(both) } };
+    const left = without(created, ours);
+    expect(left).toEqual({ [WEB]: { 'f:env': theirs } });
+    expect(without(left, ours)).toBe(left);
   });
 
   it('lose a set value and an atomic list that both own', () => {

@@ -94,6 +94,19 @@ function apply(name: string, owner = 'web'): ApplyStep {
 const count = async (metrics: Metrics, pattern: RegExp): Promise<number> =>
   Number(pattern.exec(await metrics.scrape())?.[1] ?? Number.NaN);
 
+it('Runner does not try again before the time that an error names', async () => {
+  const error = new OperatorError({
+    ...{ reason: 'FieldContested', message: 'no', retry: 'backoff' as const },
+    retryAfterMilliseconds: 10_000,
+  });
+  const { deliver, reconciled, clock } = started(() => plan({ error }));
+  await deliver(cr('web'));
+  await clock.advance(9_999);
+  expect(reconciled).toHaveLength(1);
+  await clock.advance(10_000);
+  expect(reconciled.length).toBeGreaterThan(1);
+});
+
 describe('Runner, waking keys', () => {
   it('reconciles what an object maps to when it appears, changes and goes', async () => {
     const { deliver, reconciled, reader } = started();
