@@ -2,7 +2,8 @@ import type { CrdVersion, CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
 
 const OPTIONS = ['crd', 'construct', 'children', 'formerChildren', 'status'];
-const CHILD_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
+const TYPE_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
+const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate'];
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
 /**
@@ -22,8 +23,9 @@ export function checkKindProps(props: unknown): void {
       `give a class that extends Construct, not ${shown(props.construct)}`,
     );
   }
-  checkTypes('defineKind: children', props.children);
-  if (props.formerChildren !== undefined) checkTypes('defineKind: formerChildren', props.formerChildren);
+  checkTypes('defineKind: children', props.children, CHILD_OPTIONS);
+  if (props.formerChildren !== undefined)
+    checkTypes('defineKind: formerChildren', props.formerChildren, TYPE_OPTIONS);
   if (props.status !== undefined && typeof props.status !== 'function') {
     throw invalid('defineKind: status', `give a function, not ${shown(props.status)}`);
   }
@@ -53,14 +55,16 @@ export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVer
   }
 }
 
-function checkTypes(path: string, types: unknown): void {
+function checkTypes(path: string, types: unknown, options: readonly string[]): void {
   if (!Array.isArray(types)) throw invalid(path, `give a list such as [${EXAMPLE}], not ${shown(types)}`);
   types.forEach((type: unknown, index) => {
     const at = `${path}[${String(index)}]`;
     if (!isMap(type) || typeof type.apiVersion !== 'string' || typeof type.kind !== 'string') {
       throw invalid(at, `write ${EXAMPLE}, not ${shown(type)}`);
     }
-    checkOptions(at, type, CHILD_OPTIONS);
+    checkOptions(at, type, options);
+    if (type.recreate !== undefined && typeof type.recreate !== 'boolean')
+      throw invalid(`${at}.recreate`, `give true or false, not ${shown(type.recreate)}`);
   });
 }
 

@@ -4,9 +4,20 @@ import type { CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
 import type { Kind, KindConstruct } from './kind.js';
 import { OwnedChildren } from './owned-children.js';
+import type { ChildType } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
+
+/** A type that a construct may make. */
+export interface ChildTypeProps extends ResourceTypeProps {
+  /**
+   * Where a field has to change that can't be changed, such as the template of a Job, the object is deleted and made
+   * anew. Only for objects that are of no value in themselves.
+   * @default false - the custom resource is stalled with the reason `ImmutableField`
+   */
+  readonly recreate?: boolean;
+}
 
 export interface KindProps<Spec, Status extends object> {
   /**
@@ -17,7 +28,7 @@ export interface KindProps<Spec, Status extends object> {
   /** The construct that renders one custom resource. */
   readonly construct: KindConstruct<Spec>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
-  readonly children: readonly ResourceTypeProps[];
+  readonly children: readonly ChildTypeProps[];
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
   /**
@@ -59,7 +70,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     crd,
     type: servedType(crd, version),
     construct: props.construct as KindConstruct<never>,
-    children: props.children.map(resourceType),
+    children: props.children.map(childType),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
   };
   const types = [...kind.children, ...kind.formerChildren].map(groupKind);
@@ -73,4 +84,8 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
   // The adapter handles kinds of every type, so it can't know this one's.
   const status = props.status as unknown as StatusFunction<never, object> | undefined;
   return { ...kind, controller: (render) => new OwnedChildren(kind, render, status) };
+}
+
+function childType(props: ChildTypeProps): ChildType {
+  return { ...resourceType(props), ...(props.recreate && { recreate: true }) };
 }

@@ -12,9 +12,16 @@ import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
 import type { StatusFunction, StatusReport } from './status.js';
 
+/** A type of children, and how its objects are treated. */
+export interface ChildType extends ResourceType {
+  /** See `ApplyStep.recreate`. @default false */
+  readonly recreate?: boolean;
+}
+
 /** A kind without what the adapter doesn't need. */
 export interface OwningKind extends RenderedKind {
   readonly name: string;
+  readonly children: readonly ChildType[];
   readonly formerChildren: readonly ResourceType[];
 }
 
@@ -62,7 +69,7 @@ export class OwnedChildren implements Controller {
         },
       ],
       events: [
-        { regarding, event: (changes) => stallEvent(cr, error ?? failureOf(changes)) },
+        { regarding, event: (changes) => failureEvent(cr, error ?? failureOf(changes)) },
         { regarding, event: correctionEvent },
       ],
       ...(error && { error }),
@@ -88,7 +95,16 @@ export class OwnedChildren implements Controller {
       blockOwnerDeletion: true,
     };
     const fieldManager = childrenFieldManager(this.owning.type.kind);
-    return rendered.map((object) => ({ object, fieldManager, owner }));
+    return rendered.map((object) => ({
+      object,
+      fieldManager,
+      owner,
+      ...(this.isRecreated(object) && { recreate: true }),
+    }));
+  }
+
+  private isRecreated(object: AnyObject): boolean {
+    return this.owning.children.some((type) => type.recreate && groupKind(type) === groupKind(object));
   }
 
   /** What the custom resource controls and no longer renders. */
@@ -165,11 +181,12 @@ function failureReadiness({ retry, reason, message }: OperatorError): Readiness 
   return { phase: retry === 'onChange' ? 'stalled' : 'failing', reason, message };
 }
 
-/** One Warning when a custom resource stalls; none while it stays so for the same reason. */
-function stallEvent(cr: LiveResource, error: OperatorError | undefined): EventProps | undefined {
-  if (error?.retry !== 'onChange') return undefined;
-  const stalled = cr.status?.conditions?.find(({ type }) => type === 'Stalled');
-  const known = stalled?.status === 'True' && stalled.message === error.message;
+/** What takes a person to end is told in one Warning when it begins, and in none while it stays the same. */
+function failureEvent(cr: LiveResource, error: OperatorError | undefined): EventProps | undefined {
+  if (!error || (error.retry !== 'onChange' && error.reason !== 'FieldContested')) return undefined;
+  const type = error.retry === 'onChange' ? 'Stalled' : 'Reconciling';
+  const told = cr.status?.conditions?.find((condition) => condition.type === type);
+  const known = told?.status === 'True' && told.message === error.message;
   return known
     ? undefined
     : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };

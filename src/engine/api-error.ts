@@ -55,6 +55,22 @@ export class ApiError extends Error {
     );
   }
 
+  /** Two items of a list have the same value in a field where that isn't allowed, as in `spec.ports[1].name`. */
+  get duplicateValue(): { readonly field: string; readonly value: unknown } | undefined {
+    if (this.code !== 422) return undefined;
+    for (const { reason, field, message = '' } of this.status.details?.causes ?? []) {
+      const value = /^Duplicate value: (.*)$/.exec(message)?.[1];
+      if (reason === 'FieldValueDuplicate' && field !== undefined && value !== undefined)
+        return { field, value: /^(".*"|\d+)$/.test(value) ? JSON.parse(value) : value };
+    }
+    return undefined;
+  }
+
+  /** A field isn't in the schema of a version in which something was applied, now or earlier. */
+  get fieldNotInSchema(): boolean {
+    return this.code === 500 && (this.status.message ?? '').includes('field not declared in schema');
+  }
+
   /** The UID that was sent isn't the one of the object: it was replaced by a namesake. */
   get wrongUid(): boolean {
     return (
@@ -112,7 +128,10 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.
   // https://github.com/kubernetes/kubernetes/issues/113482
-  if (error.code === 500 && message.includes('failed to create typed patch object'))
+  if (
+    error.fieldNotInSchema ||
+    (error.code === 500 && message.includes('failed to create typed patch object'))
+  )
     return ['Invalid', 'onChange'];
   if (error.code === 403 && message.includes('is being terminated'))
     return ['NamespaceTerminating', 'backoff'];

@@ -7,6 +7,9 @@ import type { ApiRequest, ApiStream, Transport } from './transport.js';
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
 const APPLY = 'application/apply-patch+yaml';
 
+/** RFC 6902. */
+const JSON_PATCH = 'application/json-patch+json';
+
 export interface Scope {
   readonly type: ResourceType;
   /** @default - all namespaces */
@@ -27,6 +30,13 @@ export interface ApplyOptions {
   /** Takes fields over from other managers instead of failing with 409. */
   readonly force: boolean;
   readonly subresource?: 'status';
+}
+
+/** One step of a JSON patch, as far as they are needed. @see https://www.rfc-editor.org/rfc/rfc6902 */
+export interface JsonPatchStep {
+  readonly op: 'test' | 'replace';
+  readonly path: string;
+  readonly value: unknown;
 }
 
 export interface Applied {
@@ -95,6 +105,23 @@ export class Api {
       contentType: APPLY,
     });
     return { object: body as AnyObject, created: status === 201 };
+  }
+
+  /** Changes an object step by step: all of them, or none. */
+  async patch(
+    type: ResourceType,
+    key: string,
+    steps: readonly JsonPatchStep[],
+    fieldManager: string,
+  ): Promise<AnyObject> {
+    const { body } = await this.send(`Patch ${type.kind} ${key}`, {
+      method: 'PATCH',
+      path: objectPath(type, key),
+      query: { fieldManager },
+      body: steps,
+      contentType: JSON_PATCH,
+    });
+    return body as AnyObject;
   }
 
   /**

@@ -1,17 +1,22 @@
-import { hash } from 'node:crypto';
-import type { Action, Change } from '../contract/change.js';
+import type { Action, Change, Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
-import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
-import type { Api } from './api.js';
-import { canonicalJson, ownerKey } from './managed-fields.js';
+import type { Api, Applied } from './api.js';
+import type { ApplyMetrics } from './apply-metrics.js';
+import { refusalId, refused, taskOf, withUid } from './apply-task.js';
+import type { Task } from './apply-task.js';
+import { driftOf } from './drift.js';
+import type { Fights } from './fights.js';
+import { ownerKey } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
 import { refresh } from './refresh.js';
-import type { Refusals, Refused } from './refusals.js';
+import type { Refusals } from './refusals.js';
+import { Repair } from './repair.js';
 import type { Settlements } from './settlements.js';
 import type { Entry } from './store.js';
 import type { StoreReader } from './stores.js';
@@ -20,19 +25,11 @@ export interface ApplierProps {
   readonly api: Api;
   readonly settlements: Settlements;
   readonly refusals: Refusals;
+  readonly fights: Fights;
+  readonly metrics: ApplyMetrics;
 }
 
-/** One step, and what it needs over and over. */
-interface Task {
-  readonly step: ApplyStep;
-  readonly reader: StoreReader;
-  readonly key: string;
-  /** Names the object in what is remembered. */
-  readonly objectId: string;
-  /** What is sent. */
-  readonly intent: AnyObject;
-  readonly hash: string;
-}
+type Outcome = { readonly action: Action; readonly drift?: Drift };
 
 /**
  * Brings single objects to what is wanted of them.
@@ -40,6 +37,8 @@ interface Task {
  * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that
  * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
+ * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
+ * What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it.
  *
  * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
  *
@@ -47,40 +46,39 @@ interface Task {
  * makes between the last event and our first apply, and whose fields don't contradict ours, is shared with us.
  */
 export class Applier {
-  constructor(private readonly props: ApplierProps) {}
+  private readonly repair: Repair;
+
+  constructor(private readonly props: ApplierProps) {
+    this.repair = new Repair(props.api);
+  }
 
   /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
   async apply(step: ApplyStep, reader: StoreReader): Promise<Change> {
     const ref = refOf(step.object);
     try {
-      return { ref, action: await this.ensure(taskOf(step, reader)) };
+      return { ref, ...(await this.ensure(taskOf(step, reader))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
     }
   }
 
-  private async ensure(task: Task): Promise<Action> {
-    let known = storeOf(task).get(task.key) ?? (await this.look(task));
-    if (known && task.step.owner && isLeftover(known.object, task.step.owner)) {
-      known = await this.collect(task, known, task.step.owner);
-    }
+  private async ensure(task: Task): Promise<Outcome> {
+    const { owner } = task.step;
+    let known = task.store.get(task.key) ?? (await this.look(task));
+    if (known && owner && isLeftover(known.object, owner)) known = await this.collect(task, known, owner);
     if (known) {
-      if (task.step.owner) checkOwnership(known.object, task.step.owner);
+      if (owner) checkOwnership(known.object, owner);
       checkNotTerminating(known.object);
-      if (this.stands(task, known)) return 'unchanged';
+      if (this.stands(task, known)) return this.keep(task, known);
     }
     const refusal = this.props.refusals.find(refusalId(task), refused(task, known));
     if (refusal) throw refusal;
-    try {
-      return await this.send(task, known);
-    } catch (error) {
-      throw await this.explain(task, error);
-    }
+    if (known && isCorrection(task, known)) this.props.fights.checkPause(known.object);
+    return this.send(task, known);
   }
 
   /** While changes aren't delivered, an object that isn't known may have been made by somebody: it is looked up. */
-  private async look({ step, reader, key }: Task): Promise<Entry | undefined> {
-    const store = reader.store(step.object);
+  private async look({ step, reader, store, key }: Task): Promise<Entry | undefined> {
     if (!step.owner || store.followed(step.object.metadata.namespace)) return undefined;
     await refresh(this.props.api, step.object, reader);
     return store.get(key);
@@ -92,7 +90,7 @@ export class Applier {
    * while its watch was down. Returns what is still there.
    */
   private async collect(
-    { reader, key }: Task,
+    { reader, store, key }: Task,
     { object }: Entry,
     owner: OwnerReference,
   ): Promise<Entry | undefined> {
@@ -103,50 +101,102 @@ export class Applier {
       const { error } = await prune(this.props.api, { object }, reader);
       if (error) throw error;
     }
-    return reader.store(object).get(key);
+    return store.get(key);
   }
 
   /** Whether our last apply was of the same intent, and nobody has touched a field of ours since. */
-  private stands(task: Task, { object, owned }: Entry): boolean {
-    if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== task.hash) return false;
-    const settlement = {
-      hash: task.hash,
-      uid: object.metadata.uid,
-      owned: owned.get(ownerKey(task.step.fieldManager)),
-    };
+  private stands({ step, store, intent, hash, objectId }: Task, { object, owned }: Entry): boolean {
+    if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== hash) return false;
+    const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
     return this.props.settlements.stands(
-      task.objectId,
-      task.step.fieldManager,
-      settlement,
-      storeOf(task).paths.expected(task.intent),
-    );
-  }
-
-  private async send(task: Task, known: Entry | undefined): Promise<Action> {
-    const { step, reader, intent } = task;
-    const store = storeOf(task);
-    const { object, created } = await this.props.api.apply(
-      reader.resourceType(intent),
-      known ? withUid(intent, known.object.metadata.uid) : intent,
-      // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
-      { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
-    );
-    store.written(object, reader);
-    const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
-    const settlement = { hash: task.hash, uid: object.metadata.uid, owned };
-    this.props.settlements.remember(
-      task.objectId,
+      objectId,
       step.fieldManager,
       settlement,
       store.paths.expected(intent),
     );
+  }
+
+  /** What is as it should be needs no apply. */
+  private async keep({ step, reader, store, key }: Task, known: Entry): Promise<Outcome> {
+    this.props.fights.checkPeace(known.object);
+    store.explained(key, known.object.metadata.resourceVersion);
+    if (!step.owner || !known.sharedWithLegacy?.includes(step.fieldManager)) return { action: 'unchanged' };
+    const live = await refresh(this.props.api, step.object, reader);
+    const written = live !== undefined && (await this.repair.dropLegacyOwners(step, live, reader));
+    return { action: written ? 'configured' : 'unchanged' };
+  }
+
+  private async send(task: Task, known: Entry | undefined): Promise<Outcome> {
+    const { metrics } = this.props;
+    const { controller } = task.reader;
+    let answer: Applied;
+    try {
+      answer = await this.request(task, known);
+    } catch (error) {
+      const failure = await this.explain(task, error);
+      metrics.applied(controller, failure.reason);
+      if (known && isRecreated(task, failure)) return this.recreate(task, known);
+      throw failure;
+    }
+    const { object, created } = answer;
+    const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
+    this.settle(task, object);
     this.props.refusals.forget(refusalId(task));
-    if (created) return 'created';
-    return object.metadata.resourceVersion === versionOf(known) ? 'unchanged' : 'configured';
+    metrics.applied(controller, created ? 'created' : same ? 'unchanged' : 'changed');
+    if (created) return { action: 'created' };
+    if (same) return { action: 'unchanged' };
+    const drift = known && isCorrection(task, known) ? this.correct(task, known, object) : undefined;
+    if (task.step.owner && task.store.get(task.key)?.sharedWithLegacy?.includes(task.step.fieldManager))
+      await this.repair.dropLegacyOwners(task.step, object, task.reader);
+    return drift ? { action: 'corrected', drift } : { action: 'configured' };
+  }
+
+  /** One apply, and a second one where the first failed for what is recorded about owners. */
+  private async request(task: Task, known: Entry | undefined): Promise<Applied> {
+    const { step, reader, intent } = task;
+    const apply = (): Promise<Applied> =>
+      this.props.api.apply(
+        reader.resourceType(intent),
+        known ? withUid(intent, known.object.metadata.uid) : intent,
+        // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
+        { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
+      );
+    try {
+      return await apply();
+    } catch (error) {
+      if (!step.owner || !known || !(await this.repair.afterFailure(step, error, reader))) throw error;
+      return apply();
+    }
+  }
+
+  private settle({ step, store, reader, intent, hash, objectId }: Task, object: AnyObject): void {
+    store.written(object, reader);
+    const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
+    const settlement = { hash, uid: object.metadata.uid, owned };
+    this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));
+  }
+
+  private correct({ step, reader }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
+    // Who it was is known only where a watch has shown it, and not where it was found in a list.
+    const drift =
+      drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, step.fieldManager);
+    this.props.metrics.corrected(reader.controller, drift.managers);
+    this.props.fights.corrected(object, drift);
+    return drift;
+  }
+
+  /** Makes an object anew, in place of one in which something has to change that can't. */
+  private async recreate(task: Task, { object }: Entry): Promise<Outcome> {
+    const { error } = await prune(this.props.api, { object }, task.reader);
+    if (error) throw error;
+    const left = task.store.get(task.key);
+    if (left) checkNotTerminating(left.object);
+    await this.send(task, undefined);
+    return { action: 'recreated' };
   }
 
   /** What a failure means. One that is for good is remembered, with the object as it is known then. */
-  private async explain(task: Task, error: unknown): Promise<Error> {
+  private async explain(task: Task, error: unknown): Promise<OperatorError> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
     const failure = classify(error, what);
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid)) {
@@ -159,66 +209,27 @@ export class Applier {
       // It is ours after all, so next time it is known, and applied with force.
       if (error.fieldConflict && task.step.owner) return asStale(failure);
     }
-    if (failure.retry === 'onChange') {
-      const known = storeOf(task).get(task.key);
-      this.props.refusals.remember(refusalId(task), refused(task, known), failure);
+    if (failure.retry === 'onChange' && !isRecreated(task, failure)) {
+      this.props.refusals.remember(refusalId(task), refused(task, task.store.get(task.key)), failure);
     }
     return failure;
   }
 }
 
+/**
+ * Whether an apply puts right what somebody else has done: the intent is the one that was applied last. One who takes
+ * off the hash leaves our other fields.
+ */
+function isCorrection({ hash, step }: Task, { object, owned }: Entry): boolean {
+  const last = object.metadata.annotations?.[APPLIED_HASH_ANNOTATION];
+  return last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)));
+}
+
+/** Whether a failure leads to deleting the object, and making it anew. */
+function isRecreated({ step }: Task, { reason }: OperatorError): boolean {
+  return step.recreate === true && step.owner !== undefined && reason === 'ImmutableField';
+}
+
 function asStale({ reason, message, cause }: OperatorError): OperatorError {
   return new OperatorError({ reason, message, cause, retry: 'now' });
-}
-
-function taskOf(step: ApplyStep, reader: StoreReader): Task {
-  const { object } = step;
-  const key = objectKey(object.metadata.namespace, object.metadata.name);
-  const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
-  return {
-    step,
-    reader,
-    key,
-    objectId: objectId(object),
-    intent: withBookkeeping(step, hashed),
-    hash: hashed,
-  };
-}
-
-function refusalId({ step, objectId }: Task): string {
-  return `${step.fieldManager} ${objectId}`;
-}
-
-function refused({ hash, step }: Task, known: Entry | undefined): Refused {
-  const { generation, resourceVersion } = known?.object.metadata ?? {};
-  return {
-    hash,
-    owner: step.owner?.uid,
-    version: generation === undefined ? resourceVersion : String(generation),
-  };
-}
-
-function storeOf({ step, reader }: Task): ReturnType<StoreReader['store']> {
-  return reader.store(step.object);
-}
-
-function versionOf(entry: Entry | undefined): string | undefined {
-  return entry?.object.metadata.resourceVersion;
-}
-
-/** The two things that are added to what was rendered: to whom it belongs, and the hash by which it is known again. */
-function withBookkeeping({ object, owner }: ApplyStep, hashed: string): AnyObject {
-  return {
-    ...object,
-    metadata: {
-      ...object.metadata,
-      annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hashed },
-      ...(owner && { ownerReferences: [...(object.metadata.ownerReferences ?? []), owner] }),
-    },
-  };
-}
-
-/** With its UID in the body, an apply fails where it would otherwise bring a deleted object back. */
-function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
-  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
 }

@@ -1,25 +1,16 @@
 import { hash } from 'node:crypto';
 import type { AnyObject } from '../contract/object.js';
+import { managedFieldsOf } from './field-set.js';
+import type { FieldsV1 } from './field-set.js';
 
 /**
- * Who owns which field, as the API server records it in `metadata.managedFields`: a tree of `f:<field>`,
- * `k:<list keys>` and `v:<set value>`, with an empty object at each leaf.
+ * One digest of owned paths per applying manager; see `ownerKey`.
  *
  * After an apply of ours, our entry lists exactly the fields that we sent. Whoever changes or removes one of them
  * takes it out of our entry; whoever writes other fields, or the same value, leaves it alone. So the set of paths
  * in our entry tells, without a request, whether our last apply still stands.
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
  */
-export type FieldsV1 = { readonly [segment: string]: FieldsV1 };
-
-interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
-  readonly fieldsV1?: FieldsV1;
-}
-
-/** One digest of owned paths per applying manager; see `ownerKey`. */
 export type OwnedPaths = ReadonlyMap<string, string>;
 
 /** Names an entry: a manager has one per subresource. */
@@ -44,9 +35,8 @@ export class FieldPaths {
 
   /** The digests of all entries that were applied; learns from each. */
   owned(object: AnyObject): OwnedPaths {
-    const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
     const digests = new Map<string, string>();
-    for (const { manager, operation, subresource, fieldsV1 } of managedFields ?? []) {
+    for (const { manager, operation, subresource, fieldsV1 } of managedFieldsOf(object)) {
       if (operation !== 'Apply' || !manager || !fieldsV1) continue;
       digests.set(ownerKey(manager, subresource), digest(this.recorded(fieldsV1, '')));
     }

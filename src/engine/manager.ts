@@ -5,22 +5,21 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
+import { ApplyMetrics } from './apply-metrics.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { connect } from './connect.js';
 import { Elector } from './elector.js';
 import type { ElectorProps } from './elector.js';
 import { EventRecorder } from './events.js';
-import { fenced } from './fenced-transport.js';
-import { gated, probeOf } from './gated-transport.js';
+import { Fights } from './fights.js';
 import { holdWhilePaused } from './hold-while-paused.js';
 import { Leadership } from './leadership.js';
-import { metered } from './metered-transport.js';
 import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
-import { retried } from './retried-transport.js';
 import { Runner } from './runner.js';
-import { ServerGate } from './server-gate.js';
+import type { ServerGate } from './server-gate.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
@@ -82,27 +81,19 @@ export class Manager {
   private readonly elector: Elector | undefined;
 
   constructor(private readonly props: ManagerProps) {
-    const { controllers, transport, log, metrics, instance } = props;
+    const { controllers, log, metrics, instance } = props;
     const namespaces = props.namespaces ?? [];
     const clock = props.clock ?? systemClock;
     const random = props.random ?? Math.random;
-    // Without an election, nothing is ever held back.
-    const wire = metered(
-      fenced(transport, { admits: () => this.elector?.admits() ?? true }, metrics),
-      metrics,
-      clock,
-    );
-    this.gate = new ServerGate({
-      host: transport.host,
-      probe: probeOf(wire),
-      clock,
-      random,
-      log,
-      metrics,
+    const { gate, transport } = connect({
+      ...{ wire: props.transport, clock, random, log, metrics },
+      // Without an election, nothing is ever held back.
+      fence: { admits: () => this.elector?.admits() ?? true },
       ...(props.maxWrites !== undefined && { maxWrites: props.maxWrites }),
     });
-    this.transport = retried(gated(wire, this.gate), metrics, clock);
-    const api = new Api(this.transport);
+    this.gate = gate;
+    this.transport = transport;
+    const api = new Api(transport);
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const settlements = new Settlements();
     this.recorder = new EventRecorder({
@@ -112,7 +103,10 @@ export class Manager {
     });
     const tools = {
       api,
-      applier: new Applier({ api, settlements, refusals: new Refusals(clock) }),
+      applier: new Applier({
+        ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
+        metrics: new ApplyMetrics(metrics),
+      }),
       statusWriter: new StatusWriter(api, settlements),
       recorder: this.recorder,
     };
@@ -125,7 +119,7 @@ export class Manager {
       this.gate,
       this.runners.map(({ runner }) => runner.queue),
     );
-    this.elector = props.election && this.electorFor(props.election, this.transport, clock, random);
+    this.elector = props.election && this.electorFor(props.election, transport, clock, random);
     for (const { store } of stores.all()) {
       store.onChange((before, after) => {
         if (before && !after) settlements.forget(objectId(before));

@@ -11,6 +11,8 @@ export interface Refused {
   readonly owner: string | undefined;
   /** Generation of the object in the way, or its resource version where it has none. */
   readonly version: string | undefined;
+  /** Of the object in the way: whoever gives up a field in its metadata changes no generation. */
+  readonly resourceVersion: string | undefined;
 }
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
@@ -26,8 +28,9 @@ export class Refusals {
   find(id: string, asked: Refused): OperatorError | undefined {
     const refusal = this.refusals.get(id);
     if (!refusal) return undefined;
+    const inTheWay = refusal.error.reason === 'FieldConflict' ? 'resourceVersion' : 'version';
     const same =
-      refusal.hash === asked.hash && refusal.owner === asked.owner && refusal.version === asked.version;
+      refusal.hash === asked.hash && refusal.owner === asked.owner && refusal[inTheWay] === asked[inTheWay];
     if (same && this.clock.now() < refusal.until) return refusal.error;
     this.refusals.delete(id);
     return undefined;

@@ -63,7 +63,7 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
-    this.reader = new StoreReader(controller.watches, stores);
+    this.reader = new StoreReader(controller.watches, stores, controller.name);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());

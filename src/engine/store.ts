@@ -1,6 +1,9 @@
-import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { controllerOf, objectKey } from '../contract/object.js';
-import type { AnyObject, ObjectMeta } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { managedFieldsOf } from './field-set.js';
+import type { ManagedFieldsEntry } from './field-set.js';
+import { sharedWithLegacy } from './legacy-managers.js';
 import { FieldPaths } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
 import { compareResourceVersions } from './resource-version.js';
@@ -9,6 +12,13 @@ import { compareResourceVersions } from './resource-version.js';
 export interface Entry {
   readonly object: AnyObject;
   readonly owned: OwnedPaths;
+  /** Managers whose applied fields a leftover of somebody's command owns too; see `sharedWithLegacy`. */
+  readonly sharedWithLegacy?: readonly string[];
+  /**
+   * Who owns what, kept only since a watch has shown that somebody changed what was applied, and until the answer to
+   * the next write: it tells who it was.
+   */
+  readonly drifted?: readonly ManagedFieldsEntry[];
 }
 
 /** How a change was learned of: from a complete list, from a watch, or as the answer to a write of the listener's own. */
@@ -93,13 +103,16 @@ export class Store {
   project(object: AnyObject): Entry {
     const kept = this.props.keep(object);
     if (this.props.freeze) deepFreeze(kept);
-    return { object: kept, owned: this.paths.owned(object) };
+    const shared = sharedWithLegacy(object);
+    return { object: kept, owned: this.paths.owned(object), ...(shared && { sharedWithLegacy: shared }) };
   }
 
   /** A watch has delivered an object. */
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
-    this.put(this.project(object), {});
+    const entry = this.project(object);
+    const before = this.entries.get(keyOf(object));
+    this.put(before && drifts(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry, {});
   }
 
   /** A watch has delivered the end of an object. */
@@ -147,6 +160,15 @@ export class Store {
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
     this.put(this.project(object), { writer });
+    this.explained(keyOf(object), version);
+  }
+
+  /** What was kept to tell who changed an object, as it was in this version, has served its purpose. */
+  explained(key: string, resourceVersion: string | undefined): void {
+    const entry = this.entries.get(key);
+    if (!entry?.drifted || entry.object.metadata.resourceVersion !== resourceVersion) return;
+    const { drifted, ...rest } = entry;
+    this.entries.set(key, rest);
   }
 
   /** The API server says that the object with this UID, or any of this name, isn't there. */
@@ -200,26 +222,18 @@ export class Store {
   }
 }
 
-/** The default projection, for objects that we write: identity, our annotations and the status. */
-export function keepStatus(object: AnyObject): AnyObject {
-  const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
-    object.metadata;
-  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(([annotation]) =>
-    OURS.has(annotation),
-  );
-  const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
-  if (ownerReferences) metadata.ownerReferences = ownerReferences;
-  if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
-  if (annotations.length > 0) metadata.annotations = Object.fromEntries(annotations);
-  const kept = {
-    apiVersion: object.apiVersion,
-    kind: object.kind,
-    metadata: metadata as unknown as ObjectMeta,
-  };
-  return 'status' in object ? { ...kept, status: object.status } : kept;
+/** Whether what somebody has applied, and marked as his, isn't what it was before; or still isn't. */
+function drifts(before: Entry, after: Entry): boolean {
+  if (before.object.metadata.uid !== after.object.metadata.uid) return false;
+  if (!isMarked(before) && !isMarked(after)) return false;
+  if (before.drifted) return true;
+  for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
+  return false;
 }
 
-const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
+function isMarked({ object }: Entry): boolean {
+  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined;
+}
 
 function keyOf(object: AnyObject): string {
   return objectKey(object.metadata.namespace, object.metadata.name);

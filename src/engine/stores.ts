@@ -6,7 +6,8 @@ import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
-import { keepStatus, Store } from './store.js';
+import { keepStatus } from './keep-status.js';
+import { Store } from './store.js';
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
@@ -69,7 +70,12 @@ export class Stores {
 export class StoreReader implements Reader {
   private readonly byType: ReadonlyMap<string, { readonly type: ResourceType; readonly store: Store }>;
 
-  constructor(watches: readonly Watch[], stores: Stores) {
+  /** @param controller names it in metrics. @default - no name */
+  constructor(
+    watches: readonly Watch[],
+    stores: Stores,
+    readonly controller = '',
+  ) {
     const types = watches.map(({ type }) => groupKind(type));
     const twice = types.find((type, index) => types.indexOf(type) !== index);
     if (twice) {

@@ -7,6 +7,7 @@ import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { checkChildren } from './children.js';
 import { copyPlain } from './plain.js';
+import { withEncodedSecret } from './secrets.js';
 
 /**
  * Renders a custom resource with the construct of its kind.
@@ -59,7 +60,7 @@ function synthesize(kind: RenderedKind, cr: CustomResource, resolvers: IResolver
  */
 function inOrder(manifest: unknown): AnyObject {
   const { apiVersion, kind, metadata, ...rest } = copyPlain(manifest) as AnyObject;
-  return { apiVersion, kind, metadata, ...rest };
+  return withEncodedSecret({ apiVersion, kind, metadata, ...rest });
 }
 
 function asOperatorError(kind: RenderedKind, cr: CustomResource, error: unknown): OperatorError {

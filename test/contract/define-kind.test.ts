@@ -58,6 +58,13 @@ describe('defineKind', () => {
     });
   });
 
+  it('knows which children may be deleted and made anew', () => {
+    const job = { apiVersion: 'batch/v1', kind: 'Job', recreate: true };
+    const { children } = define({ children: [job, { ...DEPLOYMENT, recreate: false }] });
+    expect(children).toMatchObject([{ kind: 'Job', recreate: true }, { kind: 'Deployment' }]);
+    expect(children[1]).not.toHaveProperty('recreate');
+  });
+
   it('knows a kind without namespaces', () => {
     expect(define({ crd: crd({ scope: 'Cluster' }) }).type.namespaced).toBe(false);
   });
@@ -90,6 +97,16 @@ describe('defineKind', () => {
     ['a file that is not there', { crd: 'no-such-file.yaml' }, 'no-such-file.yaml'],
     ['a construct that is no class', { construct: () => undefined }, 'construct'],
     ['no children', { children: undefined }, 'children'],
+    [
+      'a child that is made anew or not',
+      { children: [{ ...DEPLOYMENT, recreate: 'yes' }] },
+      'children[0].recreate: give true or false',
+    ],
+    [
+      'a former child that is made anew',
+      { formerChildren: [{ apiVersion: 'v1', kind: 'Secret', recreate: true }] },
+      "formerChildren[0]: doesn't know the option recreate",
+    ],
   ])('refuses %s with a reason', (_, props, message) => {
     const failed = (): unknown => define(props);
     expect(failed).toThrow(OperatorError);

@@ -226,6 +226,27 @@ describe('OwnedChildren, status', () => {
   });
 });
 
+describe('OwnedChildren, types that may be made anew', () => {
+  it('says so for their objects, and for no others', () => {
+    const kind = {
+      ...{ name: 'widget', type: WIDGET, construct: undefined as never },
+      children: [SERVICE, { ...DEPLOYMENT, recreate: true }],
+      formerChildren: [],
+    };
+    const adapter = new OwnedChildren(
+      kind,
+      () => [object(SERVICE, 'web'), object(DEPLOYMENT, 'web')],
+      undefined,
+    );
+    const reader: Reader = { get: () => cr() as object as AnyObject, controlledBy: () => [] };
+    const { apply } = adapter.reconcile('shop/web', reader, NOW);
+    expect(apply.map(({ object: { kind: name }, recreate }) => [name, recreate])).toEqual([
+      ['Service', undefined],
+      ['Deployment', true],
+    ]);
+  });
+});
+
 describe('OwnedChildren, events', () => {
   const stalled = (message: string, status = 'True') => [{ type: 'Stalled', status, message }];
 
@@ -278,5 +299,16 @@ describe('OwnedChildren, events', () => {
     ['anew', stalled('no', 'False')],
   ])('warns when it stalls %s', (_, conditions) => {
     expect(planned({ cr: cr({}, conditions) }).events[0]?.event(failing('onChange'))).toBeDefined();
+  });
+
+  it('warns once when somebody else fights for a field', () => {
+    const ref = { apiVersion: 'v1', kind: 'Service', name: 'web' };
+    const error = new OperatorError({ reason: 'FieldContested', message: 'no', retry: 'backoff' });
+    const contested = [{ ref, action: 'failed' as const, error }];
+    const told = (conditions?: object[]) => planned({ cr: cr({}, conditions) }).events[0]?.event(contested);
+    expect(told()).toMatchObject({ type: 'Warning', reason: 'FieldContested', note: 'no' });
+    expect(told([{ type: 'Reconciling', status: 'True', message: 'no' }])).toBeUndefined();
+    expect(told([{ type: 'Reconciling', status: 'True', message: 'another' }])).toBeDefined();
+    expect(told([{ type: 'Reconciling', status: 'False', message: 'no' }])).toBeDefined();
   });
 });

@@ -47,6 +47,16 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
     'onChange',
   ],
   [
+    'a field that an earlier version had',
+    failure(
+      500,
+      'InternalError',
+      'failed to convert pruned object at version apps/v1beta1: .spec.old: field not declared in schema',
+    ),
+    'Invalid',
+    'onChange',
+  ],
+  [
     'a body that is not understood',
     failure(400, 'BadRequest', 'error decoding patch'),
     'Invalid',
@@ -177,5 +187,29 @@ describe('ApiError', () => {
 
   it('keeps at most a kilobyte of an answer in plain text', () => {
     expect(new ApiError('List', { status: 500, body: 'x'.repeat(5000) }).status.message).toHaveLength(1024);
+  });
+});
+
+describe('ApiError, duplicate values', () => {
+  const invalid = (reason: string, message: string, field?: string): ApiError =>
+    new ApiError(
+      'Apply',
+      failure(422, 'Invalid', 'no', { causes: [{ reason, message, ...(field && { field }) }] }),
+    );
+
+  it.each([
+    ['"http"', 'http'],
+    ['30080', 30_080],
+    ['{"port":80}', '{"port":80}'],
+  ])('tells where %s is there twice', (printed, value) => {
+    expect(
+      invalid('FieldValueDuplicate', `Duplicate value: ${printed}`, 'spec.ports[1].name').duplicateValue,
+    ).toEqual({ field: 'spec.ports[1].name', value });
+  });
+
+  it('tells nothing of other failures', () => {
+    expect(invalid('FieldValueInvalid', 'Duplicate value: "a"', 'spec.x').duplicateValue).toBeUndefined();
+    expect(invalid('FieldValueDuplicate', 'something else', 'spec.x').duplicateValue).toBeUndefined();
+    expect(new ApiError('Apply', failure(409, 'Conflict', 'no')).duplicateValue).toBeUndefined();
   });
 });

@@ -171,3 +171,18 @@ it('takes for text what is no JSON', () => {
   expect(parseBody('{"a":1}')).toEqual({ a: 1 });
   expect(parseBody('404 page not found\n')).toBe('404 page not found\n');
 });
+
+it('patches an object step by step', async () => {
+  const { api, transport } = newApi();
+  const steps = [{ op: 'test' as const, path: '/metadata/resourceVersion', value: '7' }];
+  await api.patch(DEPLOYMENT, 'shop/web', steps, 'widget-controller');
+  expect(transport.requests).toMatchObject([
+    {
+      method: 'PATCH',
+      path: '/apis/apps/v1/namespaces/shop/deployments/web',
+      contentType: 'application/json-patch+json',
+      query: { fieldManager: 'widget-controller' },
+      body: steps,
+    },
+  ]);
+});

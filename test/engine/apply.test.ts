@@ -1,15 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Change } from '../../src/contract/change.js';
-import type { ApplyStep } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Api } from '../../src/engine/api.js';
-import { Applier } from '../../src/engine/apply.js';
-import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
-import { Settlements } from '../../src/engine/settlements.js';
-import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
+import { deployment, edit, newSetup, OWNER, settledSetup, shared, step } from './support/apply-setup.js';
 import {
   anObject,
-  applied,
   DEPLOYMENT,
   failure,
   fieldConflict,
@@ -21,78 +15,6 @@ import {
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
-import { VirtualClock } from './support/virtual-clock.js';
-
-const OWNER = ownedBy('web');
-
-function deployment(replicas = 1, container: object = {}): AnyObject {
-  const containers = [{ name: 'web', image: 'nginx', ...container }];
-  const template = { metadata: { labels: { app: 'web' } }, spec: { containers } };
-  const spec = { replicas, selector: { matchLabels: { app: 'web' } }, template };
-  return anObject(DEPLOYMENT, 'web', { labels: { app: 'web' } }, { spec });
-}
-
-const step = (object = deployment(), owner: ApplyStep['owner'] = OWNER): ApplyStep => ({
-  object,
-  fieldManager: MANAGER,
-  owner,
-});
-const shared = (object = deployment()): ApplyStep => ({ object, fieldManager: MANAGER });
-
-interface Setup {
-  readonly server: FakeApiServer;
-  readonly clock: VirtualClock;
-  readonly reader: StoreReader;
-  readonly apply: (what?: ApplyStep) => Promise<Change>;
-  /** The watch delivers what the server has. */
-  readonly sync: () => void;
-  readonly last: () => { body: AnyObject; query: Readonly<Record<string, string>> };
-}
-
-function newSetup(server = new FakeApiServer()): Setup {
-  const clock = new VirtualClock();
-  const stores = new Stores({ perNamespace: false, freeze: true });
-  const reader = new StoreReader(
-    [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
-    stores,
-  );
-  for (const { store } of stores.all()) store.setFollowed(undefined, true);
-  const applier = new Applier({
-    api: new Api(server),
-    settlements: new Settlements(),
-    refusals: new Refusals(clock),
-  });
-  return {
-    server,
-    clock,
-    reader,
-    apply: (what = step()) => applier.apply(what, reader),
-    sync: () => {
-      const live = server.get(DEPLOYMENT, 'shop/web');
-      if (live) reader.store(DEPLOYMENT).observed(live);
-    },
-    last: () => server.requests.at(-1) as never,
-  };
-}
-
-/** A setup whose Deployment was applied and is as it should be. */
-async function settledSetup(): Promise<Setup> {
-  const setup = newSetup();
-  await setup.apply();
-  setup.server.requests.length = 0;
-  return setup;
-}
-
-/** Somebody changes the live object; `owned` is what is left to us. */
-function edit(setup: Setup, change: (live: AnyObject) => AnyObject, owned?: object): void {
-  const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
-  const managedFields = owned
-    ? [applied(MANAGER, owned, 'apps/v1')]
-    : (live.metadata as { managedFields?: object[] }).managedFields;
-  const edited = change(live);
-  setup.server.put(DEPLOYMENT, { ...edited, metadata: { ...edited.metadata, managedFields } as never });
-  setup.sync();
-}
 
 describe('Applier', () => {
   it('creates what is missing, with its owner and its hash, and without force', async () => {
@@ -145,7 +67,10 @@ describe('Applier', () => {
       ...others,
       'f:spec': rest,
     });
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({
+      action: 'corrected',
+      drift: { managers: [], fields: ['.spec.replicas'] },
+    });
     expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 1 });
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
     expect(setup.server.writes).toHaveLength(1);
@@ -165,14 +90,14 @@ describe('Applier', () => {
   it('applies again when all bookkeeping of owners was cleared', async () => {
     const setup = await settledSetup();
     edit(setup, (live) => live, {});
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
   });
 
   it('applies again when the hash was taken off', async () => {
     const setup = await settledSetup();
     edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, annotations: {} } }));
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
   });
 
   it('spends exactly one apply on a value that the server drops, and one more after a restart', async () => {

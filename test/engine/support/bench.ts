@@ -1,8 +1,10 @@
 import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
 import { Applier } from '../../../src/engine/apply.js';
+import { ApplyMetrics } from '../../../src/engine/apply-metrics.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
 import { EventRecorder } from '../../../src/engine/events.js';
+import { Fights } from '../../../src/engine/fights.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
@@ -47,7 +49,10 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: 'pod-1',
   });
-  const applier = new Applier({ api, settlements, refusals: new Refusals(clock) });
+  const applier = new Applier({
+    ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
+    metrics: new ApplyMetrics(metrics),
+  });
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
   const reader = new StoreReader(watches, stores);
   for (const { store } of stores.all()) store.setFollowed(undefined, true);

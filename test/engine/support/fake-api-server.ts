@@ -76,6 +76,7 @@ export class FakeApiServer implements Transport {
     const known = this.objects.get(id)?.object;
     switch (request.method) {
       case 'PATCH':
+        if (request.contentType === 'application/json-patch+json') return this.patch(request, plural, known);
         return this.apply(request, plural, known, subresource);
       case 'GET':
         return known ? { status: 200, body: known } : notFound(plural, key);
@@ -147,6 +148,18 @@ export class FakeApiServer implements Transport {
       const covered = other === plural && (!namespace || object.metadata.namespace === namespace);
       if (covered && !stream.closed) stream.event(type, object);
     }
+  }
+
+  /** A patch that tests the version and replaces `managedFields`. */
+  private patch({ body, path }: ApiRequest, plural: string, known: AnyObject | undefined): ApiResponse {
+    if (!known) return notFound(plural, path);
+    const [test, replace] = body as readonly { readonly path: string; readonly value: unknown }[];
+    if (test?.path !== '/metadata/resourceVersion' || replace?.path !== '/metadata/managedFields')
+      return failure(400, 'BadRequest', 'the fake server knows no such patch');
+    if (test.value !== known.metadata.resourceVersion)
+      return failure(422, 'Invalid', 'the server rejected our request: testing value failed');
+    const metadata = { ...known.metadata, managedFields: replace.value } as AnyObject['metadata'];
+    return { status: 200, body: this.put(typeOf(known, plural), { ...known, metadata }) };
   }
 
   private apply(

@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto';
+import type { ApplyStep } from '../contract/controller.js';
+import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { objectId, objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { canonicalJson } from './managed-fields.js';
+import type { Refused } from './refusals.js';
+import type { Entry, Store } from './store.js';
+import type { StoreReader } from './stores.js';
+
+/** One step, and what it needs over and over. */
+export interface Task {
+  readonly step: ApplyStep;
+  readonly reader: StoreReader;
+  readonly store: Store;
+  readonly key: string;
+  /** Names the object in what is remembered. */
+  readonly objectId: string;
+  /** What is sent. */
+  readonly intent: AnyObject;
+  readonly hash: string;
+}
+
+export function taskOf(step: ApplyStep, reader: StoreReader): Task {
+  const { object } = step;
+  const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
+  return {
+    step,
+    reader,
+    store: reader.store(object),
+    key: objectKey(object.metadata.namespace, object.metadata.name),
+    objectId: objectId(object),
+    intent: withBookkeeping(step, hashed),
+    hash: hashed,
+  };
+}
+
+export function refusalId({ step, objectId }: Task): string {
+  return `${step.fieldManager} ${objectId}`;
+}
+
+export function refused({ hash, step }: Task, known: Entry | undefined): Refused {
+  const { generation, resourceVersion } = known?.object.metadata ?? {};
+  return {
+    hash,
+    owner: step.owner?.uid,
+    version: generation === undefined ? resourceVersion : String(generation),
+    resourceVersion,
+  };
+}
+
+/** With its UID in the body, an apply fails where it would otherwise bring a deleted object back. */
+export function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
+  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
+}
+
+/** The two things that are added to what was rendered: to whom it belongs, and the hash by which it is known again. */
+function withBookkeeping({ object, owner }: ApplyStep, hashed: string): AnyObject {
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hashed },
+      ...(owner && { ownerReferences: [...(object.metadata.ownerReferences ?? []), owner] }),
+    },
+  };
+}

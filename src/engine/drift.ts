@@ -1,0 +1,25 @@
+import type { Drift } from '../contract/change.js';
+import type { AnyObject } from '../contract/object.js';
+import { describePath, difference, isAppliedBy, managedFieldsOf, touches } from './field-set.js';
+import type { ManagedFieldsEntry } from './field-set.js';
+
+const FIELDS_TOLD = 10;
+
+/**
+ * Who had taken which fields from a manager, judged by what it got back.
+ * @param before who owned what when the manager's fields were gone
+ * @param corrected the object after the manager has applied again
+ */
+export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObject, manager: string): Drift {
+  const isOwn = (entry: ManagedFieldsEntry): boolean => isAppliedBy(manager, entry);
+  const had = before.find(isOwn)?.fieldsV1 ?? {};
+  const has = managedFieldsOf(corrected).find(isOwn)?.fieldsV1 ?? {};
+  const paths = difference(has, had);
+  const managers = before
+    .filter((entry) => !isOwn(entry) && paths.some((path) => touches(entry.fieldsV1 ?? {}, path)))
+    .map((entry) => entry.manager ?? '');
+  return {
+    managers: [...new Set(managers)].sort(),
+    fields: paths.slice(0, FIELDS_TOLD).map(describePath),
+  };
+}

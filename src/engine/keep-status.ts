@@ -1,0 +1,23 @@
+import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import type { AnyObject, ObjectMeta } from '../contract/object.js';
+
+const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
+
+/** The default projection, for objects that we write: identity, our annotations and the status. */
+export function keepStatus(object: AnyObject): AnyObject {
+  const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
+    object.metadata;
+  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(([annotation]) =>
+    OURS.has(annotation),
+  );
+  const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
+  if (ownerReferences) metadata.ownerReferences = ownerReferences;
+  if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
+  if (annotations.length > 0) metadata.annotations = Object.fromEntries(annotations);
+  const kept = {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: metadata as unknown as ObjectMeta,
+  };
+  return 'status' in object ? { ...kept, status: object.status } : kept;
+}

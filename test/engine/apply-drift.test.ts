@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest';
+import type { Change } from '../../src/contract/change.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { isAppliedBy, managedFieldsOf, setOf, withoutSubtree } from '../../src/engine/field-set.js';
+import type { FieldPath, FieldsV1 } from '../../src/engine/field-set.js';
+import { deployment, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
+import type { Setup } from './support/apply-setup.js';
+import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
+
+const REPLICAS = ['f:spec', 'f:replicas'];
+const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];
+
+/** Another manager changes fields of ours, as the API server records it. */
+function take(setup: Setup, manager: string, paths: readonly FieldPath[], operation = 'Update'): void {
+  const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+  const theirs = paths.map((path) => ({ ...applied(manager, setOf(path, {}), 'apps/v1'), operation }));
+  const ours = managedFieldsOf(live).map((entry) =>
+    isAppliedBy(MANAGER, entry)
+      ? { ...entry, fieldsV1: paths.reduce<FieldsV1>(withoutSubtree, entry.fieldsV1 ?? {}) }
+      : entry,
+  );
+  const metadata = { ...live.metadata, managedFields: [...ours, ...theirs] } as AnyObject['metadata'];
+  setup.server.put(DEPLOYMENT, { ...live, metadata });
+  setup.sync();
+}
+
+/** Another manager changes a field of ours, which is then put right, so many times. */
+async function fight(setup: Setup, rounds: number): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (let round = 0; round < rounds; round++) {
+    take(setup, 'rival', [REPLICAS]);
+    changes.push(await setup.apply());
+  }
+  return changes;
+}
+
+const writes = (setup: Setup): number => setup.server.writes.length;
+
+describe('Applier, drift', () => {
+  it('tells who changed what', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS, [...CONTAINER, 'f:image']]);
+    expect(await setup.apply()).toMatchObject({
+      action: 'corrected',
+      drift: {
+        managers: ['kubectl-edit'],
+        fields: ['.spec.replicas', '.spec.template.spec.containers[name="web"].image'],
+      },
+    });
+  });
+
+  it('tells who changed what when other changes have followed', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    setup.server.put(DEPLOYMENT, { ...setup.server.get(DEPLOYMENT, 'shop/web')!, status: { replicas: 1 } });
+    setup.sync();
+    expect(await setup.apply()).toMatchObject({ drift: { managers: ['kubectl-edit'] } });
+  });
+
+  it('names ten fields at most, and nobody who had no part in it', async () => {
+    const env = Array.from({ length: 12 }, (_, n) => ({ name: `V${String(n)}`, value: '1' }));
+    const setup = newSetup();
+    const wanted = step(deployment(1, { env }));
+    await setup.apply(wanted);
+    take(
+      setup,
+      'kubectl-edit',
+      env.map(({ name }) => [...CONTAINER, 'f:env', `k:{"name":"${name}"}`]),
+    );
+    const change = await setup.apply(wanted);
+    expect(change.drift?.managers).toEqual(['kubectl-edit']);
+    const all = change.drift?.fields ?? [];
+    expect(all.length).toBeLessThanOrEqual(10);
+    expect(all[0]).toContain('.spec.template.spec.containers[name="web"].env');
+  });
+
+  it('is told without names when it is found in a list', async () => {
+    const { server } = await settledSetup();
+    const restarted = newSetup(server);
+    const other = { ...newSetup(server), sync: () => undefined };
+    take(other, 'kubectl-edit', [REPLICAS]);
+    restarted.sync();
+    expect(await restarted.apply()).toMatchObject({
+      action: 'corrected',
+      drift: { managers: [], fields: [] },
+    });
+  });
+
+  it('is no drift when our own intent has changed', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    const change = await setup.apply(step(deployment(3)));
+    expect(change.action).toBe('configured');
+    expect(change).not.toHaveProperty('drift');
+  });
+
+  it('is no drift when the server finds nothing to change', async () => {
+    const setup = await settledSetup();
+    setup.server.intercept = ({ method }) =>
+      method === 'PATCH' ? { status: 200, body: setup.server.get(DEPLOYMENT, 'shop/web')! } : undefined;
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    expect((await setup.apply()).action).toBe('unchanged');
+  });
+
+  it('keeps the record of owners no longer than it is of use', async () => {
+    const setup = await settledSetup();
+    const entry = () => setup.reader.store(DEPLOYMENT).get('shop/web');
+    expect(entry()).not.toHaveProperty('drifted');
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    expect(entry()).toHaveProperty('drifted');
+    await setup.apply();
+    expect(entry()).not.toHaveProperty('drifted');
+  });
+
+  it('keeps no record when the watch is faster than the answer to our own apply', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    setup.server.intercept = (request) => {
+      setup.server.intercept = () => undefined;
+      const answer = setup.server.request(request);
+      return answer.finally(setup.sync);
+    };
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
+    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
+  });
+
+  it('is counted by manager', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    await setup.apply();
+    const text = await setup.metrics.scrape();
+    expect(text).toContain('reconstruct_drift_total{controller="widget",manager="kubectl-edit"} 1');
+    expect(text).toContain('reconstruct_applies_total{controller="widget",outcome="created"} 1');
+    expect(text).toContain('reconstruct_applies_total{controller="widget",outcome="changed"} 1');
+  });
+});
+
+describe('Applier, fights', () => {
+  it('puts right what is changed five times, and then waits', async () => {
+    const setup = await settledSetup();
+    const changes = await fight(setup, 10);
+    expect(changes.map(({ action }) => action)).toEqual([
+      ...Array.from({ length: 4 }, () => 'corrected'),
+      ...Array.from({ length: 6 }, () => 'failed'),
+    ]);
+    expect(writes(setup)).toBe(5);
+    const [first, ...others] = changes.slice(4).map(({ error }) => error);
+    expect(first).toMatchObject({
+      reason: 'FieldContested',
+      retry: 'backoff',
+      retryAfterMilliseconds: 10_000,
+    });
+    expect(first?.message).toContain('Deployment shop/web: rival changes .spec.replicas');
+    for (const other of others) expect(other?.message).toBe(first?.message);
+  });
+
+  it('applies a new intent at once', async () => {
+    const setup = await settledSetup();
+    await fight(setup, 6);
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+  });
+
+  it('puts the field right when the pause is over, and is at peace when nobody changes it again', async () => {
+    const setup = await settledSetup();
+    await fight(setup, 6);
+    setup.clock.jump(10_000);
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'FieldContested' } });
+    expect(writes(setup)).toBe(6);
+    expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 1 });
+    expect(await setup.apply()).toMatchObject({
+      error: { reason: 'FieldContested', retryAfterMilliseconds: 10_000 },
+    });
+    setup.clock.jump(10_000);
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(writes(setup)).toBe(6);
+  });
+
+  it('sends at most a write per five minutes in a fight that goes on for two hours', async () => {
+    const setup = await settledSetup();
+    for (let second = 0; second < 7_200; second += 10) {
+      await fight(setup, 1);
+      setup.clock.jump(10_000);
+    }
+    expect(writes(setup)).toBeLessThan(5 + 6 + 7_200 / 300);
+  });
+
+  it('brakes for shared objects too', async () => {
+    const setup = newSetup();
+    await setup.apply(shared());
+    for (let round = 0; round < 10; round++) {
+      take(setup, 'rival', [REPLICAS]);
+      await setup.apply(shared());
+    }
+    expect(setup.server.writes).toHaveLength(1 + 5);
+  });
+
+  it('has nothing to do with the recreated object of the same name', async () => {
+    const setup = await settledSetup();
+    await fight(setup, 6);
+    setup.server.remove(DEPLOYMENT, 'shop/web');
+    setup.reader.store(DEPLOYMENT).gone('shop/web');
+    const successor = { ...step(), object: deployment() };
+    await setup.apply(successor);
+    const { metadata } = setup.server.get(DEPLOYMENT, 'shop/web')!;
+    setup.server.remove(DEPLOYMENT, 'shop/web');
+    setup.server.put(DEPLOYMENT, {
+      ...deployment(),
+      metadata: { ...metadata, uid: 'uid-2' },
+    });
+    setup.reader.store(DEPLOYMENT).gone('shop/web');
+    setup.sync();
+    expect((await fight(setup, 1))[0]?.action).toBe('corrected');
+  });
+});

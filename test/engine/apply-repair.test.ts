@@ -1,0 +1,320 @@
+import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/engine/field-set.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
+import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
+import { deployment, edit, newSetup, OWNER, settledSetup, shared, step } from './support/apply-setup.js';
+import type { Setup } from './support/apply-setup.js';
+import {
+  anObject,
+  applied,
+  DEPLOYMENT,
+  failure,
+  fieldConflict,
+  MANAGER,
+  SERVICE,
+} from './support/builders.js';
+import { recordedFields } from './support/recorded-fields.js';
+
+const KEY = 'shop/web';
+const JSON_PATCH = 'application/json-patch+json';
+
+function entryOf(manager: string, fieldsV1: object, operation = 'Update'): ManagedFieldsEntry {
+  return { ...(applied(manager, fieldsV1, 'apps/v1') as ManagedFieldsEntry), operation };
+}
+
+/** Adds an entry to the record of owners of the Deployment. */
+function record(setup: Setup, entry: ManagedFieldsEntry): void {
+  const live = setup.server.get(DEPLOYMENT, KEY)!;
+  const metadata = { ...live.metadata, managedFields: [...managedFieldsOf(live), entry] };
+  setup.server.put(DEPLOYMENT, { ...live, metadata: metadata });
+  setup.sync();
+}
+
+const requests = ({ server }: Setup): string[] =>
+  server.requests.map(({ method, contentType }) => (contentType === JSON_PATCH ? 'REPAIR' : method));
+const managers = ({ server }: Setup): (string | undefined)[] =>
+  managedFieldsOf(server.get(DEPLOYMENT, KEY)!).map(({ manager }) => manager);
+
+/** The server answers the first apply like this, and every other request itself. */
+function failOnce(
+  setup: Setup,
+  answer: ApiResponse,
+  isApply = (request: ApiRequest) => request.contentType !== JSON_PATCH,
+): void {
+  let failed = false;
+  setup.server.intercept = (request) => {
+    if (failed || request.method !== 'PATCH' || !isApply(request)) return undefined;
+    failed = true;
+    return answer;
+  };
+}
+
+const SHARED: FieldsV1 = { 'f:spec': { 'f:replicas': {} } };
+const THEIRS: FieldsV1 = { 'f:spec': { 'f:paused': {} } };
+
+describe('Applier, legacy managers', () => {
+  it('takes what both own from a legacy manager, once, also after a restart', async () => {
+    const setup = await settledSetup();
+    record(setup, entryOf('kubectl-create', { 'f:spec': { ...SHARED['f:spec'], ...THEIRS['f:spec'] } }));
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(requests(setup)).toEqual(['GET', 'REPAIR']);
+    expect(managedFieldsOf(setup.server.get(DEPLOYMENT, KEY)!)).toContainEqual(
+      entryOf('kubectl-create', THEIRS),
+    );
+
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    const restarted = newSetup(setup.server);
+    restarted.sync();
+    expect(await restarted.apply()).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual(['GET', 'REPAIR']);
+  });
+
+  it('does so with the answer to an apply where one is needed anyway', async () => {
+    const setup = await settledSetup();
+    record(setup, entryOf('helm', SHARED));
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+    expect(requests(setup)).toEqual(['PATCH', 'REPAIR']);
+    expect(managers(setup)).toEqual([MANAGER]);
+  });
+
+  it.each([
+    ['other fields of a legacy manager', entryOf('kubectl-edit', THEIRS)],
+    ['what another controller owns too', entryOf('another-controller', SHARED, 'Apply')],
+    ['what was written through a subresource', { ...entryOf('kubectl', SHARED), subresource: 'scale' }],
+  ])('leaves alone %s', async (_, entry) => {
+    const setup = await settledSetup();
+    record(setup, entry);
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual([]);
+  });
+
+  it('leaves the owners of a shared object alone', async () => {
+    const setup = newSetup();
+    await setup.apply(shared());
+    record(setup, entryOf('kubectl-create', SHARED));
+    setup.server.requests.length = 0;
+    expect(await setup.apply(shared())).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual([]);
+  });
+
+  it.each([409, 422])('begins anew when the object has changed meanwhile: %s', async (code) => {
+    const setup = await settledSetup();
+    record(setup, entryOf('kubectl-create', SHARED));
+    failOnce(setup, failure(code, 'Conflict', 'test failed'), () => true);
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(managers(setup)).toEqual([MANAGER]);
+  });
+
+  it('is told when it may not do so', async () => {
+    const setup = await settledSetup();
+    record(setup, entryOf('kubectl-create', SHARED));
+    failOnce(setup, failure(403, 'Forbidden', 'no patch'), () => true);
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'Forbidden' } });
+  });
+});
+
+describe('Applier, a name that is there twice', () => {
+  const port = (number: number) => ({ name: 'http', port: number, protocol: 'TCP' });
+  const service = (number: number): AnyObject =>
+    anObject(SERVICE, 'web', {}, { spec: { ports: [port(number)] } });
+  const duplicate = failure(
+    422,
+    'Invalid',
+    'Service "web" is invalid: spec.ports[1].name: Duplicate value: "http"',
+    {
+      causes: [
+        { reason: 'FieldValueDuplicate', message: 'Duplicate value: "http"', field: 'spec.ports[1].name' },
+      ],
+    },
+  );
+
+  async function withOldPort(manager: string, operation = 'Update'): Promise<Setup> {
+    const setup = newSetup();
+    await setup.apply(step(service(80)));
+    const live = setup.server.get(SERVICE, KEY)!;
+    const entry = entryOf(
+      manager,
+      recordedFields(anObject(SERVICE, 'web', {}, { spec: live.spec })),
+      operation,
+    );
+    const metadata = { ...live.metadata, managedFields: [...managedFieldsOf(live), entry] };
+    setup.reader.store(SERVICE).observed(setup.server.put(SERVICE, { ...live, metadata: metadata }));
+    setup.server.requests.length = 0;
+    return setup;
+  }
+
+  it.each(['kubectl-client-side-apply', 'some-script'])(
+    'is taken from %s, and applied again',
+    async (manager) => {
+      const setup = await withOldPort(manager);
+      failOnce(setup, duplicate);
+      expect(await setup.apply(step(service(81)))).toMatchObject({ action: 'configured' });
+      expect(requests(setup)).toEqual(['PATCH', 'GET', 'REPAIR', 'PATCH']);
+      const repair = setup.server.requests[2]!.body as [unknown, { value: ManagedFieldsEntry[] }];
+      const own = repair[1].value.find((entry) => isAppliedBy(MANAGER, entry));
+      expect(own?.fieldsV1).toMatchObject({
+        'f:spec': { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': {} } },
+      });
+      expect(JSON.stringify(repair[1].value.filter((entry) => entry !== own))).not.toContain('"port\\":80');
+    },
+  );
+
+  it('is tried once, and then left to people', async () => {
+    const setup = await withOldPort('kubectl-create');
+    setup.server.intercept = ({ contentType }) =>
+      contentType === 'application/apply-patch+yaml' ? duplicate : undefined;
+    expect(await setup.apply(step(service(81)))).toMatchObject({
+      error: { reason: 'Invalid', retry: 'onChange' },
+    });
+    expect(requests(setup)).toEqual(['PATCH', 'GET', 'REPAIR', 'PATCH']);
+    await setup.apply(step(service(81)));
+    expect(requests(setup)).toHaveLength(4);
+  });
+
+  it('is left alone where the object is shared', async () => {
+    const setup = await withOldPort('kubectl-create');
+    failOnce(setup, duplicate);
+    expect(await setup.apply(shared(service(81)))).toMatchObject({ error: { reason: 'Invalid' } });
+    expect(requests(setup)).toEqual(['PATCH']);
+  });
+
+  it('is left alone where it is our own mistake', async () => {
+    const setup = newSetup();
+    await setup.apply(step(service(80)));
+    setup.server.requests.length = 0;
+    failOnce(setup, duplicate);
+    const twice = anObject(SERVICE, 'web', {}, { spec: { ports: [port(80), port(81)] } });
+    expect(await setup.apply(step(twice))).toMatchObject({ error: { reason: 'Invalid' } });
+    expect(requests(setup)).toEqual(['PATCH', 'GET']);
+  });
+});
+
+describe('Applier, another version of an API', () => {
+  const notDeclared = failure(
+    500,
+    'InternalError',
+    'failed to convert pruned object at version apps/v1beta1: .spec.old: field not declared in schema',
+  );
+
+  function inOldVersion(setup: Setup): void {
+    const live = setup.server.get(DEPLOYMENT, KEY)!;
+    const managedFields = managedFieldsOf(live).map((entry) => ({ ...entry, apiVersion: 'apps/v1beta1' }));
+    setup.server.put(DEPLOYMENT, { ...live, metadata: { ...live.metadata, managedFields } as never });
+    setup.sync();
+  }
+
+  it('rewrites our entry when it has fields that are gone, and applies again', async () => {
+    const setup = await settledSetup();
+    inOldVersion(setup);
+    failOnce(setup, notDeclared);
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+    expect(requests(setup)).toEqual(['PATCH', 'GET', 'REPAIR', 'PATCH']);
+    const repair = setup.server.requests[2]!.body as [unknown, { value: ManagedFieldsEntry[] }];
+    expect(repair[1].value).toMatchObject([{ manager: MANAGER, apiVersion: 'apps/v1' }]);
+  });
+
+  it('is not the reason when our entry is in the present version: then the body is invalid', async () => {
+    const setup = await settledSetup();
+    failOnce(setup, notDeclared);
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Invalid' } });
+    expect(requests(setup)).toEqual(['PATCH', 'GET']);
+  });
+});
+
+describe('Applier, what cannot be changed', () => {
+  const immutable = failure(422, 'Invalid', 'spec.template: field is immutable', {
+    causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.template' }],
+  });
+  const changed = { ...step(deployment(3)), recreate: true };
+
+  it('is deleted as it was seen, and made anew', async () => {
+    const setup = await settledSetup();
+    failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
+    expect(requests(setup)).toEqual(['PATCH', 'DELETE', 'PATCH']);
+    const [, deletion] = setup.server.requests;
+    expect(deletion?.body).toMatchObject({ preconditions: { uid: 'uid-web', resourceVersion: '101' } });
+    expect(setup.last().body.metadata).not.toHaveProperty('uid');
+  });
+
+  it('is waited for while something has to be finished first', async () => {
+    const setup = await settledSetup();
+    const live = setup.server.get(DEPLOYMENT, KEY)!;
+    const terminating = {
+      ...live,
+      metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '102' },
+    };
+    setup.server.intercept = ({ method }) =>
+      method === 'DELETE' ? { status: 200, body: terminating } : method === 'PATCH' ? immutable : undefined;
+    const waiting = { action: 'failed', error: { reason: 'Terminating', retry: 'backoff' } };
+    expect(await setup.apply(changed)).toMatchObject(waiting);
+    expect(await setup.apply(changed)).toMatchObject(waiting);
+    expect(requests(setup)).toEqual(['PATCH', 'DELETE']);
+    setup.server.intercept = () => undefined;
+    setup.server.remove(DEPLOYMENT, KEY);
+    setup.reader.store(DEPLOYMENT).gone(KEY);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'created' });
+  });
+
+  it('is tried again when it could not be deleted', async () => {
+    const setup = await settledSetup();
+    setup.server.intercept = ({ method }) =>
+      method === 'DELETE' ? failure(503, 'ServiceUnavailable', 'later') : immutable;
+    expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'ServerOverloaded' } });
+    failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
+  });
+
+  it('is not deleted when it has changed since it was seen', async () => {
+    const setup = await settledSetup();
+    setup.server.put(DEPLOYMENT, setup.server.get(DEPLOYMENT, KEY)!);
+    failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
+    failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
+  });
+
+  it.each([
+    ['the kind does not allow it', step(deployment(3))],
+    ['it is shared', { ...shared(deployment(3)), recreate: true }],
+  ])('stays as it is where %s', async (_, what) => {
+    const setup = await settledSetup();
+    failOnce(setup, immutable);
+    expect(await setup.apply(what)).toMatchObject({ error: { reason: 'ImmutableField' } });
+    expect(requests(setup)).toEqual(['PATCH']);
+  });
+});
+
+describe('Applier, a field that another manager owns', () => {
+  it('is named, and tried again when somebody gives it up', async () => {
+    const setup = newSetup();
+    await setup.apply(shared());
+    setup.server.requests.length = 0;
+    setup.server.intercept = ({ method }) => (method === 'PATCH' ? fieldConflict() : undefined);
+    const change = await setup.apply(shared(deployment(3)));
+    expect(change).toMatchObject({ error: { reason: 'FieldConflict', retry: 'onChange' } });
+    expect(change.error?.message).toContain('conflict with "kubectl-edit": .spec.replicas');
+    await setup.apply(shared(deployment(3)));
+    expect(requests(setup)).toEqual(['PATCH', 'GET']);
+
+    // The generation stays when only the record of owners changes.
+    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, generation: 1 } }));
+    await setup.apply(shared(deployment(3)));
+    setup.server.intercept = () => undefined;
+    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, generation: 1 } }));
+    expect(await setup.apply(shared(deployment(3)))).toMatchObject({ action: 'configured' });
+  });
+});
+
+it('an object that is not ours is never repaired', async () => {
+  const setup = newSetup();
+  const { metadata } = deployment();
+  const managedFields = [entryOf('kubectl-create', SHARED)];
+  setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...metadata, managedFields } as never });
+  setup.sync();
+  expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
+  expect(requests(setup)).toEqual([]);
+  expect(OWNER.kind).toBe('Widget');
+});

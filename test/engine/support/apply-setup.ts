@@ -1,0 +1,91 @@
+import type { Change } from '../../../src/contract/change.js';
+import type { ApplyStep } from '../../../src/contract/controller.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { Api } from '../../../src/engine/api.js';
+import { ApplyMetrics } from '../../../src/engine/apply-metrics.js';
+import { Applier } from '../../../src/engine/apply.js';
+import { Fights } from '../../../src/engine/fights.js';
+import { Refusals } from '../../../src/engine/refusals.js';
+import { Settlements } from '../../../src/engine/settlements.js';
+import { StoreReader, Stores } from '../../../src/engine/stores.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, WIDGET } from './builders.js';
+import { FakeApiServer } from './fake-api-server.js';
+import { VirtualClock } from './virtual-clock.js';
+
+export const OWNER = ownedBy('web');
+
+export function deployment(replicas = 1, container: object = {}): AnyObject {
+  const containers = [{ name: 'web', image: 'nginx', ...container }];
+  const template = { metadata: { labels: { app: 'web' } }, spec: { containers } };
+  const spec = { replicas, selector: { matchLabels: { app: 'web' } }, template };
+  return anObject(DEPLOYMENT, 'web', { labels: { app: 'web' } }, { spec });
+}
+
+export const step = (object = deployment(), owner: ApplyStep['owner'] = OWNER): ApplyStep => ({
+  object,
+  fieldManager: MANAGER,
+  owner,
+});
+export const shared = (object = deployment()): ApplyStep => ({ object, fieldManager: MANAGER });
+
+export interface Setup {
+  readonly server: FakeApiServer;
+  readonly clock: VirtualClock;
+  readonly reader: StoreReader;
+  readonly metrics: Metrics;
+  readonly apply: (what?: ApplyStep) => Promise<Change>;
+  /** The watch delivers what the server has. */
+  readonly sync: () => void;
+  readonly last: () => { body: AnyObject; query: Readonly<Record<string, string>> };
+}
+
+export function newSetup(server = new FakeApiServer()): Setup {
+  const clock = new VirtualClock();
+  const stores = new Stores({ perNamespace: false, freeze: true });
+  const reader = new StoreReader(
+    [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
+    stores,
+    'widget',
+  );
+  for (const { store } of stores.all()) store.setFollowed(undefined, true);
+  const metrics = new Metrics();
+  const applier = new Applier({
+    api: new Api(server),
+    settlements: new Settlements(),
+    refusals: new Refusals(clock),
+    fights: new Fights(clock),
+    metrics: new ApplyMetrics(metrics),
+  });
+  return {
+    server,
+    clock,
+    reader,
+    metrics,
+    apply: (what = step()) => applier.apply(what, reader),
+    sync: () => {
+      const live = server.get(DEPLOYMENT, 'shop/web');
+      if (live) reader.store(DEPLOYMENT).observed(live);
+    },
+    last: () => server.requests.at(-1) as never,
+  };
+}
+
+/** A setup whose Deployment was applied and is as it should be. */
+export async function settledSetup(): Promise<Setup> {
+  const setup = newSetup();
+  await setup.apply();
+  setup.server.requests.length = 0;
+  return setup;
+}
+
+/** Somebody changes the live object; `owned` is what is left to us. */
+export function edit(setup: Setup, change: (live: AnyObject) => AnyObject, owned?: object): void {
+  const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+  const managedFields = owned
+    ? [applied(MANAGER, owned, 'apps/v1')]
+    : (live.metadata as { managedFields?: object[] }).managedFields;
+  const edited = change(live);
+  setup.server.put(DEPLOYMENT, { ...edited, metadata: { ...edited.metadata, managedFields } as never });
+  setup.sync();
+}
