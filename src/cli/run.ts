@@ -4,11 +4,13 @@ import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { Manager } from '../engine/manager.js';
 import type { HttpServer } from '../telemetry/http.js';
-import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
+import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
+import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { loadKubeConfig } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
+import { keepYoungGenerationSmall } from './memory.js';
 import { positiveInteger, sharedOptions } from './options.js';
 import { packageVersion } from './version.js';
 
@@ -47,6 +49,7 @@ export function runCommand(): Command {
 }
 
 async function run(options: RunOptions): Promise<void> {
+  keepYoungGenerationSmall();
   const [{ builtInKinds }, { createLogger }, { Metrics }] = await Promise.all([
     import('../kinds/index.js'),
     import('../telemetry/logger.js'),
