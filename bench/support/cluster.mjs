@@ -26,7 +26,11 @@ export class BenchCluster {
     });
     const kubeConfig = new KubeConfig();
     kubeConfig.loadFromFile(sandbox.adminKubeconfig);
-    const cluster = new BenchCluster(sandbox, new UndiciTransport(kubeConfig, 'bench'), await startWatchdog());
+    const cluster = new BenchCluster(
+      sandbox,
+      new UndiciTransport(kubeConfig, 'bench'),
+      await startWatchdog(),
+    );
     await cluster.prepare();
     return cluster;
   }
@@ -37,14 +41,22 @@ export class BenchCluster {
 
   async prepare() {
     // Which rights it needs is the tests' subject.
-    const rbac = 'rbac.authorization.k8s.io';
-    await this.sandbox.kubectl(['create', 'clusterrolebinding', this.user, '--clusterrole=cluster-admin', `--user=${this.user}`]);
+    await this.sandbox.kubectl([
+      'create',
+      'clusterrolebinding',
+      this.user,
+      '--clusterrole=cluster-admin',
+      `--user=${this.user}`,
+    ]);
     await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(appService.crd) });
-    await this.sandbox.kubectl(['wait', '--for=condition=Established', `crd/${appService.crd.metadata.name}`]);
+    await this.sandbox.kubectl([
+      'wait',
+      '--for=condition=Established',
+      `crd/${appService.crd.metadata.name}`,
+    ]);
     // The garbage collector learns of new kinds when it starts.
     await this.sandbox.restartControllerManager();
     await until('the kind to be served', async () => (await this.list(appService.type, 'default')).items);
-    return rbac;
   }
 
   async stop() {
@@ -54,7 +66,9 @@ export class BenchCluster {
   }
 
   async makeNamespace(name) {
-    await this.send('POST', pathOf(namespaceType), { body: { ...headOf(namespaceType), metadata: { name } } });
+    await this.send('POST', pathOf(namespaceType), {
+      body: { ...headOf(namespaceType), metadata: { name } },
+    });
     return name;
   }
 
@@ -77,8 +91,9 @@ export class BenchCluster {
     return this.send('POST', pathOf(type, object.metadata.namespace), { body: object });
   }
 
-  get(type, namespace, name) {
-    return this.send('GET', pathOf(type, namespace, name));
+  /** Deletes all custom resources of a namespace. */
+  async deleteAll(namespace) {
+    await this.send('DELETE', pathOf(appService.type, namespace));
   }
 
   /** Server-side apply, by force. */

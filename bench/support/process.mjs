@@ -7,7 +7,10 @@ const TICKS = 100;
 /** Seconds of processor time so far, in user and kernel mode. */
 export function cpuSeconds(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [utime, stime] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13);
+  const [utime, stime] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
   return (Number(utime) + Number(stime)) / TICKS;
 }
 
