@@ -6,6 +6,7 @@ import { drift, hot, update } from './phases/changes.mjs';
 import { help, rendering, synth } from './phases/local.mjs';
 import { idle, memory, restart } from './phases/rest.mjs';
 import { Bench } from './support/bench.mjs';
+import { Figures } from './support/figures.mjs';
 import { machine, writeReport } from './support/report.mjs';
 import { root } from './support/util.mjs';
 
@@ -53,20 +54,18 @@ const options = {
   ],
 };
 
-const rows = [];
-const about = machine();
-const note = (phase, figure, value, unit, atMost) =>
-  Bench.prototype.note.call({ rows }, phase, figure, value, unit, atMost);
+const figures = new Figures();
+let about = machine();
 
 // On Ctrl-C the watchdogs end whatever was started, and this process ends by the signal.
 for (const name of wanted.filter((each) => each in local)) {
   process.stderr.write(`${name}\n`);
-  local[name](note);
+  local[name]((...figure) => figures.note(...figure));
 }
 const phases = wanted.filter((name) => name in onCluster);
 if (phases.length > 0) {
-  const bench = await Bench.start(options);
-  about.splice(0, about.length, ...machine(bench.cluster.sandbox));
+  const bench = await Bench.start(figures, options);
+  about = machine(bench.cluster.sandbox);
   try {
     for (const name of phases) {
       process.stderr.write(`${name}\n`);
@@ -75,15 +74,14 @@ if (phases.length > 0) {
   } finally {
     await bench.stop();
   }
-  rows.push(...bench.rows);
 }
 if (wanted.includes('restart')) {
   process.stderr.write('restart\n');
-  rows.push(...(await restart(options)));
+  await restart(figures, options);
 }
 about.push(`${count} custom resources, 16 requests at once`);
 writeReport({
-  rows,
+  rows: figures.rows,
   about,
   options,
   json: values.json,

@@ -33,9 +33,9 @@ export async function memory(bench) {
 }
 
 /** A restart over ten times as many, of size 0, in a control plane of their own. */
-export async function restart(options) {
+export async function restart(figures, options) {
   const count = options.count * 10;
-  const bench = await Bench.start({ ...options, count });
+  const bench = await Bench.start(figures, { ...options, count });
   try {
     const namespace = await bench.population(0);
     const phase = `restart over ${count}`;
@@ -64,7 +64,6 @@ export async function restart(options) {
     bench.note(phase, 'RSS', controller.resident.now, 'MiB');
     const { faults } = await bench.settled([namespace]);
     bench.note(phase, 'statuses wrong', faults.length, '', 0);
-    return bench.rows;
   } finally {
     await bench.stop();
   }

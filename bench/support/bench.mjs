@@ -2,35 +2,27 @@
 import { Audit, beyondWatching, byKind, writes } from './audit.mjs';
 import { BenchCluster } from './cluster.mjs';
 import { Controller } from './controller.mjs';
+import { othersSince } from './process.mjs';
 import { settle } from './statuses.mjs';
 import { until } from './util.mjs';
 import { createAll, customResources } from './workload.mjs';
 
 export class Bench {
-  /** What was measured: `{ phase, figure, value, unit, bar?, verdict? }`. */
-  rows = [];
   #populations = new Map();
   #namespaces = 0;
 
   /** @param options `count` custom resources, further arguments for the controller and its Node */
-  static async start(options) {
-    return new Bench(await BenchCluster.start(), options);
+  static async start(figures, options) {
+    return new Bench(await BenchCluster.start(), figures, options);
   }
 
-  constructor(cluster, options) {
-    Object.assign(this, { cluster, options, count: options.count });
+  constructor(cluster, figures, options) {
+    Object.assign(this, { cluster, figures, options, count: options.count });
     this.audit = new Audit(cluster.sandbox.auditLogPath, cluster.user);
   }
 
-  /** Notes a figure. With a bar it is judged: `atMost`. */
-  note(phase, figure, value, unit = '', atMost = undefined) {
-    const judged = atMost === undefined ? {} : { bar: atMost, verdict: value <= atMost ? 'held' : 'MISSED' };
-    const row = { phase, figure, value, unit, ...judged };
-    this.rows.push(row);
-    const shown = typeof value === 'number' ? Number(value.toPrecision(4)) : JSON.stringify(value);
-    process.stderr.write(
-      `  ${phase}: ${figure} ${shown} ${unit}${atMost === undefined ? '' : ` (at most ${atMost}: ${judged.verdict})`}\n`,
-    );
+  note(...figure) {
+    this.figures.note(...figure);
   }
 
   namespace(purpose) {
@@ -91,7 +83,9 @@ export class Bench {
     const controller = await this.withController();
     const [mark, cpu] = [this.audit.mark(), controller.cpuSeconds];
     controller.resetPeak();
+    const others = othersSince(() => this.ownPids());
     await work();
+    this.note(phase, 'share of the processors that others took', others() * 100, '%');
     const { faults, lagSeconds } = await this.settled(namespaces);
     const entries = this.audit.since(mark);
     const usage = { cpuSeconds: controller.cpuSeconds - cpu, entries };
@@ -102,6 +96,12 @@ export class Bench {
     this.note(phase, 'statuses right after the last rollout', lagSeconds, 's');
     for (const fault of faults.slice(0, 3)) process.stderr.write(`    ${fault}\n`);
     return usage;
+  }
+
+  /** What a measurement is made of: this process, the controller and the control plane. */
+  ownPids() {
+    const programs = Object.values(this.cluster.sandbox.processes).map(({ pid }) => pid);
+    return [process.pid, this.controller.child.pid, ...programs];
   }
 
   async stop() {

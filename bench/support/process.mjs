@@ -1,5 +1,6 @@
 // What the kernel says of a process: Linux only, by /proc.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 
 /** Clock ticks a second; the kernel tells user space 100 on every architecture. */
 const TICKS = 100;
@@ -24,4 +25,26 @@ export function residentMiB(pid) {
 /** Begins a new peak: the kernel's own switch for `VmHWM`. */
 export function resetPeak(pid) {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/**
+ * Which share of the processors, from 0 to 1, went to other processes since this was called. A time that was measured
+ * beside busy neighbours says little, and even a ratio only that much.
+ */
+export function othersSince(ownPids) {
+  const own = () => ownPids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+  const [start, busyBefore, ownBefore] = [performance.now(), busySeconds(), own()];
+  return () => {
+    const available = ((performance.now() - start) / 1000) * cpus().length;
+    return Math.max(0, busySeconds() - busyBefore - (own() - ownBefore)) / available;
+  };
+}
+
+/** Seconds that the machine's processors were not idle. */
+function busySeconds() {
+  const [, user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)[0]
+    .split(/\s+/)
+    .map(Number);
+  return (user + nice + system + irq + softirq + steal) / TICKS;
 }

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { shown } from './figures.mjs';
 import { root } from './util.mjs';
 
 export function machine(sandbox) {
@@ -60,12 +61,4 @@ function toMarkdown({ rows, about }) {
     '',
   ];
   return `${[...head, ...about.map((line) => `- ${line}`), '', sections.join('\n\n')].join('\n')}\n`;
-}
-
-function shown(value) {
-  if (typeof value === 'number') return String(Number(value.toPrecision(value >= 1000 ? 6 : 3)));
-  if (Array.isArray(value)) return value.map(shown).join(', ');
-  return Object.entries(value)
-    .map(([name, count]) => `${name}: ${count}`)
-    .join(', ');
 }
