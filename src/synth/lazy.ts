@@ -5,11 +5,11 @@ const RUNTIME_TYPE = Symbol.for('jsii.rtti');
 
 /** Whether it is a lazy value, of our copy of cdk8s or of another: an author's project may bring its own. */
 export function isLazy(value: unknown): value is Lazy {
+  const { produce } = (value ?? {}) as Partial<Lazy>;
   // Asked of every value that is rendered, and nearly all of them answer here.
-  if (typeof (value as Partial<Lazy> | null | undefined)?.produce !== 'function') return false;
-  const type = (value as Lazy).constructor as
-    { readonly [RUNTIME_TYPE]?: { readonly fqn?: string } } | undefined;
-  return type?.[RUNTIME_TYPE]?.fqn === 'cdk8s.Lazy';
+  if (typeof produce !== 'function') return false;
+  const type = (value as Lazy).constructor as { readonly [RUNTIME_TYPE]?: { readonly fqn?: string } };
+  return type[RUNTIME_TYPE]?.fqn === 'cdk8s.Lazy';
 }
 
 /** Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. */
