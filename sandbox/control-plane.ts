@@ -33,6 +33,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   if (process.platform === 'win32')
     throw new Error('The sandbox runs on Linux and macOS; on Windows use WSL.');
   const { auditLog = true, apiOnly = false, log = logToStderr, assets = [] } = options;
+  const { apiServerArguments = [] } = options;
   const users = makeUsers(options.users ?? []);
   const needed = apiOnly ? (['etcd', 'kube-apiserver', 'kubectl'] as const) : programNames;
   const programs = await findPrograms(needed, { log, assets });
@@ -47,6 +48,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       programs,
       apiOnly,
       auditLog,
+      apiServerArguments,
       watchdog,
       log,
     });

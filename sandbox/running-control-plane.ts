@@ -29,6 +29,8 @@ export interface ControlPlaneProps {
   readonly programs: Readonly<Partial<Record<Program, string>>>;
   readonly apiOnly: boolean;
   readonly auditLog: boolean;
+  /** Beside the sandbox's own. */
+  readonly apiServerArguments: readonly string[];
   readonly watchdog: Watchdog;
   readonly log: Log;
 }
@@ -68,8 +70,8 @@ export class RunningControlPlane {
   /** Starts the API server and waits until it is ready. Does nothing if it runs. */
   async startApiServer(): Promise<void> {
     if (this.#running.has('kube-apiserver')) return;
-    const { layout, auditLog } = this.#props;
-    await this.#run('kube-apiserver', apiServerArguments(layout, auditLog));
+    const { layout, auditLog, apiServerArguments: further } = this.#props;
+    await this.#run('kube-apiserver', [...apiServerArguments(layout, auditLog), ...further]);
     await this.#waitForObject('the API server to be ready', '/readyz');
   }
 

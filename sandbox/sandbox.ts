@@ -24,6 +24,12 @@ export interface SandboxOptions {
    */
   readonly auditLog?: boolean;
   /**
+   * Further arguments of the API server.
+   *
+   * @default - none
+   */
+  readonly apiServerArguments?: readonly string[];
+  /**
    * The sandbox's folder; it must be empty or not exist, and is removed when the sandbox ends.
    *
    * @default - a new temporary folder

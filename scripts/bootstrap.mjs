@@ -15,14 +15,16 @@ const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
 const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
+const bundle = ['Bundling', ['scripts/bundle.mjs']];
 
 /** Each task is a list of programs, run one after another; what the user adds goes to the last. */
 const tasks = {
-  build: [compile],
+  build: [compile, bundle],
+  bundle: [compile, bundle],
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
-  test: [compile, ['', vitest]],
-  bench: [compile, ['', ['bench/synth.mjs']]],
+  test: [compile, bundle, ['', vitest]],
+  bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
   lint: [
     ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],

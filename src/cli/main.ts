@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import { AddressError } from '../telemetry/http.js';
+import { AddressError } from '../telemetry/address-error.js';
 import { CliError } from './exit.js';
 import { runCommand } from './run.js';
 import { synthCommand } from './synth.js';

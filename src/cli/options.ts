@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
+import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-options.js';
 import { CONFIG_FILE } from './config.js';
 
 /** Splits `a,b`; used for options that may also be given several times. */

@@ -5,11 +5,13 @@ import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import type { HttpServer } from '../telemetry/http.js';
-import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
+import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
+import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
+import { keepYoungGenerationSmall } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { packageVersion } from './version.js';
 
@@ -60,6 +62,7 @@ export function runCommand(): Command {
 }
 
 async function run(options: RunOptions): Promise<void> {
+  keepYoungGenerationSmall();
   const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
     await Promise.all([
       import('../kinds/index.js'),

@@ -63,11 +63,16 @@ export function loadCrd(file: string | URL): CustomResourceDefinition {
   }
   let crd: unknown;
   try {
-    crd = parse(readFileSync(path, 'utf8'));
+    crd = parseText(readFileSync(path, 'utf8'));
   } catch (cause) {
     throw invalid(`${path} can't be read as YAML: ${messageOf(cause)}`, cause);
   }
   return checkCrd(crd, path);
+}
+
+/** JSON, which is YAML too, is left to the parser that takes a hundredth of the time and memory. */
+function parseText(text: string): unknown {
+  return text.startsWith('{') ? JSON.parse(text) : parse(text);
 }
 
 /** The version of a CRD that is stored; every CRD has exactly one. */

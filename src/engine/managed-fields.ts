@@ -32,6 +32,8 @@ type Merge =
  */
 export class FieldPaths {
   private readonly merges = new Map<string, Merge>();
+  /** Objects of one shape are owned alike, and share what says so. */
+  private readonly shared = new Map<string, OwnedPaths>();
 
   /** The digests of all entries that were applied; learns from each. */
   owned(object: AnyObject): OwnedPaths {
@@ -40,6 +42,16 @@ export class FieldPaths {
       if (operation !== 'Apply' || !manager || !fieldsV1) continue;
       digests.set(ownerKey(manager, subresource), digest(this.recorded(fieldsV1, '')));
     }
+    return this.share(digests);
+  }
+
+  private share(digests: OwnedPaths): OwnedPaths {
+    const id = [...digests].flat().join();
+    const known = this.shared.get(id);
+    if (known) return known;
+    // Shapes are few, but nothing that the API server sends may grow without end.
+    if (this.shared.size >= SHARED_LIMIT) this.shared.clear();
+    this.shared.set(id, digests);
     return digests;
   }
 
@@ -128,6 +140,7 @@ function sameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
 }
 
 const LEAF = '';
+const SHARED_LIMIT = 10_000;
 
 function node(segments: string[]): string {
   return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;

@@ -56,7 +56,8 @@ export interface StoreProps {
 export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
-  private readonly byController = new Map<string, Set<string>>();
+  /** By UID; a set only where there are several, since most owners have one child of a type. */
+  private readonly byController = new Map<string, string | Set<string>>();
   private readonly listeners: { readonly listener: Listener; readonly writer: unknown }[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
@@ -80,7 +81,9 @@ export class Store {
   /** Those that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
     const keys = this.byController.get(ownerUid) ?? [];
-    return [...keys].flatMap((key) => this.entries.get(key)?.object ?? []);
+    return (typeof keys === 'string' ? [keys] : [...keys]).flatMap(
+      (key) => this.entries.get(key)?.object ?? [],
+    );
   }
 
   /** Whether a watch delivers changes of the namespace, or of the cluster, right now. */
@@ -205,12 +208,14 @@ export class Store {
     if (old === now) return;
     if (old) {
       const keys = this.byController.get(old);
-      keys?.delete(key);
-      if (keys?.size === 0) this.byController.delete(old);
+      if (typeof keys !== 'string') keys?.delete(key);
+      if (keys === key || (typeof keys !== 'string' && keys?.size === 0)) this.byController.delete(old);
     }
     if (now) {
-      const keys = this.byController.get(now) ?? new Set();
-      this.byController.set(now, keys.add(key));
+      const keys = this.byController.get(now);
+      if (keys === undefined) this.byController.set(now, key);
+      else if (typeof keys !== 'string') keys.add(key);
+      else if (keys !== key) this.byController.set(now, new Set([keys, key]));
     }
   }
 

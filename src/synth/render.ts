@@ -1,4 +1,4 @@
-import { ApiObject, App, Chart, Lazy } from 'cdk8s';
+import { ApiObject, App, Chart } from 'cdk8s';
 import type { IResolver, ResolutionContext } from 'cdk8s';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { CustomResourceProps, Render, RenderedKind } from '../contract/kind.js';
@@ -6,6 +6,7 @@ import { childLabels } from '../contract/names.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { checkChildren } from './children.js';
+import { isLazy, lazyResolver } from './lazy.js';
 import { copyPlain } from './plain.js';
 import { withEncodedSecret } from './secrets.js';
 
@@ -24,18 +25,18 @@ import { withEncodedSecret } from './secrets.js';
 export const render: Render = (kind, cr) => {
   let objects: AnyObject[];
   try {
-    objects = synthesize(kind, cr, []);
+    objects = synthesize(kind, cr, lazyResolver);
   } catch (error) {
     throw asOperatorError(kind, cr, error);
   }
   return checkChildren(kind, cr, objects);
 };
 
-function synthesize(kind: RenderedKind, cr: CustomResource, resolvers: IResolver[]): AnyObject[] {
+function synthesize(kind: RenderedKind, cr: CustomResource, resolver: IResolver): AnyObject[] {
   const { name, namespace } = cr.metadata;
   const labels = childLabels(kind.type, name);
   // One App for each custom resource: many charts in one App take quadratic time.
-  const chart = new Chart(new App({ resolvers }), namespace ? `${namespace}--${name}` : name, {
+  const chart = new Chart(new App({ resolvers: [resolver] }), namespace ? `${namespace}--${name}` : name, {
     ...(namespace && { namespace }),
     labels,
     disableResourceNameHashes: true,
@@ -88,7 +89,7 @@ function lazilyThrown(kind: RenderedKind, cr: CustomResource): unknown {
   let thrown: unknown;
   const listener = {
     resolve(context: ResolutionContext): void {
-      if (!(context.value instanceof Lazy)) return;
+      if (!isLazy(context.value)) return;
       try {
         context.replaceValue(context.value.produce());
       } catch (error) {
@@ -98,7 +99,7 @@ function lazilyThrown(kind: RenderedKind, cr: CustomResource): unknown {
     },
   };
   try {
-    synthesize(kind, cr, [listener]);
+    synthesize(kind, cr, listener);
   } catch {
     // It failed before and is known.
   }

@@ -1,16 +1,14 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AddressError } from './address-error.js';
+
+export { AddressError } from './address-error.js';
 
 export interface Answer {
   readonly status: number;
   readonly body: string;
   /** @default text/plain; charset=utf-8 */
   readonly contentType?: string;
-}
-
-/** An address that can't be used; the message names the option, the address and the remedy. */
-export class AddressError extends Error {
-  override readonly name = 'AddressError';
 }
 
 /** What is served, by path. */

@@ -1,12 +1,9 @@
 import { pino, stdSerializers } from 'pino';
 import type { LogFn } from 'pino';
+import type { LogFormat, LogLevel } from './log-options.js';
 import { redactLine } from './redact.js';
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
-export const LOG_FORMATS = ['json', 'pretty'] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
+export * from './log-options.js';
 
 /** Fields first, then a sentence: `log.info({ kind, name }, 'Reconciled')`. */
 export interface Logger extends Readonly<Record<LogLevel, LogFn>> {

@@ -1,0 +1,110 @@
+// Many new custom resources at once, beside the same children applied with no controller.
+import { writes } from '../support/audit.mjs';
+import { CONCURRENCY } from '../support/cluster.mjs';
+import { each } from '../support/util.mjs';
+import { applyChildren, createAll, customResources, Pool, witnessChildren } from '../support/workload.mjs';
+import { settle } from '../support/statuses.mjs';
+
+const CPU_MILLISECONDS = 6.9;
+
+export async function burst(bench, size) {
+  const phase = `burst of size ${size}`;
+  const { count } = bench;
+  await bench.withoutController();
+  const before = await rawChildren(bench, size);
+  const rawLive = await rawPipeline(bench, size);
+  const cold = await coldBurst(bench, size, `cold ${phase}`);
+  const live = await liveBurst(bench, size, phase);
+  await bench.withoutController();
+  const after = await rawChildren(bench, size);
+  await bench.withController();
+
+  const raw = (before + after) / 2;
+  bench.note(phase, 'raw children, before and after', [before, after].map(rounded), 's');
+  bench.note(phase, 'raw children', (2 * count) / raw, 'applies/s');
+  bench.note(phase, 'raw custom resources and children', rawLive, 's');
+  bench.note(phase, 'cold burst', cold, 's');
+  bench.note(phase, 'cold burst to raw children', cold / raw, '', 1.2);
+  bench.note(phase, 'live burst', live, 's');
+  bench.note(phase, 'live burst to raw custom resources and children', live / rawLive, '', 1.2);
+  bench.note(phase, 'live burst to raw children alone', live / raw);
+}
+
+/** As the controller does it: 16 custom resources at once, the children of each in turn. */
+async function rawChildren(bench, size) {
+  const namespace = await bench.namespace('raw');
+  const crs = customResources(namespace, bench.count, size);
+  return existing(bench, namespace, () => each(crs, CONCURRENCY, (cr) => applyChildren(bench.cluster, cr)));
+}
+
+/** As in a live burst: while custom resources are created, 16 at once, the children of those that exist are applied. */
+async function rawPipeline(bench, size) {
+  const { cluster } = bench;
+  const namespace = await bench.namespace('raw');
+  const crs = customResources(namespace, bench.count, size);
+  const children = new Pool((cr) => applyChildren(cluster, cr));
+  const seconds = await existing(bench, namespace, async () => {
+    await createAll(cluster, crs, (cr) => children.add(cr));
+    await children.drained();
+  });
+  // Else the controller would take them for its own.
+  await cluster.deleteAll(namespace);
+  return seconds;
+}
+
+/** Seconds until every child was seen to exist; the rollouts are over when this returns. */
+async function existing(bench, namespace, work) {
+  const witness = await witnessChildren(bench.cluster, namespace);
+  const start = Date.now();
+  const complete = witness.complete(bench.count);
+  await work();
+  const end = await complete;
+  await witness.stop();
+  await settle(bench.cluster, [namespace], 0);
+  return (end - start) / 1000;
+}
+
+/** The controller starts over custom resources that exist: from its first write on. */
+async function coldBurst(bench, size, phase) {
+  const namespace = await bench.namespace('cold');
+  await createAll(bench.cluster, customResources(namespace, bench.count, size));
+  const witness = await witnessChildren(bench.cluster, namespace);
+  const mark = bench.audit.mark();
+  let end;
+  await bench.withController();
+  await bench.costs(phase, [namespace], async () => {
+    end = await witness.complete(bench.count);
+  });
+  await witness.stop();
+  const [first] = writes(bench.audit.since(mark)).sort((a, b) => a.receivedAt - b.receivedAt);
+  return (end - first.receivedAt) / 1000;
+}
+
+/** From the first custom resource created on, while the controller runs. */
+async function liveBurst(bench, size, phase) {
+  const namespace = await bench.namespace('live');
+  const witness = await witnessChildren(bench.cluster, namespace);
+  let seconds;
+  const { cpuSeconds, entries } = await bench.costs(phase, [namespace], async () => {
+    const start = Date.now();
+    await createAll(bench.cluster, customResources(namespace, bench.count, size));
+    seconds = ((await witness.complete(bench.count)) - start) / 1000;
+  });
+  await witness.stop();
+  bench.keepPopulation(size, namespace);
+  const perCr = (wanted) => entries.filter(({ what }) => wanted.includes(what)).length / bench.count;
+  bench.note(phase, 'requests per custom resource: children', perCr(['deployments', 'services']), '', 2);
+  bench.note(phase, 'requests per custom resource: status', perCr(['appservices/status']));
+  bench.note(
+    phase,
+    'controller CPU per custom resource',
+    (cpuSeconds / bench.count) * 1000,
+    'ms',
+    CPU_MILLISECONDS,
+  );
+  return seconds;
+}
+
+function rounded(seconds) {
+  return Number(seconds.toFixed(2));
+}

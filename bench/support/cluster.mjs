@@ -1,0 +1,128 @@
+// A control plane of the bench's own, as its admin sees it: raw requests over the project's own transport.
+import { KubeConfig } from '@kubernetes/client-node';
+import { UndiciTransport } from '../../lib/engine/undici-transport.js';
+import { builtInKinds } from '../../lib/kinds/index.js';
+import { startSandbox } from '../../lib/sandbox/control-plane.js';
+import { startWatchdog } from '../../lib/sandbox/watchdog.js';
+import { until } from './util.mjs';
+
+const [appService] = builtInKinds;
+const [deployment, service] = appService.children;
+export { appService, deployment, service };
+
+const namespaceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+
+/** As many as are in work at once: the default of `reconstruct run`. */
+export const CONCURRENCY = 16;
+
+export class BenchCluster {
+  user = 'operator';
+
+  static async start() {
+    const sandbox = await startSandbox({
+      users: ['operator'],
+      // Ten thousand NodePort Services are more than the usual 2,768 ports.
+      apiServerArguments: ['--service-node-port-range=1024-65535'],
+    });
+    const kubeConfig = new KubeConfig();
+    kubeConfig.loadFromFile(sandbox.adminKubeconfig);
+    const cluster = new BenchCluster(
+      sandbox,
+      new UndiciTransport(kubeConfig, 'bench'),
+      await startWatchdog(),
+    );
+    await cluster.prepare();
+    return cluster;
+  }
+
+  constructor(sandbox, transport, watchdog) {
+    Object.assign(this, { sandbox, transport, watchdog });
+  }
+
+  async prepare() {
+    // Which rights it needs is the tests' subject.
+    await this.sandbox.kubectl([
+      'create',
+      'clusterrolebinding',
+      this.user,
+      '--clusterrole=cluster-admin',
+      `--user=${this.user}`,
+    ]);
+    await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(appService.crd) });
+    await this.sandbox.kubectl([
+      'wait',
+      '--for=condition=Established',
+      `crd/${appService.crd.metadata.name}`,
+    ]);
+    // The garbage collector learns of new kinds when it starts.
+    await this.sandbox.restartControllerManager();
+    await until('the kind to be served', async () => (await this.list(appService.type, 'default')).items);
+  }
+
+  async stop() {
+    await this.transport.close();
+    await this.sandbox.stop();
+    await this.watchdog.release();
+  }
+
+  async makeNamespace(name) {
+    await this.send('POST', pathOf(namespaceType), {
+      body: { ...headOf(namespaceType), metadata: { name } },
+    });
+    return name;
+  }
+
+  /** A complete list. */
+  async list(type, namespace) {
+    const items = [];
+    let token;
+    let resourceVersion;
+    do {
+      const query = { limit: '1000', ...(token && { continue: token }) };
+      const page = await this.send('GET', pathOf(type, namespace), { query });
+      for (const item of page.items) items.push({ ...item, ...headOf(type) });
+      token = page.metadata.continue;
+      resourceVersion = page.metadata.resourceVersion;
+    } while (token);
+    return { items, resourceVersion };
+  }
+
+  create(type, object) {
+    return this.send('POST', pathOf(type, object.metadata.namespace), { body: object });
+  }
+
+  /** Deletes all custom resources of a namespace. */
+  async deleteAll(namespace) {
+    await this.send('DELETE', pathOf(appService.type, namespace));
+  }
+
+  /** Server-side apply, by force. */
+  apply(type, object, fieldManager) {
+    const { namespace, name } = object.metadata;
+    return this.send('PATCH', pathOf(type, namespace, name), {
+      body: object,
+      query: { fieldManager, force: 'true' },
+      contentType: 'application/apply-patch+yaml',
+    });
+  }
+
+  patch(type, namespace, name, body) {
+    const contentType = Array.isArray(body) ? 'application/json-patch+json' : 'application/merge-patch+json';
+    return this.send('PATCH', pathOf(type, namespace, name), { body, contentType });
+  }
+
+  async send(method, path, options = {}) {
+    const { status, body } = await this.transport.request({ method, path, ...options });
+    if (status > 299) throw new Error(`${method} ${path}: HTTP ${status}: ${body?.message ?? body}`);
+    return body;
+  }
+}
+
+export function headOf({ apiVersion, kind }) {
+  return { apiVersion, kind };
+}
+
+export function pathOf({ apiVersion, plural }, namespace, name) {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return [group, ...(namespace ? ['namespaces', namespace] : []), plural, ...(name ? [name] : [])].join('/');
+}

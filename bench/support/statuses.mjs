@@ -1,0 +1,72 @@
+// Whether each custom resource's status says what its children say, judged with the kind's own status function.
+import { isDeepStrictEqual } from 'node:util';
+import { standardConditions } from '../../lib/contract/conditions.js';
+import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
+import { appService, deployment, service } from './cluster.mjs';
+import { until } from './util.mjs';
+
+/**
+ * Waits until the Deployments have been rolled out, then until the statuses are right. Returns how many never were,
+ * and how long the slowest took once nothing moved any more.
+ */
+export async function settle(cluster, namespaces, milliseconds = 30_000) {
+  let live;
+  await until(
+    'rollouts',
+    async () => {
+      live = await Promise.all(namespaces.map((namespace) => read(cluster, namespace)));
+      return live.every(({ deployments }) => deployments.every(isRolledOut));
+    },
+    { milliseconds: 600_000, every: 500 },
+  );
+  const rolledOutAt = performance.now();
+  for (;;) {
+    const faults = live.flatMap(faultsOf);
+    const seconds = (performance.now() - rolledOutAt) / 1000;
+    if (faults.length === 0 || seconds * 1000 > milliseconds) return { faults, lagSeconds: seconds };
+    live = await Promise.all(namespaces.map((namespace) => read(cluster, namespace)));
+  }
+}
+
+async function read(cluster, namespace) {
+  const [crs, deployments, services] = await Promise.all(
+    [appService.type, deployment, service].map(async (type) => (await cluster.list(type, namespace)).items),
+  );
+  return { crs, deployments, services };
+}
+
+function isRolledOut({ metadata, spec, status = {} }) {
+  return (
+    status.observedGeneration === metadata.generation &&
+    (status.availableReplicas ?? 0) === spec.replicas &&
+    (status.replicas ?? 0) === spec.replicas
+  );
+}
+
+function faultsOf({ crs, deployments, services }) {
+  const byOwner = new Map();
+  for (const child of [...deployments, ...services]) {
+    const owner = child.metadata.ownerReferences?.[0]?.uid;
+    byOwner.set(owner, [...(byOwner.get(owner) ?? []), child]);
+  }
+  return crs.flatMap((cr) => {
+    const fault = faultOf(cr, byOwner.get(cr.metadata.uid) ?? []);
+    return fault ? [`${cr.metadata.namespace}/${cr.metadata.name}: ${fault}`] : [];
+  });
+}
+
+function faultOf(cr, children) {
+  if (children.length !== 2) return `${children.length} children`;
+  if (!cr.status?.conditions) return 'no status';
+  const { readiness, conditions = [], fields = {} } = appServiceStatus({ cr, children, now: new Date() });
+  const wanted = { ...fields, observedGeneration: cr.metadata.generation };
+  for (const [name, value] of Object.entries(wanted)) {
+    if (!isDeepStrictEqual(cr.status[name], value)) return `${name} is ${cr.status[name]}, not ${value}`;
+  }
+  for (const { type, status, reason, message } of [...standardConditions(readiness), ...conditions]) {
+    const known = cr.status.conditions.find((condition) => condition.type === type);
+    if (known?.status !== status || known.reason !== reason || known.message !== message)
+      return `${type} is ${known?.status} ${known?.reason}: ${known?.message}, not ${status} ${reason}: ${message}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+
+const root = repoFolder();
+/** The package as it is installed by itself: the bundle and what it reads, and no dependency. */
+let folder: string;
+/** A project that has kinds of its own, and dependencies of its own. */
+let own: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bundle-'));
+  own = mkdtempSync(join(tmpdir(), 'own-'));
+  execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs')]);
+  cpSync(join(root, 'lib/bundle'), join(folder, 'lib/bundle'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+
+  cpSync(join(root, 'examples/scheduled-task'), own, { recursive: true });
+  mkdirSync(join(own, 'node_modules'));
+  for (const name of readdirSync(join(root, 'node_modules')).filter((entry) => entry !== 'reconstruct')) {
+    symlinkSync(join(root, 'node_modules', name), join(own, 'node_modules', name));
+  }
+  symlinkSync(root, join(own, 'node_modules/reconstruct'));
+});
+
+afterAll(() => {
+  for (const made of [folder, own]) rmSync(made, { recursive: true });
+});
+
+function command(...args: string[]): string {
+  const file = join(folder, 'lib/bundle/reconstruct.mjs');
+  return execFileSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8' });
+}
+
+const sample = join(root, 'examples/appservice-full.yaml');
+
+test('it works with nothing else installed, and renders what the compiled command renders', () => {
+  const compiled = join(root, 'lib/cli/main.js');
+  expect(command('synth', sample)).toBe(
+    execFileSync(process.execPath, [compiled, 'synth', sample], { encoding: 'utf8' }),
+  );
+});
+
+test('it names the version of the package', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  expect(command('--version')).toBe(`${version}\n`);
+});
+
+test('kinds of a configuration bring a cdk8s and a reconstruct of their own', () => {
+  const config = join(own, 'reconstruct.config.mjs');
+  const rendered = command('synth', '--config', config, join(own, 'sample.yaml'));
+  expect(rendered).toBe(
+    execFileSync(
+      process.execPath,
+      [join(root, 'lib/cli/main.js'), 'synth', '--config', config, join(own, 'sample.yaml')],
+      { encoding: 'utf8' },
+    ),
+  );
+});
+
+test('lazy values, patches and errors of another copy of cdk8s and reconstruct work', () => {
+  writeFileSync(
+    join(own, 'lazy.mjs'),
+    `import { ApiObject, JsonPatch, Lazy } from 'cdk8s';
+     import { Construct } from 'constructs';
+     import { defineKind, OperatorError } from 'reconstruct';
+     class Lazily extends Construct {
+       constructor(scope, id, { metadata: { name }, spec }) {
+         super(scope, id);
+         const produce = () => {
+           if (spec.schedule === '0 0 * * *') throw new OperatorError({ reason: 'Midnight', message: 'Not at midnight' });
+           return spec.schedule;
+         };
+         const made = new ApiObject(this, 'Job', {
+           apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name },
+           spec: { schedule: Lazy.any({ produce }) },
+         });
+         made.addJsonPatch(JsonPatch.add('/spec/suspend', true));
+         if (!ApiObject.isApiObject(made)) throw new Error('not an ApiObject');
+       }
+     }
+     export default { kinds: [defineKind({
+       crd: new URL('./scheduledtasks.tasks.example.com.yaml', import.meta.url),
+       construct: Lazily,
+       children: [{ apiVersion: 'batch/v1', kind: 'CronJob' }],
+     })] };`,
+  );
+  const sampleText = readFileSync(join(own, 'sample.yaml'), 'utf8');
+  const schedule = /schedule: (.+)/.exec(sampleText)![1]!;
+  const render = (text: string): string => {
+    writeFileSync(join(own, 'lazy.yaml'), text);
+    return command('synth', '--config', join(own, 'lazy.mjs'), join(own, 'lazy.yaml'));
+  };
+  const rendered = render(sampleText);
+  expect(rendered).toContain('suspend: true');
+  expect(rendered).toContain(`schedule: ${schedule.replaceAll("'", '')}`);
+  expect(() => render(sampleText.replace(schedule, '"0 0 * * *"'))).toThrow('Not at midnight');
+});
