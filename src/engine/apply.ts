@@ -153,13 +153,15 @@ export class Applier {
 
   /** One apply, and a second one where the first failed for what is recorded about owners. */
   private async request(task: Task, known: Entry | undefined): Promise<Applied> {
-    const { step, reader, intent } = task;
+    const { step, reader, store, key, intent } = task;
     const apply = (): Promise<Applied> =>
-      this.props.api.apply(
-        reader.resourceType(intent),
-        known ? withUid(intent, known.object.metadata.uid) : intent,
-        // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
-        { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
+      store.write(key, reader, () =>
+        this.props.api.apply(
+          reader.resourceType(intent),
+          known ? withUid(intent, known.object.metadata.uid) : intent,
+          // What isn't known to be ours is never taken by force: somebody may have made it a moment ago.
+          { fieldManager: step.fieldManager, force: step.owner !== undefined && known !== undefined },
+        ),
       );
     try {
       return await apply();
@@ -169,8 +171,7 @@ export class Applier {
     }
   }
 
-  private settle({ step, store, reader, intent, hash, objectId }: Task, object: AnyObject): void {
-    store.written(object, reader);
+  private settle({ step, store, intent, hash, objectId }: Task, object: AnyObject): void {
     const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
     const settlement = { hash, uid: object.metadata.uid, owned };
     this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));

@@ -53,12 +53,10 @@ export class StatusWriter {
       status,
     };
     try {
-      const applied = await this.api.apply(reader.resourceType(target), body, {
-        fieldManager,
-        force: true,
-        subresource: 'status',
-      });
-      store.written(applied.object, reader);
+      const options = { fieldManager, force: true, subresource: 'status' } as const;
+      const applied = await store.write(key, reader, () =>
+        this.api.apply(reader.resourceType(target), body, options),
+      );
       const owned = store.paths.owned(applied.object).get(owner);
       this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
       return 'configured';

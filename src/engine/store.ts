@@ -6,6 +6,7 @@ import type { ManagedFieldsEntry } from './field-set.js';
 import { sharedWithLegacy } from './legacy-managers.js';
 import { FieldPaths } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
+import { PendingWrites } from './pending-writes.js';
 import { compareResourceVersions } from './resource-version.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
@@ -62,6 +63,7 @@ export class Store {
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
+  private readonly pending = new PendingWrites();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -166,6 +168,31 @@ export class Store {
     this.explained(keyOf(object), version);
   }
 
+  /**
+   * Sends a write of one object, and keeps the answer. The writer is told of the change once, as his own, even if the
+   * watch was faster than the answer.
+   */
+  async write<T extends { readonly object: AnyObject }>(
+    key: string,
+    writer: unknown,
+    send: () => Promise<T>,
+  ): Promise<T> {
+    this.pending.begin(writer, key, this.entries.get(key)?.object);
+    try {
+      const answer = await send();
+      this.pending.answered(writer, key, answer.object.metadata.resourceVersion);
+      this.written(answer.object, writer);
+      return answer;
+    } finally {
+      const after = this.entries.get(key)?.object;
+      const held = this.pending.end(writer, key, after);
+      if (held && (held.before ?? after) !== undefined) {
+        const own = this.listeners.filter((each) => each.writer === writer);
+        for (const { listener } of own) listener(held.before, after, held.own ? 'own' : 'event');
+      }
+    }
+  }
+
   /** What was kept to tell who changed an object, as it was in this version, has served its purpose. */
   explained(key: string, resourceVersion: string | undefined): void {
     const entry = this.entries.get(key);
@@ -221,6 +248,8 @@ export class Store {
 
   private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
     for (const { listener, writer } of this.listeners) {
+      const object = after ?? before;
+      if (writer !== undefined && object && this.pending.holdBack(writer, keyOf(object))) continue;
       const own = source.writer !== undefined && source.writer === writer;
       listener(before, after, source.list ? 'list' : own ? 'own' : 'event');
     }
