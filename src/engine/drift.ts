@@ -1,7 +1,9 @@
 import type { Drift } from '../contract/change.js';
+import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, difference, isAppliedBy, managedFieldsOf, touches } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
+import type { Entry } from './store.js';
 
 const FIELDS_TOLD = 10;
 
@@ -22,4 +24,17 @@ export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObj
     managers: [...new Set(managers)].sort(),
     fields: paths.slice(0, FIELDS_TOLD).map(describePath),
   };
+}
+
+/** Whether what was applied to an object that carries our hash isn't what it was before; or still isn't. */
+export function hasDrifted(before: Entry, after: Entry): boolean {
+  if (before.object.metadata.uid !== after.object.metadata.uid) return false;
+  if (!isMarked(before) && !isMarked(after)) return false;
+  if (before.drifted) return true;
+  for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
+  return false;
+}
+
+function isMarked({ object }: Entry): boolean {
+  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined;
 }

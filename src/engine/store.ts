@@ -1,6 +1,6 @@
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { controllerOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
 import { sharedWithLegacy } from './legacy-managers.js';
@@ -117,7 +117,10 @@ export class Store {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const entry = this.project(object);
     const before = this.entries.get(keyOf(object));
-    this.put(before && drifts(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry, {});
+    this.put(
+      before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
+      {},
+    );
   }
 
   /** A watch has delivered the end of an object. */
@@ -254,19 +257,6 @@ export class Store {
       listener(before, after, source.list ? 'list' : own ? 'own' : 'event');
     }
   }
-}
-
-/** Whether what somebody has applied, and marked as his, isn't what it was before; or still isn't. */
-function drifts(before: Entry, after: Entry): boolean {
-  if (before.object.metadata.uid !== after.object.metadata.uid) return false;
-  if (!isMarked(before) && !isMarked(after)) return false;
-  if (before.drifted) return true;
-  for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
-  return false;
-}
-
-function isMarked({ object }: Entry): boolean {
-  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined;
 }
 
 function keyOf(object: AnyObject): string {
