@@ -4,9 +4,9 @@ import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api, Applied } from './api.js';
-import type { ApplyMetrics } from './apply-metrics.js';
 import { refusalId, refused, taskOf, withUid } from './apply-task.js';
 import type { Task } from './apply-task.js';
 import { driftOf } from './drift.js';
@@ -26,7 +26,7 @@ export interface ApplierProps {
   readonly settlements: Settlements;
   readonly refusals: Refusals;
   readonly fights: Fights;
-  readonly metrics: ApplyMetrics;
+  readonly metrics: Metrics;
 }
 
 type Outcome = { readonly action: Action; readonly drift?: Drift };
@@ -134,7 +134,7 @@ export class Applier {
       answer = await this.request(task, known);
     } catch (error) {
       const failure = await this.explain(task, error);
-      metrics.applied(controller, failure.reason);
+      metrics.applies.inc({ controller, outcome: failure.reason });
       if (known && isRecreated(task, failure)) return this.recreate(task, known);
       throw failure;
     }
@@ -142,7 +142,7 @@ export class Applier {
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
     this.settle(task, object);
     this.props.refusals.forget(refusalId(task));
-    metrics.applied(controller, created ? 'created' : same ? 'unchanged' : 'changed');
+    metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
     if (created) return { action: 'created' };
     if (same) return { action: 'unchanged' };
     const drift = known && isCorrection(task, known) ? this.correct(task, known, object) : undefined;
@@ -177,11 +177,10 @@ export class Applier {
     this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));
   }
 
-  private correct({ step, reader }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
+  private correct({ step }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
     // Who it was is known only where a watch has shown it, and not where it was found in a list.
     const drift =
       drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, step.fieldManager);
-    this.props.metrics.corrected(reader.controller, drift.managers);
     this.props.fights.corrected(object, drift);
     return drift;
   }

@@ -5,7 +5,6 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
-import { ApplyMetrics } from './apply-metrics.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { connect } from './connect.js';
@@ -105,7 +104,7 @@ export class Manager {
       api,
       applier: new Applier({
         ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
-        metrics: new ApplyMetrics(metrics),
+        metrics,
       }),
       statusWriter: new StatusWriter(api, settlements),
       recorder: this.recorder,

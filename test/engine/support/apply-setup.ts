@@ -2,7 +2,6 @@ import type { Change } from '../../../src/contract/change.js';
 import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
-import { ApplyMetrics } from '../../../src/engine/apply-metrics.js';
 import { Applier } from '../../../src/engine/apply.js';
 import { Fights } from '../../../src/engine/fights.js';
 import { Refusals } from '../../../src/engine/refusals.js';
@@ -55,7 +54,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
     settlements: new Settlements(),
     refusals: new Refusals(clock),
     fights: new Fights(clock),
-    metrics: new ApplyMetrics(metrics),
+    metrics,
   });
   return {
     server,

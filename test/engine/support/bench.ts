@@ -1,7 +1,6 @@
 import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
 import { Applier } from '../../../src/engine/apply.js';
-import { ApplyMetrics } from '../../../src/engine/apply-metrics.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
 import { EventRecorder } from '../../../src/engine/events.js';
 import { Fights } from '../../../src/engine/fights.js';
@@ -51,7 +50,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   });
   const applier = new Applier({
     ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
-    metrics: new ApplyMetrics(metrics),
+    metrics,
   });
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
   const reader = new StoreReader(watches, stores);
