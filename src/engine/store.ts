@@ -1,5 +1,6 @@
-import { controllerOf, objectKey } from '../contract/object.js';
+import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { ControllerIndex } from './controller-index.js';
 import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
@@ -57,8 +58,7 @@ export interface StoreProps {
 export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
-  /** By UID; a set only where there are several, since most owners have one child of a type. */
-  private readonly byController = new Map<string, string | Set<string>>();
+  private readonly controllers = new ControllerIndex();
   private readonly listeners: { readonly listener: Listener; readonly writer: unknown }[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
@@ -82,10 +82,7 @@ export class Store {
 
   /** Those that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
-    const keys = this.byController.get(ownerUid) ?? [];
-    return (typeof keys === 'string' ? [keys] : [...keys]).flatMap(
-      (key) => this.entries.get(key)?.object ?? [],
-    );
+    return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);
   }
 
   /** Whether a watch delivers changes of the namespace, or of the cluster, right now. */
@@ -219,7 +216,7 @@ export class Store {
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
     if (before && !isNewer(object, before)) return;
-    this.index(key, before, object);
+    this.controllers.move(key, before, object);
     this.entries.set(key, entry);
     this.notify(before, object, source);
   }
@@ -227,26 +224,9 @@ export class Store {
   private remove(key: string, source: Source): void {
     const before = this.entries.get(key)?.object;
     if (!before) return;
-    this.index(key, before, undefined);
+    this.controllers.move(key, before, undefined);
     this.entries.delete(key);
     this.notify(before, undefined, source);
-  }
-
-  private index(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
-    const old = before && controllerOf(before)?.uid;
-    const now = after && controllerOf(after)?.uid;
-    if (old === now) return;
-    if (old) {
-      const keys = this.byController.get(old);
-      if (typeof keys !== 'string') keys?.delete(key);
-      if (keys === key || (typeof keys !== 'string' && keys?.size === 0)) this.byController.delete(old);
-    }
-    if (now) {
-      const keys = this.byController.get(now);
-      if (keys === undefined) this.byController.set(now, key);
-      else if (typeof keys !== 'string') keys.add(key);
-      else if (keys !== key) this.byController.set(now, new Set([keys, key]));
-    }
   }
 
   private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
