@@ -59,9 +59,10 @@ export class Exchange {
     if (!this.isOpen || this.response.headersSent) return;
     this.record.status = status;
     // One overload for both protocols, which differ in what they return alone.
-    (this.response as ServerResponse).writeHead(status, headers);
+    const response = this.response as ServerResponse;
+    response.writeHead(status, headers);
     // The head of a watch travels before its first event.
-    this.response.flushHeaders();
+    response.flushHeaders();
   }
 
   /** Returns whether more may be written at once. */

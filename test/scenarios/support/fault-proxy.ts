@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { ServingCertificate } from './certificate.js';
 import { EventPipe } from './event-pipe.js';
 import { Exchange } from './exchange.js';
@@ -61,7 +62,7 @@ export class FaultProxy implements AsyncDisposable {
     server.on('request', (request: ClientRequest, response: ClientResponse) => {
       this.handle(request, response);
     });
-    server.on('secureConnection', (socket) => {
+    server.on('secureConnection', (socket: TLSSocket) => {
       const port = socket.remotePort ?? 0;
       // HTTP/1.1 has no better way; for HTTP/2 the session is known by now.
       if (!this.goodbyes.has(port)) this.goodbyes.set(port, () => socket.end());
@@ -196,13 +197,19 @@ export class FaultProxy implements AsyncDisposable {
     [rule, ...rest]: readonly ActiveRule<Fault>[],
   ): void {
     if (!exchange.isOpen) return;
-    if (!rule) return this.upstreamOf(exchange.port).forward(exchange, events);
+    if (!rule) {
+      this.upstreamOf(exchange.port).forward(exchange, events);
+      return;
+    }
     const next = (): void => {
       this.pass(exchange, events, rest);
     };
-    if (!rule.matches(exchange.request)) return next();
-    rule.hits++;
-    void rule.fault(exchange, next);
+    if (rule.matches(exchange.request)) {
+      rule.hits++;
+      void rule.fault(exchange, next);
+    } else {
+      next();
+    }
   }
 
   private eventPipe(exchange: Exchange): EventPipe {

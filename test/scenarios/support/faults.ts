@@ -67,7 +67,10 @@ export function recorded(lines: readonly WatchLine[]): Fault {
 /** A fault for one of every so many requests, beginning with the first. */
 export function oneIn(count: number, fault: Fault): Fault {
   let seen = 0;
-  return (exchange, next) => (seen++ % count === 0 ? fault(exchange, next) : next());
+  return (exchange, next) => {
+    if (seen++ % count === 0) return fault(exchange, next);
+    next();
+  };
 }
 
 /** Holds requests back until it is opened. */
@@ -93,7 +96,7 @@ export class Gate {
 
 /** The events of one object are lost. */
 export function losing(name: string): EventFault {
-  return ({ type, object }) => (type !== 'BOOKMARK' && object.metadata?.name === name ? 'swallow' : 'pass');
+  return ({ type, object }) => (type !== 'BOOKMARK' && object.metadata.name === name ? 'swallow' : 'pass');
 }
 
 /** Every event comes late, and none overtakes another. */

@@ -82,7 +82,9 @@ export class TcpFront {
     ] as const) {
       socket.setNoDelay();
       socket.on('error', () => undefined);
-      socket.once('close', () => other.destroySoon());
+      socket.once('close', () => {
+        other.destroySoon();
+      });
     }
     inner.once('connect', () => {
       const port = inner.localPort ?? 0;

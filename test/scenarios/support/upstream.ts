@@ -41,7 +41,10 @@ export class Upstream {
   /** Passes a request on, and the answer back. */
   forward(exchange: Exchange, events: EventPipe | undefined): void {
     const { incoming } = exchange;
-    if (this.session.closed || this.session.destroyed) return exchange.reset();
+    if (this.session.closed || this.session.destroyed) {
+      exchange.reset();
+      return;
+    }
     const stream = this.session.request({
       ...passedOn(incoming.headers),
       ':method': incoming.method ?? 'GET',
