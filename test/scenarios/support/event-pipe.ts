@@ -56,7 +56,10 @@ export class EventPipe {
   }
 
   private inTurn(delay: number, write: () => void): void {
-    if (delay === 0 && this.queue.length === 0) return write();
+    if (delay === 0 && this.queue.length === 0) {
+      write();
+      return;
+    }
     const due = Math.max(Date.now() + delay, this.queue.at(-1)?.due ?? 0);
     this.queue.push({ due, write });
     if (this.queue.length === 1) this.wait();
