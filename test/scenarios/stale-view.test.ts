@@ -4,7 +4,7 @@ import { eventually } from '../cluster/support/eventually.js';
 import { settled } from '../cluster/support/settled.js';
 import { behind, losing, recorded } from './support/faults.js';
 import { small } from './support/kinds.js';
-import { everything, watches } from './support/proxied-request.js';
+import { everything, lists, watches } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
 import { WatchLine } from './support/watch-line.js';
 
@@ -173,7 +173,7 @@ test.concurrent('a list that was true once leads to nothing wrong when it is ser
   await subject.delete('gone');
   await subject.create('new', small);
   const requests = scenario.requestsFromNowOn();
-  const rules = resources.map((resource) => proxy.on(watches(resource), recorded(lines.get(resource)!)));
+  const rules = resources.map((resource) => proxy.on(lists(resource), recorded(lines.get(resource)!)));
   await scenario.startController({ awaitStart: false });
   await eventually(() => {
     for (const rule of rules) expect(rule.hits).toBeGreaterThan(0);

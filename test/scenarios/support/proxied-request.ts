@@ -36,6 +36,12 @@ export function watches(resource?: string): Matcher {
   return (request) => request.isWatch && (resource === undefined || request.resource === resource);
 }
 
+/** Watches that begin with everything there is. */
+export function lists(resource?: string): Matcher {
+  const matches = watches(resource);
+  return (request) => matches(request) && request.query.get('sendInitialEvents') === 'true';
+}
+
 /** Requests that change something: of one resource, or of one object of it, its subresources included. */
 export function writesTo(resource?: string, name?: string): Matcher {
   return (request) =>
