@@ -80,8 +80,9 @@ test.concurrent('a namespace that is being deleted causes no storm of errors', a
   const meanwhile = requests().filter(({ method }) => method !== 'GET');
   const refused = meanwhile.filter(({ status = 0 }) => status >= 400);
   // Children may go before their owner, and each is missed once before it is known why.
-  expect(meanwhile.length, writesIn(meanwhile).join('\n')).toBeLessThanOrEqual(8 * count);
-  expect(refused.length, writesIn(refused).join('\n')).toBeLessThanOrEqual(5 * count);
+  console.info(`${meanwhile.length} writes, ${refused.length} of them refused`);
+  expect(meanwhile.length, writesIn(meanwhile).slice(0, 40).join('\n')).toBeLessThanOrEqual(8 * count);
+  expect(refused.length).toBeLessThanOrEqual(5 * count);
   const after = scenario.requestsFromNowOn();
   // A time in which nothing may happen.
   await delay(quietMilliseconds);

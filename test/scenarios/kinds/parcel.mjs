@@ -13,6 +13,12 @@ import { childLabels, defineKind } from 'reconstruct';
 const map = (/** @type {object} */ properties) => ({ type: 'object', properties });
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
+const condition = {
+  ...anything,
+  required: ['type'],
+  properties: { type: { type: 'string' } },
+};
+
 /** @param {string} group */
 function crdOf(group) {
   const part = {
@@ -41,7 +47,7 @@ function crdOf(group) {
                 status: map({
                   observedGeneration: { type: 'integer', format: 'int64' },
                   conditions: {
-                    ...{ type: 'array', items: anything },
+                    ...{ type: 'array', items: condition },
                     'x-kubernetes-list-type': 'map',
                     'x-kubernetes-list-map-keys': ['type'],
                   },
