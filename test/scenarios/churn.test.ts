@@ -45,7 +45,10 @@ test(
     await scenario.startController({ nodeArgs: inspectable, args: ['--log-level', 'info'] });
     using inspector = await Inspector.attach(scenario.controller);
     const churn = new Churn(subject, proxy, new Random(seed));
-    await inBatches(Array.from({ length: count }), () => churn.create());
+    await inBatches(
+      Array.from({ length: count }, (_, index) => index),
+      () => churn.create(),
+    );
     await scenario.endsWell({ deadlineMilliseconds: 600_000, intervalMilliseconds: 5_000 });
 
     const samples: Sample[] = [];

@@ -18,11 +18,13 @@ const quietMilliseconds = 20_000;
 test('a CRD that comes after the start, goes, and comes again is followed', async () => {
   await using scenario = await Scenario.prepare({ purpose: 'late-crd', kind: lateParcel, installed: false });
   const { subject, cluster } = scenario;
+  // Admission looks for new kinds at its leisure.
+  const install = (): Promise<void> => eventually(() => installCrd(cluster, lateParcel.kind), patience);
   await scenario.startController({ awaitStart: false });
   const waiting = await scenario.controller.logged((line) => line.resource === 'parcels');
   expect(waiting.hint).toContain('CRD');
 
-  await installCrd(cluster, lateParcel.kind);
+  await install();
   await subject.create('first', spec);
   await eventually(() => subject.ready('first'), patience);
 
@@ -38,7 +40,7 @@ test('a CRD that comes after the start, goes, and comes again is followed', asyn
   expect(requests().filter(({ resource }) => resource === 'parcels').length).toBeLessThanOrEqual(20);
   expect(writesIn(requests()).length).toBeLessThanOrEqual(5);
 
-  await installCrd(cluster, lateParcel.kind);
+  await install();
   await subject.create('second', spec);
   await eventually(() => subject.ready('second'), patience);
   await eventually(() => cluster.get(subject.childPlace(configMaps, 'second-a')), patience);

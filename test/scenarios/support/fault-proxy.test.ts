@@ -53,24 +53,29 @@ async function watch(where = path, dispatcher = agent): Promise<{ text: string; 
 const event = (name: string): string =>
   `${JSON.stringify({ type: 'MODIFIED', object: { kind: 'Service', metadata: { name } } })}\n`;
 
-test.for([true, false])('it passes requests and answers on as they are (HTTP/2: %s)', async (allowH2) => {
+const variants = (['PATCH', 'POST', 'PUT', 'DELETE'] as const).flatMap((method) => [
+  { method, allowH2: true },
+  { method, allowH2: false },
+]);
+
+test.for(variants)('it passes a $method on as it is (HTTP/2: $allowH2)', async ({ method, allowH2 }) => {
   const dispatcher = agentFor(allowH2);
   const { status, headers, body } = await send(`${path}/web?fieldManager=me`, {
-    ...{ dispatcher, method: 'PATCH', body: '{"a":1}' },
+    ...{ dispatcher, method, body: '{"a":1}' },
     headers: { 'x-answer-status': '418', 'content-type': 'application/apply-patch+yaml', 'user-agent': 'me' },
   });
 
   expect(status).toBe(418);
   expect(headers).toMatchObject({ 'x-header': 'kept', 'content-type': 'application/json' });
   expect(JSON.parse(body)).toMatchObject({
-    ':method': 'PATCH',
+    ':method': method,
     ':path': `${path}/web?fieldManager=me`,
     'content-type': 'application/apply-patch+yaml',
     'user-agent': 'me',
     body: '{"a":1}',
   });
   expect(proxy.requests).toMatchObject([
-    { method: 'PATCH', resource: 'services', namespace: 'shop', name: 'web', userAgent: 'me', status: 418 },
+    { method, resource: 'services', namespace: 'shop', name: 'web', userAgent: 'me', status: 418 },
   ]);
   await eventually(() => {
     expect(proxy.requests[0]!.endedAt).toBeGreaterThanOrEqual(proxy.requests[0]!.startedAt);

@@ -95,7 +95,8 @@ function judge(subject: Subject, cr: LiveResource, picture: Picture, reason: str
     for (const object of wanted) {
       const child = own.find(({ metadata }) => metadata.name === object.metadata.name)!;
       const applied = withoutBookkeeping(appliedBy(childrenFieldManager(subject.kind.type.kind), child));
-      expect(withNumericQuantities(applied)).toEqual(withNumericQuantities(asStored(object)));
+      const what = `The ${type.kind} ${object.metadata.name}`;
+      expect(withNumericQuantities(applied), what).toEqual(withNumericQuantities(asStored(object)));
     }
   }
 }

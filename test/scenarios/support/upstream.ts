@@ -45,13 +45,15 @@ export class Upstream {
       exchange.reset();
       return;
     }
-    const stream = this.session.request({
+    const head = {
       ...passedOn(incoming.headers),
       ':method': incoming.method ?? 'GET',
       ':path': incoming.url ?? '/',
       ':scheme': 'https',
       ':authority': this.authority,
-    });
+    };
+    // Said explicitly, since Node would leave out the body of a DELETE, which holds the preconditions.
+    const stream = this.session.request(head, { endStream: false });
     exchange.forwardedAs(stream);
     stream.on('response', (headers) => {
       exchange.begin(Number(headers[':status']), passedOn(headers));
