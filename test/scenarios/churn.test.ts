@@ -10,7 +10,7 @@ import { Churn } from './support/churn.js';
 import { numberFrom } from './support/environment.js';
 import { inspectable, Inspector } from './support/inspector.js';
 import { Random } from './support/random.js';
-import { Scenario } from './support/scenario.js';
+import { Scenario, summaryOf } from './support/scenario.js';
 
 const minutes = numberFrom('CHURN_MINUTES', 20);
 const count = numberFrom('CHURN_COUNT', 1_000);
@@ -95,6 +95,9 @@ test(
     } finally {
       console.table(samples);
       console.info({ done: churn.done, failed: churn.failed });
+      console.table(
+        mostFrequent(proxy.requests.map((request) => summaryOf({ ...request, name: undefined }))),
+      );
     }
 
     const [first, last] = [samples[Math.min(1, samples.length - 1)]!, samples.at(-1)!];
@@ -107,6 +110,13 @@ test(
 function residentBytes(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? 0) * 1024;
+}
+
+/** The fifteen that are there most often. */
+function mostFrequent(lines: readonly string[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).slice(0, 15));
 }
 
 function round(value: number): number {

@@ -85,7 +85,8 @@ function judge(subject: Subject, cr: LiveResource, picture: Picture, reason: str
     return;
   }
   expect(live, `The status of ${name}`).toEqual({ ...fields, conditions });
-  for (const type of subject.kind.children) {
+  // Of former children none is rendered, so none may be there.
+  for (const type of [...subject.kind.children, ...subject.kind.formerChildren]) {
     const wanted = render(subject.kind, cr).filter((object) => groupKind(object) === groupKind(type));
     const own = (picture.byOwner.get(cr.metadata.uid ?? '') ?? []).filter(
       (child) => groupKind(child) === groupKind(type),
