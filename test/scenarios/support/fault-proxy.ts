@@ -10,6 +10,8 @@ import type { ClientRequest, ClientResponse, RecordedRequest } from './exchange.
 import type { EventFault, Fault } from './faults.js';
 import { everything, proxiedRequest } from './proxied-request.js';
 import type { Matcher } from './proxied-request.js';
+import { addTo } from './rules.js';
+import type { ActiveRule, Rule } from './rules.js';
 import { TcpFront } from './tcp-front.js';
 import { Upstream } from './upstream.js';
 import type { Target } from './upstream.js';
@@ -17,19 +19,6 @@ import type { WatchLine } from './watch-line.js';
 
 /** The API server's own default. */
 const CONCURRENT_STREAMS = 100;
-
-/** A fault that is in force until it is removed. */
-export interface Rule {
-  /** How many requests or events it was asked about. */
-  readonly hits: number;
-  remove(): void;
-}
-
-interface ActiveRule<T> {
-  readonly matches: Matcher;
-  readonly fault: T;
-  hits: number;
-}
 
 /**
  * Stands between a controller and its API server, and does to the traffic what networks and servers do.
@@ -252,18 +241,4 @@ export class FaultProxy implements AsyncDisposable {
     for (const port of ports) act(port);
     return ports.size;
   }
-}
-
-function addTo<T>(rules: ActiveRule<T>[], matches: Matcher, fault: T): Rule {
-  const rule = { matches, fault, hits: 0 };
-  rules.push(rule);
-  return {
-    get hits() {
-      return rule.hits;
-    },
-    remove: () => {
-      const index = rules.indexOf(rule);
-      if (index >= 0) rules.splice(index, 1);
-    },
-  };
 }
