@@ -8,6 +8,8 @@ export interface SandboxHandle {
   readonly dir: string;
   /** The API server's URL. */
   readonly url: string;
+  /** The URL of etcd, which serves its HTTP gateway there too. */
+  readonly etcdUrl: string;
   /** The path of the admin's kubeconfig. */
   readonly adminKubeconfig: string;
   /** The paths of the kubeconfigs by user, `admin` included. */

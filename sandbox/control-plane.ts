@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { apiServerUrl } from './arguments.js';
+import { apiServerUrl, etcdUrl } from './arguments.js';
 import { openSandbox, type SandboxHandle } from './client.js';
 import { type Layout, paths } from './layout.js';
 import { choosePorts } from './ports.js';
@@ -92,6 +92,7 @@ function makeHandle(layout: Layout, users: readonly string[], kubectlPath: strin
   return {
     dir: layout.dir,
     url: apiServerUrl(layout),
+    etcdUrl: etcdUrl(layout),
     adminKubeconfig: files.kubeconfig(adminUser),
     kubeconfigs: Object.fromEntries(users.map((user) => [user, files.kubeconfig(user)])),
     kubectlPath,

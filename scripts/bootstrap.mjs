@@ -24,6 +24,7 @@ const tasks = {
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
   test: [compile, bundle, ['', vitest]],
+  'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
   lint: [
@@ -45,9 +46,15 @@ async function main(name, args) {
   const node = projectNode();
   for (const [index, [what, command]] of steps.entries()) {
     if (what) say(what);
-    await run(node, command, index === steps.length - 1 ? args : []);
+    await run(node, command, index === steps.length - 1 ? argumentsFor(name, args) : []);
     if (steps[index] === compile) linkBin();
   }
+}
+
+/** The scenarios take half an hour and more, so that they have to be asked for. */
+function argumentsFor(name, args) {
+  const chosen = args.some((arg) => arg.startsWith('--project'));
+  return name === 'test' && !chosen ? ['--project', 'unit', '--project', 'cluster', ...args] : args;
 }
 
 /** npm notes what it has installed: every package of the lock file has to be there, optional ones as far as they fit. */

@@ -19,7 +19,7 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const handle = (): SandboxHandle => ({
   ...{ dir, url: 'https://127.0.0.1:1', adminKubeconfig: '/admin', kubeconfigs: { admin: '/admin' } },
-  ...{ kubectlPath: '/kubectl', auditLogPath: join(dir, 'audit.log') },
+  ...{ etcdUrl: 'http://127.0.0.1:2', kubectlPath: '/kubectl', auditLogPath: join(dir, 'audit.log') },
 });
 
 /** A process that has ended: this one's pid, but another start. */

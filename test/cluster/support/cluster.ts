@@ -153,7 +153,7 @@ export class Cluster {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.statusCode, body: (await response.body.json()) as AnyObject };
+    return { status: response.statusCode, body: parsed(await response.body.text()) };
   }
 
   async close(): Promise<void> {
@@ -170,6 +170,15 @@ function collection({ apiVersion, plural, namespaced }: ResourceType, namespace:
 
 function pathOf({ type, namespace, name }: Place): string {
   return `${collection(type, namespace)}/${name}`;
+}
+
+/** A path that no API knows is answered in plain text. */
+function parsed(text: string): AnyObject {
+  try {
+    return JSON.parse(text) as AnyObject;
+  } catch {
+    return { apiVersion: 'v1', kind: 'Status', metadata: { name: '' }, message: text };
+  }
 }
 
 function describe({ type, namespace, name }: Place): string {

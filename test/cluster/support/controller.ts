@@ -18,6 +18,10 @@ export interface ControllerProps {
   /** One of the sandbox's users; no other controller runs as it at the same time. */
   readonly user: string;
   readonly kinds: readonly Kind[];
+  /** The path of a kubeconfig, for example of one that leads through a proxy. @default - the user's own */
+  readonly kubeconfig?: string;
+  /** Arguments of Node itself. @default - none */
+  readonly nodeArgs?: readonly string[];
   /** The configuration that brings the kinds. @default - they are built in */
   readonly config?: string;
   /** Watched, with Roles in them and nothing cluster-wide. @default - all, with a ClusterRole */
@@ -88,11 +92,12 @@ export async function startController(props: ControllerProps): Promise<RunningCo
 }
 
 function argumentsOf(props: ControllerProps): string[] {
-  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [] } = props;
+  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [], nodeArgs = [] } = props;
   const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
+  const kubeconfig = props.kubeconfig ?? cluster.sandbox.kubeconfig(user);
   return [
-    ...[join(repoFolder(), 'lib/cli/main.js'), 'run'],
-    ...['--kubeconfig', cluster.sandbox.kubeconfig(user), '--kinds', names.join()],
+    ...[...nodeArgs, join(repoFolder(), 'lib/cli/main.js'), 'run'],
+    ...['--kubeconfig', kubeconfig, '--kinds', names.join()],
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
     ...(config === undefined ? [] : ['--config', config]),
     ...(namespaces ? ['--watch-namespace', namespaces.join()] : []),

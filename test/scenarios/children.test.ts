@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { configMaps, services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { settled } from '../cluster/support/settled.js';
+import { respond } from './support/faults.js';
+import { parcel, small } from './support/kinds.js';
+import { writesTo } from './support/proxied-request.js';
+import { Scenario, writesIn } from './support/scenario.js';
+
+const quietMilliseconds = 10_000;
+
+const aboutServices = (line: string): boolean => /^[A-Z]+ services\//.test(line);
+
+test.concurrent('a child that is deleted is made anew, once', async () => {
+  await using scenario = await Scenario.start({ purpose: 'child-deleted' });
+  const { subject, cluster } = scenario;
+  await subject.create('web', small);
+  await subject.ready('web');
+  await settled(cluster, scenario.user);
+  const place = subject.childPlace(services, 'web');
+  const { metadata: before } = await cluster.get(place);
+  const requests = scenario.requestsFromNowOn();
+
+  await cluster.delete(place);
+
+  await eventually(async () => {
+    expect((await cluster.get(place)).metadata.uid).not.toBe(before.uid);
+  });
+  await scenario.endsWell();
+  await settled(cluster, scenario.user);
+  expect(writesIn(requests()).filter(aboutServices)).toEqual(['PATCH services/web 201']);
+});
+
+test.concurrent(
+  'a child that is kept by a finalizer while it goes is waited for, without a loop, and made anew',
+  async () => {
+    await using scenario = await Scenario.start({ purpose: 'child-terminating' });
+    const { subject, cluster } = scenario;
+    await subject.create('web', small);
+    await subject.ready('web');
+    const place = subject.childPlace(services, 'web');
+    await cluster.merge(place, { metadata: { finalizers: ['example.com/hold'] } });
+    await settled(cluster, scenario.user);
+    const { metadata: before } = await cluster.get(place);
+    const requests = scenario.requestsFromNowOn();
+
+    await cluster.delete(place);
+    const told = await subject.condition('web', { type: 'Ready', status: 'False' });
+    expect(told.message).toContain('Service');
+    // The row itself: as long as the child is going, nothing is to be done.
+    await delay(quietMilliseconds);
+    const meanwhile = writesIn(requests());
+    expect(meanwhile.filter(aboutServices)).toEqual([]);
+    // The status, and the event that goes with it.
+    expect(meanwhile.length, meanwhile.join('\n')).toBeLessThanOrEqual(4);
+
+    await cluster.merge(place, { metadata: { finalizers: [] } });
+    await eventually(async () => {
+      expect((await cluster.get(place)).metadata.uid).not.toBe(before.uid);
+    });
+    await scenario.endsWell();
+  },
+);
+
+test.concurrent('when one apply of three fails, nothing is pruned, and the status tells which', async () => {
+  await using scenario = await Scenario.start({ purpose: 'one-of-three', kind: parcel });
+  const { subject, cluster, proxy } = scenario;
+  const parts = (value: string, ...names: string[]) => ({
+    parts: names.map((name) => ({ name, data: { value } })),
+  });
+  await subject.create('box', parts('1', 'a', 'b', 'c', 'old'));
+  await subject.ready('box');
+  await settled(cluster, scenario.user);
+  const requests = scenario.requestsFromNowOn();
+  const rule = proxy.on(writesTo('configmaps', 'box-b'), respond({ status: 403 }));
+
+  await subject.edit('box', parts('2', 'a', 'b', 'c'));
+
+  const told = await subject.condition('box', { type: 'Ready', status: 'False', reason: 'Forbidden' });
+  expect(told.message).toContain('box-b');
+  expect(told.message).not.toMatch(/box-[ac]/);
+  const data = async (name: string): Promise<unknown> =>
+    (await cluster.get(subject.childPlace(configMaps, name))).data;
+  expect(await data('box-a')).toEqual({ value: '2' });
+  expect(await data('box-b')).toEqual({ value: '1' });
+  expect(await data('box-c')).toEqual({ value: '2' });
+  expect(await data('box-old')).toEqual({ value: '1' });
+  expect(writesIn(requests()).filter((line) => line.startsWith('DELETE'))).toEqual([]);
+  // Each of the others is written once, however often the third is tried.
+  await eventually(() => {
+    expect(rule.hits).toBeGreaterThanOrEqual(3);
+  });
+  for (const name of ['box-a', 'box-c'])
+    expect(writesIn(requests()).filter((line) => line.includes(name))).toHaveLength(1);
+
+  rule.remove();
+  await eventually(
+    async () => {
+      expect(await cluster.find(subject.childPlace(configMaps, 'box-old'))).toBeUndefined();
+    },
+    { deadlineMilliseconds: 150_000 },
+  );
+  await subject.ready('box');
+  await scenario.endsWell();
+});

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Sandbox } from '../../sandbox/control-plane.js';
+import { services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { settled } from '../cluster/support/settled.js';
+import { small } from './support/kinds.js';
+import { watches } from './support/proxied-request.js';
+import { Scenario, writesIn } from './support/scenario.js';
+import { WatchLine } from './support/watch-line.js';
+
+/** With a control plane of its own, whose API server forgets what it has cached. */
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ apiOnly: true });
+});
+afterAll(() => sandbox.stop());
+
+const count = 20;
+const types = ['appservices', 'deployments', 'services'];
+
+async function withResources(purpose: string): Promise<Scenario> {
+  const scenario = await Scenario.start({ purpose, sandbox });
+  const { subject } = scenario;
+  for (let index = 0; index < count; index++) await subject.create(`web-${index}`, small);
+  for (let index = 0; index < count; index++) await subject.asRendered(`web-${index}`);
+  await settled(scenario.cluster, scenario.user);
+  return scenario;
+}
+
+/** What happens while nobody listens; the rest must not be touched for it. */
+async function changeSome({ subject, cluster }: Scenario): Promise<void> {
+  await subject.edit('web-0', { ...small, image: 'example.com/web:2' });
+  await cluster.delete(subject.childPlace(services, 'web-1'));
+  await cluster.merge(subject.childPlace(services, 'web-2'), { spec: { type: 'ClusterIP' } });
+  await subject.create('new', small);
+}
+
+/** Writes about others than those that were changed: there are some where a store was empty for a moment. */
+function unfounded(scenario: Scenario, requests: ReturnType<Scenario['requestsFromNowOn']>): string[] {
+  const changed = /\/(web-0|web-1|web-2|new)[ /]/;
+  return writesIn(requests()).filter((line) => !changed.test(line) && !line.startsWith('POST events'));
+}
+
+/** How often a complete list was asked for, by resource. */
+function lists(requests: ReturnType<Scenario['requestsFromNowOn']>): Record<string, number> {
+  const all = requests().filter(({ method, name }) => method === 'GET' && name === undefined);
+  const asked = all.filter(({ isWatch, query }) => !isWatch || query.get('sendInitialEvents') === 'true');
+  return Object.fromEntries(
+    types.map((type) => [type, asked.filter(({ resource }) => resource === type).length]),
+  );
+}
+
+const once = Object.fromEntries(types.map((type) => [type, 1]));
+
+test('410 in the middle of the watches leads to one list each, and no event is lost', async () => {
+  await using scenario = await withResources('expired');
+  const requests = scenario.requestsFromNowOn();
+
+  expect(scenario.proxy.inject(watches(), WatchLine.error(410, 'Expired'))).toBe(types.length);
+  await changeSome(scenario);
+
+  await scenario.subject.asRendered('new');
+  await scenario.endsWell();
+  expect(lists(requests)).toEqual(once);
+  expect(unfounded(scenario, requests)).toEqual([]);
+});
+
+test.for([429, 500, 503])('%i in the middle of a watch loses nothing', async (code) => {
+  await using scenario = await withResources(`error-${code}`);
+  const requests = scenario.requestsFromNowOn();
+
+  scenario.proxy.inject(watches(), WatchLine.error(code, code === 500 ? 'InternalError' : 'Overloaded'));
+  await changeSome(scenario);
+
+  await scenario.subject.asRendered('new');
+  await scenario.endsWell();
+  expect(unfounded(scenario, requests)).toEqual([]);
+  // An overloaded server isn't asked for everything again.
+  if (code !== 500) expect(lists(requests)).toEqual(Object.fromEntries(types.map((type) => [type, 0])));
+});
+
+test('a compaction of etcd while the API server is away leads to a list, and no event is lost', async () => {
+  await using scenario = await withResources('compacted');
+  const { cluster, proxy } = scenario;
+  const told: WatchLine[] = [];
+  proxy.listen(watches(), (line) => {
+    if (line.type === 'ERROR') told.push(line);
+  });
+  const requests = scenario.requestsFromNowOn();
+
+  proxy.turnAway();
+  await changeSome(scenario);
+  await sandbox.stopApiServer();
+  await compact(sandbox.etcdUrl);
+  await sandbox.startApiServer();
+  await proxy.accept();
+
+  await eventually(() => scenario.subject.asRendered('new'), { deadlineMilliseconds: 60_000 });
+  await scenario.endsWell();
+  expect(unfounded(scenario, requests)).toEqual([]);
+  const refused = requests().filter(({ isWatch, status }) => isWatch && status === 410);
+  const expired = [...told.filter(({ object }) => object.code === 410), ...refused];
+  const relisted = Object.values(lists(requests)).reduce((sum, each) => sum + each, 0);
+  expect(relisted).toBeLessThanOrEqual(types.length);
+  // Which of the watches have to list depends on how far behind they were.
+  expect(expired.length).toBeGreaterThan(0);
+  expect((await cluster.list(services, scenario.namespace)).length).toBe(count + 1);
+});
+
+/** Forgets the history up to now. @see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
+async function compact(etcdUrl: string): Promise<void> {
+  const post = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
+    const answer = await fetch(etcdUrl + path, { method: 'POST', body: JSON.stringify(body) });
+    expect(answer.status, path).toBe(200);
+    return (await answer.json()) as { header: { revision: string } };
+  };
+  const { header } = await post('/v3/kv/range', { key: Buffer.from('/').toString('base64') });
+  await post('/v3/kv/compaction', { revision: header.revision, physical: true });
+}

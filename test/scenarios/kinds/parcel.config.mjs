@@ -1,0 +1,3 @@
+import { parcelKind } from './parcel.mjs';
+
+export default { kinds: [parcelKind()] };

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { rulesFor } from '../../src/install/rules.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { grant } from '../cluster/support/rights.js';
+import { settled } from '../cluster/support/settled.js';
+import { small } from './support/kinds.js';
+import { watches } from './support/proxied-request.js';
+import { Scenario } from './support/scenario.js';
+
+const edited = { ...small, ports: [{ port: 81 }] };
+
+test('a right that is taken away is told, stops nothing else, and heals when it is given back', async () => {
+  await using scenario = await Scenario.start({ purpose: 'rights' });
+  const { subject, cluster, proxy, user } = scenario;
+  for (const name of ['web', 'bereft']) await subject.create(name, small);
+  for (const name of ['web', 'bereft']) await subject.ready(name);
+  await settled(cluster, user);
+  const namespaces = [scenario.namespace];
+  const all = rulesFor([appService]);
+
+  await grant(cluster, {
+    ...{ user, namespaces },
+    rules: all.filter(({ resources }) => !resources.includes('services')),
+  });
+  // Rights are asked for when a watch begins.
+  await eventually(async () => {
+    await forbidden(scenario);
+  });
+  expect(proxy.cut(watches('services'))).toBe(1);
+  const requests = scenario.requestsFromNowOn();
+  await subject.edit('web', edited);
+  await cluster.delete(subject.childPlace(services, 'bereft'));
+  await subject.create('worker', { size: 0, image: 'example.com/worker:1' });
+
+  const told = await subject.condition('web', { type: 'Ready', status: 'False', reason: 'Forbidden' });
+  expect(told.message).toContain('services');
+  await subject.ready('worker');
+  await scenario.controller.logged((line) => line.resource === 'services' && line.level === 'warn');
+  expect(requests().filter(({ status }) => status === 403).length).toBeLessThanOrEqual(30);
+
+  await grant(cluster, { user, namespaces, rules: all });
+  await eventually(() => cluster.get(subject.childPlace(services, 'bereft')), {
+    deadlineMilliseconds: 180_000,
+  });
+  await scenario.endsWell({ deadlineMilliseconds: 180_000 });
+  for (const name of ['web', 'bereft', 'worker']) await subject.ready(name);
+});
+
+/** The grant has been taken back everywhere in the API server. */
+async function forbidden({ cluster, namespace, user }: Scenario): Promise<void> {
+  const { status } = await cluster.send('GET', `/api/v1/namespaces/${namespace}/services`, {
+    impersonate: user,
+  });
+  expect(status).toBe(403);
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { deployments } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { settled } from '../cluster/support/settled.js';
+import { late, losing } from './support/faults.js';
+import { small } from './support/kinds.js';
+import { watches, writesTo } from './support/proxied-request.js';
+import { Scenario, writesIn } from './support/scenario.js';
+import { WatchLine } from './support/watch-line.js';
+
+const count = 3_000;
+const eventsPerSecond = 1_000;
+const stormMilliseconds = 10_000;
+const lateMilliseconds = 100;
+const lowLaneMilliseconds = 30_000;
+
+/**
+ * Edits without a pause for as long as asked; two at once, since more of one object would only be in each other's
+ * way. Returns how many there were.
+ */
+async function storm(milliseconds: number, act: (index: number) => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  let index = 0;
+  const work = async (): Promise<void> => {
+    while (performance.now() - startedAt < milliseconds) await act(index++);
+  };
+  await Promise.all(Array.from({ length: 2 }, work));
+  return index;
+}
+
+test('a thousand events a second about one child lead to no request, and to fewer reconciles', async () => {
+  await using scenario = await Scenario.start({ purpose: 'storm-events' });
+  const { subject, cluster, proxy } = scenario;
+  await subject.create('hot', small);
+  await subject.ready('hot');
+  await settled(cluster, scenario.user);
+  const place = subject.childPlace(deployments, 'hot');
+  // The events are real, but the sandbox can't make them so fast: they are kept, and then sent as often as needed.
+  const kept: WatchLine[] = [];
+  const rule = proxy.onEvents(watches('deployments'), (line) => {
+    kept.push(line);
+    return 'swallow';
+  });
+  await storm(stormMilliseconds, (index) =>
+    cluster.merge(place, { metadata: { annotations: { 'example.com/count': String(index) } } }),
+  );
+  await settled(cluster, scenario.user);
+  rule.remove();
+  const requests = scenario.requestsFromNowOn();
+  const from = scenario.controller.log.length;
+  const reconciles = (): number =>
+    scenario.controller.log.slice(from).filter(({ msg, name }) => msg === 'Reconciled' && name === 'hot')
+      .length;
+
+  const events = kept.slice(0, count);
+  await atPace(events, eventsPerSecond, (line) => proxy.inject(watches('deployments'), line));
+  // What comes after them is heard after them.
+  const last = scenario.controller.log.length;
+  await cluster.merge(place, { metadata: { annotations: { 'example.com/count': 'last' } } });
+  await scenario.controller.logged(({ msg, name }) => msg === 'Reconciled' && name === 'hot', last);
+
+  console.info(`${events.length} events at ${eventsPerSecond}/s led to ${reconciles()} reconciles`);
+  expect(events.length).toBeGreaterThan(100);
+  expect(reconciles()).toBeLessThan(events.length);
+  expect(writesIn(requests()).filter((line) => !line.includes('/status'))).toEqual([]);
+  await scenario.endsWell();
+});
+
+/** So many a second, as far as timers allow it: what is late is made up for. */
+async function atPace<T>(items: readonly T[], perSecond: number, act: (item: T) => unknown): Promise<void> {
+  const startedAt = performance.now();
+  let index = 0;
+  while (index < items.length) {
+    const due = ((performance.now() - startedAt) * perSecond) / 1_000;
+    while (index < items.length && index < due) act(items[index++]!);
+    await delay(1);
+  }
+}
+
+test('one object that is edited without a pause is reconciled by one at a time, and edits are taken together', async () => {
+  await using scenario = await Scenario.start({ purpose: 'storm-edits' });
+  const { subject, proxy } = scenario;
+  await subject.create('hot', small);
+  await subject.ready('hot');
+  const rule = proxy.on(writesTo(undefined, 'hot'), late(lateMilliseconds));
+  const requests = scenario.requestsFromNowOn();
+  const startedAt = performance.now();
+
+  const edits = await storm(stormMilliseconds, (index) =>
+    subject.edit('hot', { ...small, image: `example.com/web:${index + 2}` }),
+  );
+  await scenario.endsWell();
+  const milliseconds = performance.now() - startedAt;
+  rule.remove();
+
+  const sent = requests().filter(({ method, name }) => method === 'PATCH' && name === 'hot');
+  for (const [index, { startedAt: at }] of sent.slice(1).entries())
+    expect(sent[index]!.endedAt, 'no write begins before the last has ended').toBeLessThanOrEqual(at);
+  const applies = sent.filter(({ resource }) => resource === 'deployments').length;
+  console.info(`${edits} edits led to ${applies} applies, and ${sent.length} writes in all`);
+  // Each write takes so long, so that more of them can't come one after another.
+  expect(sent.length).toBeLessThanOrEqual(milliseconds / lateMilliseconds);
+  expect(applies).toBeLessThan(edits);
+});
+
+test('what comes from a list is served within 30 s, however busy edits keep the only worker', async () => {
+  await using scenario = await Scenario.prepare({ purpose: 'low-lane' });
+  const { subject, proxy } = scenario;
+  await scenario.startController({ args: ['--workers', '1'] });
+  const hot = Array.from({ length: 12 }, (_, index) => `hot-${index}`);
+  for (const name of hot) await subject.create(name, small);
+  for (const name of hot) await subject.ready(name);
+  // Each reconcile takes a quarter of a second and more, and every one is wanted again before its turn comes.
+  const slow = proxy.on(writesTo(), late(lateMilliseconds));
+  let busy = true;
+  let version = 2;
+  const edits = hot.map(async (name) => {
+    while (busy) await subject.edit(name, { ...small, image: `example.com/web:${version++}` });
+  });
+  const unheard = proxy.onEvents(watches('appservices'), losing('low'));
+  await subject.create('low', small);
+  await eventually(() => {
+    expect(unheard.hits).toBeGreaterThan(0);
+  });
+  unheard.remove();
+
+  expect(proxy.inject(watches('appservices'), WatchLine.error(410, 'Expired'))).toBe(1);
+  const startedAt = performance.now();
+  try {
+    await eventually(() => subject.cluster.get(subject.childPlace(deployments, 'low')), {
+      deadlineMilliseconds: 120_000,
+    });
+  } finally {
+    busy = false;
+    await Promise.all(edits);
+  }
+  const took = performance.now() - startedAt;
+  console.info(`It was served after ${(took / 1000).toFixed(1)} s`);
+  expect(took).toBeLessThanOrEqual(lowLaneMilliseconds);
+  slow.remove();
+  await scenario.endsWell({ deadlineMilliseconds: 120_000 });
+});

@@ -1,0 +1,79 @@
+import type { RunningController } from '../../cluster/support/controller.js';
+import { eventually } from '../../cluster/support/eventually.js';
+
+/** What makes Node say where its inspector listens, on loopback. */
+export const inspectable = ['--inspect=127.0.0.1:0'];
+
+export interface HeapUsage {
+  /** Bytes, after everything that could be collected was. */
+  readonly usedSize: number;
+  readonly totalSize: number;
+}
+
+interface Reply {
+  readonly id?: number;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
+
+/** Asks a controller that was started as `inspectable` for its memory, over the inspector protocol. */
+export class Inspector implements Disposable {
+  private readonly waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  private last = 0;
+
+  private constructor(private readonly socket: WebSocket) {
+    socket.addEventListener('message', ({ data }) => {
+      const { id = 0, result, error } = JSON.parse(String(data)) as Reply;
+      const reply = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (error) reply?.reject(new Error(error.message));
+      else reply?.resolve(result);
+    });
+  }
+
+  static async attach(controller: RunningController): Promise<Inspector> {
+    const url = await eventually(() => {
+      const line = controller.strayOutput.find((candidate) => candidate.startsWith('Debugger listening on'));
+      if (line === undefined) throw new Error('The controller has not said where its inspector listens');
+      return line.replace('Debugger listening on ', '');
+    });
+    const socket = new WebSocket(url);
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+    socket.addEventListener('open', () => {
+      resolve(undefined);
+    });
+    socket.addEventListener('error', () => {
+      reject(new Error(`${url} can't be connected to`));
+    });
+    await promise;
+    return new Inspector(socket);
+  }
+
+  /** The heap after a full garbage collection. */
+  async heap(): Promise<HeapUsage> {
+    // What finalizers let go of is collected by the second one.
+    await this.send('HeapProfiler.collectGarbage');
+    await this.send('HeapProfiler.collectGarbage');
+    return (await this.send('Runtime.getHeapUsage')) as HeapUsage;
+  }
+
+  /** The value of an expression in the controller's process. */
+  async evaluate(expression: string): Promise<unknown> {
+    const { result } = (await this.send('Runtime.evaluate', { expression, returnByValue: true })) as {
+      readonly result: { readonly value?: unknown };
+    };
+    return result.value;
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.close();
+  }
+
+  private send(method: string, params: object = {}): Promise<unknown> {
+    const id = ++this.last;
+    const reply = Promise.withResolvers<unknown>();
+    this.waiting.set(id, reply);
+    this.socket.send(JSON.stringify({ id, method, params }));
+    return reply.promise;
+  }
+}

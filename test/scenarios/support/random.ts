@@ -1,0 +1,31 @@
+/** Numbers from 0 to 1 that a seed repeats. @see https://prng.di.unimi.it/splitmix64.c */
+export class Random {
+  private state: bigint;
+
+  constructor(readonly seed: number) {
+    this.state = BigInt(seed);
+  }
+
+  next(): number {
+    this.state = BigInt.asUintN(64, this.state + 0x9e3779b97f4a7c15n);
+    let mixed = this.state;
+    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 30n)) * 0xbf58476d1ce4e5b9n);
+    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 27n)) * 0x94d049bb133111ebn);
+    return Number((mixed ^ (mixed >> 31n)) >> 11n) / 2 ** 53;
+  }
+
+  /** A whole number from 0 up to, and without, the limit. */
+  below(limit: number): number {
+    return Math.floor(this.next() * limit);
+  }
+
+  /** One of them; each as often as its weight says. */
+  choose<T>(weighted: readonly (readonly [weight: number, what: T])[]): T {
+    let left = this.next() * weighted.reduce((sum, [weight]) => sum + weight, 0);
+    for (const [weight, what] of weighted) {
+      left -= weight;
+      if (left < 0) return what;
+    }
+    return weighted.at(-1)![1];
+  }
+}

@@ -1,0 +1,143 @@
+import { expect } from 'vitest';
+import type { Condition } from '../../../src/contract/conditions.js';
+import type { Reader } from '../../../src/contract/controller.js';
+import { childrenFieldManager } from '../../../src/contract/names.js';
+import { controllerOf, groupOf, objectKey } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { groupKind } from '../../../src/contract/resource.js';
+import { render } from '../../../src/synth/render.js';
+import { eventually } from '../../cluster/support/eventually.js';
+import type { EventuallyOptions } from '../../cluster/support/eventually.js';
+import { appliedBy, asStored, withoutBookkeeping } from '../../cluster/support/owned-fields.js';
+import type { LiveResource, Subject } from '../../cluster/support/subject.js';
+import { withNumericQuantities } from './quantities.js';
+
+export interface TruthOptions extends EventuallyOptions {
+  /** Custom resources that can't be what they are meant to be, and the reason that their conditions give. @default - none */
+  readonly failing?: Readonly<Record<string, string>>;
+}
+
+/** All custom resources of a kind in a namespace, and all objects of its children's types, as they are now. */
+interface Picture {
+  readonly resources: readonly LiveResource[];
+  readonly objects: ReadonlyMap<string, readonly AnyObject[]>;
+  readonly byOwner: ReadonlyMap<string, readonly AnyObject[]>;
+}
+
+/**
+ * Waits until every custom resource has the children that it renders to, as they were rendered, and the status that
+ * its kind's own function gives for the children as they are; and until nothing is left of those that are gone.
+ *
+ * It reads everything at once and with few requests, so that it holds for a thousand as well as for one.
+ */
+export async function statusesTellTheTruth(
+  subject: Subject,
+  { failing = {}, deadlineMilliseconds = 60_000, intervalMilliseconds = 250 }: TruthOptions = {},
+): Promise<void> {
+  await eventually(
+    async () => {
+      const picture = await pictureOf(subject);
+      const problems: string[] = [];
+      for (const cr of picture.resources) {
+        // The first few say enough, and a thousand differences would hide them.
+        if (problems.length >= 3) break;
+        problems.push(
+          ...problemsOf(() => {
+            judge(subject, cr, picture, failing[cr.metadata.name]);
+          }),
+        );
+      }
+      problems.push(...leftovers(subject, picture).slice(0, 3));
+      if (problems.length > 0) throw new Error(problems.join('\n'));
+    },
+    { deadlineMilliseconds, intervalMilliseconds },
+  );
+}
+
+async function pictureOf({ cluster, kind, namespace }: Subject): Promise<Picture> {
+  const objects = new Map<string, AnyObject[]>();
+  for (const type of [...kind.children, ...kind.formerChildren]) {
+    const live = await cluster.list(type, namespace);
+    objects.set(
+      groupKind(type),
+      live.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind })),
+    );
+  }
+  const byOwner = new Map<string, AnyObject[]>();
+  for (const object of [...objects.values()].flat()) {
+    const owner = controllerOf(object)?.uid ?? '';
+    byOwner.set(owner, [...(byOwner.get(owner) ?? []), object]);
+  }
+  const { apiVersion, kind: name } = kind.type;
+  const resources = await cluster.list<LiveResource>(kind.type, namespace);
+  return { resources: resources.map((cr) => ({ ...cr, apiVersion, kind: name })), objects, byOwner };
+}
+
+function judge(subject: Subject, cr: LiveResource, picture: Picture, reason: string | undefined): void {
+  const { name } = cr.metadata;
+  expect(cr.metadata.deletionTimestamp, `${name} is still being deleted`).toBeUndefined();
+  const { conditions, ...fields } = expectedStatus(subject, cr, picture);
+  const live = cr.status ?? {};
+  if (reason !== undefined) {
+    const told = live.conditions?.find(({ type }) => type === 'Ready');
+    expect(told, name).toMatchObject({ status: 'False', reason, observedGeneration: cr.metadata.generation });
+    expect(live, name).toMatchObject(fields);
+    return;
+  }
+  expect(live, `The status of ${name}`).toEqual({ ...fields, conditions });
+  // Of former children none is rendered, so none may be there.
+  for (const type of [...subject.kind.children, ...subject.kind.formerChildren]) {
+    const wanted = render(subject.kind, cr).filter((object) => groupKind(object) === groupKind(type));
+    const own = (picture.byOwner.get(cr.metadata.uid ?? '') ?? []).filter(
+      (child) => groupKind(child) === groupKind(type),
+    );
+    const names = (list: readonly AnyObject[]): string[] => list.map(({ metadata }) => metadata.name).sort();
+    expect(names(own), `The ${type.plural} of ${name}`).toEqual(names(wanted));
+    for (const object of wanted) {
+      const child = own.find(({ metadata }) => metadata.name === object.metadata.name)!;
+      const applied = withoutBookkeeping(appliedBy(childrenFieldManager(subject.kind.type.kind), child));
+      const what = `The ${type.kind} ${object.metadata.name}`;
+      expect(withNumericQuantities(applied), what).toEqual(withNumericQuantities(asStored(object)));
+    }
+  }
+}
+
+/** What the controller would write, had it seen the cluster as it is, and had nothing failed. */
+function expectedStatus(
+  { kind, namespace }: Subject,
+  cr: LiveResource,
+  { byOwner, objects }: Picture,
+): { readonly conditions: readonly Condition[]; readonly [field: string]: unknown } {
+  const reader: Reader = {
+    get: (type, key) =>
+      groupKind(type) === groupKind(kind.type)
+        ? (cr as unknown as AnyObject)
+        : objects
+            .get(groupKind(type))
+            ?.find(({ metadata }) => objectKey(metadata.namespace, metadata.name) === key),
+    controlledBy: (type, uid) =>
+      (byOwner.get(uid) ?? []).filter((object) => groupKind(object) === groupKind(type)),
+  };
+  const key = objectKey(namespace, cr.metadata.name);
+  const plan = kind.controller(render).reconcile(key, reader, new Date());
+  return plan.status[0]!.status([]) as ReturnType<typeof expectedStatus>;
+}
+
+/** Children whose custom resource is gone. */
+function leftovers({ kind }: Subject, { resources, objects }: Picture): string[] {
+  const alive = new Set(resources.map(({ metadata }) => metadata.uid));
+  return [...objects.values()].flat().flatMap((object) => {
+    const owner = controllerOf(object);
+    if (owner?.kind !== kind.type.kind || groupOf(owner.apiVersion) !== kind.crd.spec.group) return [];
+    return alive.has(owner.uid) ? [] : [`${object.kind} ${object.metadata.name} is left of ${owner.uid}`];
+  });
+}
+
+function problemsOf(check: () => void): string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    return [String(error)];
+  }
+}

@@ -1,0 +1,54 @@
+import type { AnyObject } from '../../../src/contract/object.js';
+
+/** One event of a watch, as the bytes that it came in. */
+export class WatchLine {
+  private parsed: { readonly type: string; readonly object: AnyObject } | undefined;
+
+  /** @param bytes without the newline */
+  constructor(readonly bytes: Buffer) {}
+
+  static of(type: string, object: object): WatchLine {
+    return new WatchLine(Buffer.from(JSON.stringify({ type, object })));
+  }
+
+  /** The end of a watch by the server: HTTP status 200, and an error as the last event. */
+  static error(code: number, reason: string): WatchLine {
+    const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
+    return WatchLine.of('ERROR', { ...status, message: `${reason}, by the test`, reason, code });
+  }
+
+  get type(): string {
+    return this.event.type;
+  }
+
+  get object(): AnyObject {
+    return this.event.object;
+  }
+
+  private get event(): { readonly type: string; readonly object: AnyObject } {
+    this.parsed ??= JSON.parse(this.bytes.toString()) as { type: string; object: AnyObject };
+    return this.parsed;
+  }
+}
+
+const NEWLINE = 0x0a;
+
+/** Cuts bytes into lines, across the chunks that they come in. */
+export class LineSplitter {
+  private pending: Buffer[] = [];
+
+  *lines(chunk: Buffer): Generator<WatchLine> {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      yield new WatchLine(Buffer.concat([...this.pending, chunk.subarray(start, end)]));
+      this.pending = [];
+      start = end + 1;
+    }
+    if (start < chunk.length) this.pending.push(chunk.subarray(start));
+  }
+
+  /** What came after the last newline. */
+  rest(): Buffer {
+    return Buffer.concat(this.pending);
+  }
+}

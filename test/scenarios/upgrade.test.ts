@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { settled } from '../cluster/support/settled.js';
+import { parcel, upgradedParcel } from './support/kinds.js';
+import type { Fault } from './support/faults.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { Scenario, writesIn } from './support/scenario.js';
+
+const secrets = resourceType({ apiVersion: 'v1', kind: 'Secret' });
+const spec = { parts: [{ name: 'a', data: { value: '1' } }], sealed: true };
+const names = ['one', 'two', 'three'];
+
+interface Sent {
+  readonly path: string;
+  readonly body: string;
+}
+
+/** Notes the bodies of the requests that it lets pass. */
+function noting(sent: Sent[]): Fault {
+  return ({ incoming, request }, next) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      sent.push({ path: request.path, body: Buffer.concat(chunks).toString() });
+    });
+    next();
+  };
+}
+
+test('children of a type that the operator no longer makes are pruned once, as they were seen', async () => {
+  await using scenario = await Scenario.start({ purpose: 'upgrade', kind: parcel });
+  const { subject, cluster, proxy } = scenario;
+  for (const name of names) await subject.create(name, spec);
+  for (const name of names) await subject.ready(name);
+  // One that belongs to somebody else stays.
+  const foreign = { name: 'foreign', namespace: scenario.namespace };
+  await cluster.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: foreign });
+  const seals = await cluster.list(secrets, scenario.namespace);
+  await settled(cluster, scenario.user);
+  expect(await scenario.controller.stop()).toBe(0);
+
+  const deleted: Sent[] = [];
+  proxy.on(({ method }) => method === 'DELETE', noting(deleted));
+  await scenario.startController({ kind: upgradedParcel });
+
+  for (const name of names) await subject.ready(name);
+  await scenario.endsWell({ kind: upgradedParcel });
+  expect((await cluster.list(secrets, scenario.namespace)).map(({ metadata }) => metadata.name)).toEqual([
+    'foreign',
+  ]);
+  expect(deleted.map(({ path }) => path.split('/').at(-1)).sort()).toEqual(
+    names.map((name) => `${name}-seal`).sort(),
+  );
+  for (const { path, body } of deleted) {
+    const { preconditions } = JSON.parse(body) as { preconditions?: object };
+    const { uid, resourceVersion } = seals.find(({ metadata }) =>
+      path.endsWith(`/${metadata.name}`),
+    )!.metadata;
+    expect(preconditions, path).toEqual({ uid, resourceVersion });
+  }
+
+  await settled(cluster, scenario.user);
+  expect(await scenario.controller.stop()).toBe(0);
+  const requests = scenario.requestsFromNowOn();
+  await scenario.startController({ kind: upgradedParcel });
+  for (const name of names)
+    await scenario.controller.logged((line) => line.msg === 'Reconciled' && line.name === name);
+  expect(writesIn(requests())).toEqual([]);
+});
