@@ -4,7 +4,6 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
-import type { HttpServer } from '../telemetry/http.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -13,6 +12,7 @@ import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { keepYoungGenerationSmall } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
+import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
 
 interface RunOptions extends ClusterOptions {
@@ -139,48 +139,4 @@ async function createManager(
     ...(options.election && { election: options.election }),
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),
   });
-}
-
-async function startServers(
-  options: RunOptions,
-  manager: Manager,
-  metrics: Metrics,
-  log: Logger,
-): Promise<HttpServer[]> {
-  const [{ serveHttp }, { checkedPath }, { eventLoopCheck }, { observeProcess }, { systemClock }] =
-    await Promise.all([
-      import('../telemetry/http.js'),
-      import('../telemetry/checks.js'),
-      import('../telemetry/event-loop-check.js'),
-      import('../telemetry/process-metrics.js'),
-      import('../engine/clock.js'),
-    ]);
-  const servers: HttpServer[] = [];
-  if (options.metricsBindAddress !== '0') {
-    const route = async (): Promise<{ status: number; body: string; contentType: string }> => ({
-      status: 200,
-      body: await metrics.scrape(),
-      contentType: metrics.registry.contentType,
-    });
-    servers.push(
-      await serveHttp(options.metricsBindAddress, '--metrics-bind-address', { '/metrics': route }),
-    );
-    observeProcess(metrics);
-  }
-  if (options.healthBindAddress !== '0') {
-    const live = [eventLoopCheck(systemClock)];
-    const missing = (): string =>
-      manager
-        .notReady()
-        .map(({ what, why }) => `${what}: ${why}`)
-        .join('; ');
-    const ready = [{ name: 'caches', check: () => missing() || undefined }];
-    servers.push(
-      await serveHttp(options.healthBindAddress, '--health-bind-address', {
-        ...checkedPath({ path: '/healthz', checks: live, log }),
-        ...checkedPath({ path: '/readyz', checks: ready, log }),
-      }),
-    );
-  }
-  return servers;
 }

@@ -4,6 +4,9 @@ import type { ApiResponse } from './transport.js';
 /** A server that asks for more is asked again after this all the same. */
 const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
 
+/** Nothing can be made in a namespace that is being deleted, and what is in it will be gone soon. */
+const TERMINATING_MILLISECONDS = 60_000;
+
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
   readonly code?: number;
@@ -114,7 +117,14 @@ export function classify(error: unknown, what: string): OperatorError {
     });
   }
   const [reason, retry] = classOf(error);
-  return new OperatorError({ reason, retry, message: `${what}: ${sentence(error)}`, cause: error });
+  const retryAfterMilliseconds = reason === 'NamespaceTerminating' ? TERMINATING_MILLISECONDS : 0;
+  return new OperatorError({
+    reason,
+    retry,
+    retryAfterMilliseconds,
+    message: `${what}: ${sentence(error)}`,
+    cause: error,
+  });
 }
 
 function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {

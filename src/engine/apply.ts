@@ -2,8 +2,8 @@ import type { Action, Change, Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
-import { describeRef, objectKey, refOf } from '../contract/object.js';
-import type { AnyObject, OwnerReference } from '../contract/object.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api, Applied } from './api.js';
@@ -12,6 +12,7 @@ import type { Task } from './apply-task.js';
 import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
 import { ownerKey } from './managed-fields.js';
+import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
 import { refresh } from './refresh.js';
@@ -20,12 +21,14 @@ import { Repair } from './repair.js';
 import type { Settlements } from './settlements.js';
 import type { Entry } from './store.js';
 import type { StoreReader } from './stores.js';
+import type { Vanished } from './vanished.js';
 
 export interface ApplierProps {
   readonly api: Api;
   readonly settlements: Settlements;
   readonly refusals: Refusals;
   readonly fights: Fights;
+  readonly vanished: Vanished;
   readonly metrics: Metrics;
 }
 
@@ -47,9 +50,17 @@ type Outcome = { readonly action: Action; readonly drift?: Drift };
  */
 export class Applier {
   private readonly repair: Repair;
+  private readonly owners: Owners;
 
   constructor(private readonly props: ApplierProps) {
     this.repair = new Repair(props.api);
+    this.owners = new Owners(props.api, props.vanished);
+  }
+
+  /** To be told of each object that was there and has gone. */
+  gone(object: AnyObject): void {
+    this.props.settlements.forget(objectId(object));
+    this.props.vanished.gone(object);
   }
 
   /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
@@ -65,7 +76,8 @@ export class Applier {
   private async ensure(task: Task): Promise<Outcome> {
     const { owner } = task.step;
     let known = task.store.get(task.key) ?? (await this.look(task));
-    if (known && owner && isLeftover(known.object, owner)) known = await this.collect(task, known, owner);
+    if (known && owner && isLeftover(known.object, owner))
+      known = await this.owners.collect(task, known, owner);
     if (known) {
       if (owner) checkOwnership(known.object, owner);
       checkNotTerminating(known.object);
@@ -73,6 +85,7 @@ export class Applier {
     }
     const refusal = this.props.refusals.find(refusalId(task), refused(task, known));
     if (refusal) throw refusal;
+    if (!known && owner) await this.owners.check(task, owner);
     if (known && isCorrection(task, known)) this.props.fights.checkPause(known.object);
     return this.send(task, known);
   }
@@ -81,26 +94,6 @@ export class Applier {
   private async look({ step, reader, store, key }: Task): Promise<Entry | undefined> {
     if (!step.owner || store.followed(step.object.metadata.namespace)) return undefined;
     await refresh(this.props.api, step.object, reader);
-    return store.get(key);
-  }
-
-  /**
-   * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
-   * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced
-   * while its watch was down. Returns what is still there.
-   */
-  private async collect(
-    { reader, store, key }: Task,
-    { object }: Entry,
-    owner: OwnerReference,
-  ): Promise<Entry | undefined> {
-    const type = reader.resourceType(owner);
-    const namespace = type.namespaced ? object.metadata.namespace : undefined;
-    const live = await this.props.api.get(type, objectKey(namespace, owner.name));
-    if (live.metadata.uid === owner.uid && !object.metadata.deletionTimestamp) {
-      const { error } = await prune(this.props.api, { object }, reader);
-      if (error) throw error;
-    }
     return store.get(key);
   }
 
@@ -191,6 +184,8 @@ export class Applier {
     if (error) throw error;
     const left = task.store.get(task.key);
     if (left) checkNotTerminating(left.object);
+    // It is we who have deleted it.
+    this.props.vanished.forget(task.objectId);
     await this.send(task, undefined);
     return { action: 'recreated' };
   }

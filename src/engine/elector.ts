@@ -126,12 +126,9 @@ export class Elector implements Fence {
 
   /** Ends `run`, closes the fence, and then gives the lease back, if it is ours. Never rejects. */
   async release(): Promise<void> {
-    const { log, metrics } = this.props;
+    const { log } = this.props;
     const held = this.current.phase === 'leading' ? this.observed.lease : undefined;
-    this.current = { phase: 'released' };
-    this.expiry?.cancel();
-    metrics.leader.set({ name: this.name }, 0);
-    this.stopping.abort();
+    this.stop();
     if (!held) return;
     try {
       const options = { ...this.callOptions(), signal: new AbortController().signal };
@@ -143,6 +140,14 @@ export class Elector implements Fence {
         'The lease was not released, so others have to wait until it runs out',
       );
     }
+  }
+
+  /** Ends the candidacy without giving the lease back, for a process that can't be sure to have written its last. */
+  stop(): void {
+    this.current = { phase: 'released' };
+    this.expiry?.cancel();
+    this.props.metrics.leader.set({ name: this.name }, 0);
+    this.stopping.abort();
   }
 
   private async tryOnce(): Promise<void> {

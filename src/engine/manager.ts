@@ -1,12 +1,11 @@
 import type { Controller } from '../contract/controller.js';
-import { objectId } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
 import { systemClock } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
 import { connect } from './connect.js';
 import { Elector } from './elector.js';
 import type { ElectorProps } from './elector.js';
@@ -18,12 +17,19 @@ import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
 import { Runner } from './runner.js';
+import { scopesOf } from './scopes.js';
 import type { ServerGate } from './server-gate.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
 import type { WatchedStore } from './stores.js';
 import type { Transport } from './transport.js';
+import { Vanished } from './vanished.js';
+
+/** Silence of 75 s replaces a watch, so this much means that replacing it doesn't work. */
+const LONGEST_SILENCE_MILLISECONDS = 300_000;
+/** Kubernetes kills a Pod 30 s after it has asked it to stop; until then there has to be time to release the lease. */
+const DRAIN_MILLISECONDS = 20_000;
 
 export interface ManagerProps {
   readonly controllers: readonly Controller[];
@@ -73,6 +79,7 @@ export class Manager {
     readonly watched: WatchedStore;
     readonly reflector: Reflector;
   }[];
+  private readonly clock: Clock;
   private readonly gate: ServerGate;
   private readonly transport: Transport;
   private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
@@ -82,7 +89,7 @@ export class Manager {
   constructor(private readonly props: ManagerProps) {
     const { controllers, log, metrics, instance } = props;
     const namespaces = props.namespaces ?? [];
-    const clock = props.clock ?? systemClock;
+    const clock = (this.clock = props.clock ?? systemClock);
     const random = props.random ?? Math.random;
     const { gate, transport } = connect({
       ...{ wire: props.transport, clock, random, log, metrics },
@@ -103,8 +110,8 @@ export class Manager {
     const tools = {
       api,
       applier: new Applier({
-        ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
-        metrics,
+        ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
+        vanished: new Vanished(clock),
       }),
       statusWriter: new StatusWriter(api, settlements),
       recorder: this.recorder,
@@ -121,7 +128,7 @@ export class Manager {
     this.elector = props.election && this.electorFor(props.election, transport, clock, random);
     for (const { store } of stores.all()) {
       store.onChange((before, after) => {
-        if (before && !after) settlements.forget(objectId(before));
+        if (before && !after) tools.applier.gone(before);
       });
     }
     const watchMetrics = new WatchMetrics(metrics, clock);
@@ -155,9 +162,21 @@ export class Manager {
     });
   }
 
-  /** Why this process had better be restarted; empty while all is well. */
-  unhealthy(): string[] {
+  /** Why this process may believe wrongly that it leads; empty while it can't. */
+  staleLeadership(): string[] {
     return this.elector?.unhealthy() ?? [];
+  }
+
+  /** Watches that have been silent for far too long although the API server answers: a bug, which a restart mends. */
+  silentWatches(): string[] {
+    if (this.gate.pause) return [];
+    const now = this.clock.now();
+    return this.reflectors.flatMap(({ name, reflector }) => {
+      const silence = reflector.silentForMilliseconds(now);
+      return silence > LONGEST_SILENCE_MILLISECONDS
+        ? [`${name}: nothing heard for ${Math.round(silence / 1000)} s`]
+        : [];
+    });
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -166,19 +185,28 @@ export class Manager {
     const watching = new AbortController();
     const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
     const electing = this.elector?.run();
+    let drain: Timer | undefined;
+    const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
       log.info('Stopping: finishing what is in flight');
       for (const { runner } of this.runners) runner.stop();
+      drain = this.clock.setTimer(DRAIN_MILLISECONDS, () => {
+        for (const { runner } of this.runners) void runner.interrupt();
+        giveUp(false);
+      });
     };
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    await Promise.all(this.runners.map((entry) => this.runWhenSynced(entry, signal)));
+    const work = Promise.all(this.runners.map((entry) => this.runWhenSynced(entry, signal)));
+    const finished = await Promise.race([work.then(() => true), tooLong]);
+    drain?.cancel();
     await this.recorder.close();
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);
-    // It was renewed until now; from here on, nothing is written any more.
-    await this.elector?.release();
+    // It was renewed until now. What is still under way may yet be carried out, so nobody else may begin then.
+    if (finished) await this.elector?.release();
+    else this.elector?.stop();
     await electing;
     await this.transport.close();
     log.info('Stopped');
@@ -229,13 +257,4 @@ export class Manager {
 
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-function scopesOf(
-  watched: WatchedStore,
-  namespaces: readonly string[],
-): { type: WatchedStore['type']; namespace?: string; selector?: string }[] {
-  const scope = { type: watched.type, ...(watched.selector !== undefined && { selector: watched.selector }) };
-  if (!watched.type.namespaced || namespaces.length === 0) return [scope];
-  return namespaces.map((namespace) => ({ ...scope, namespace }));
 }

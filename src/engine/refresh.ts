@@ -11,7 +11,7 @@ import type { StoreReader } from './stores.js';
  */
 export async function refresh(
   api: Api,
-  object: AnyObject,
+  object: Pick<AnyObject, 'apiVersion' | 'kind' | 'metadata'>,
   reader: StoreReader,
 ): Promise<AnyObject | undefined> {
   const store = reader.store(object);

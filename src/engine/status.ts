@@ -5,6 +5,7 @@ import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
+import { refresh } from './refresh.js';
 import type { Settlements } from './settlements.js';
 import type { StoreReader } from './stores.js';
 
@@ -65,8 +66,11 @@ export class StatusWriter {
       if (
         error instanceof ApiError &&
         (error.code === 404 || error.wrongUid || (error.code === 409 && !error.fieldConflict))
-      )
+      ) {
+        // The watch may have missed it; another reconcile would make children for nobody.
+        await refresh(this.api, target, reader);
         return 'skipped';
+      }
       throw error;
     }
   }

@@ -44,7 +44,7 @@ const kubectl = (...args: readonly string[]) =>
 const corrected = (child: string, from: number): Promise<unknown> =>
   controller
     .logged((line) => line.action === 'corrected' && line.child === child, from)
-    .then(({ drift }) => drift);
+    .then(({ managers, fields }) => ({ managers, fields }));
 
 test('what kubectl changes of ours is put right, and it is told who it was and what', async () => {
   await apps.create('edited', spec);

@@ -3,7 +3,7 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf, setOf, withoutSubtree } from '../../src/engine/field-set.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/field-set.js';
-import { deployment, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 
@@ -198,6 +198,7 @@ describe('Applier, fights', () => {
     await fight(setup, 6);
     setup.server.remove(DEPLOYMENT, 'shop/web');
     setup.reader.store(DEPLOYMENT).gone('shop/web');
+    putOwner(setup);
     const successor = { ...step(), object: deployment() };
     await setup.apply(successor);
     const { metadata } = setup.server.get(DEPLOYMENT, 'shop/web')!;

@@ -3,7 +3,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/field-set.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
 import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
-import { deployment, edit, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
+import { deployment, edit, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import {
   anObject,
@@ -255,6 +255,7 @@ describe('Applier, what cannot be changed', () => {
     setup.server.intercept = () => undefined;
     setup.server.remove(DEPLOYMENT, KEY);
     setup.reader.store(DEPLOYMENT).gone(KEY);
+    putOwner(setup);
     expect(await setup.apply(changed)).toMatchObject({ action: 'created' });
   });
 

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
-import { deployment, edit, newSetup, OWNER, settledSetup, shared, step } from './support/apply-setup.js';
+import {
+  deployment,
+  edit,
+  newSetup,
+  OWNER,
+  settledSetup,
+  shared,
+  step,
+  putOwner,
+} from './support/apply-setup.js';
 import {
   anObject,
   DEPLOYMENT,
@@ -272,7 +281,9 @@ describe('Applier, ownership', () => {
 
 describe('Applier, failures', () => {
   it('does not bring back what was deleted meanwhile, and makes it anew on the next try', async () => {
-    const { server, apply, reader } = await settledSetup();
+    const setup = await settledSetup();
+    const { server, apply, reader } = setup;
+    putOwner(setup);
     server.remove(DEPLOYMENT, 'shop/web');
     expect(await apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
     expect(reader.store(DEPLOYMENT).size).toBe(0);

@@ -4,11 +4,12 @@ import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import { Applier } from '../../../src/engine/apply.js';
 import { Fights } from '../../../src/engine/fights.js';
+import { Vanished } from '../../../src/engine/vanished.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
 import { StoreReader, Stores } from '../../../src/engine/stores.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
-import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, WIDGET } from './builders.js';
+import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';
 import { VirtualClock } from './virtual-clock.js';
 
@@ -54,8 +55,14 @@ export function newSetup(server = new FakeApiServer()): Setup {
     settlements: new Settlements(),
     refusals: new Refusals(clock),
     fights: new Fights(clock),
+    vanished: new Vanished(clock),
     metrics,
   });
+  for (const { store } of stores.all()) {
+    store.onChange((before, after) => {
+      if (before && !after) applier.gone(before);
+    });
+  }
   return {
     server,
     clock,
@@ -68,6 +75,11 @@ export function newSetup(server = new FakeApiServer()): Setup {
     },
     last: () => server.requests.at(-1) as never,
   };
+}
+
+/** The server has the owner, too. */
+export function putOwner({ server }: Setup): void {
+  server.put(WIDGET, widget('web') as unknown as AnyObject);
 }
 
 /** A setup whose Deployment was applied and is as it should be. */

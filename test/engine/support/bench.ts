@@ -4,6 +4,7 @@ import { Applier } from '../../../src/engine/apply.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
 import { EventRecorder } from '../../../src/engine/events.js';
 import { Fights } from '../../../src/engine/fights.js';
+import { Vanished } from '../../../src/engine/vanished.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
@@ -49,7 +50,13 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     reportingInstance: 'pod-1',
   });
   const applier = new Applier({
-    ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock) },
+    ...{
+      api,
+      settlements,
+      refusals: new Refusals(clock),
+      fights: new Fights(clock),
+      vanished: new Vanished(clock),
+    },
     metrics,
   });
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
+import { DEPLOYMENT, ownedBy, widget, WIDGET } from './support/builders.js';
+import { deployment, settledSetup, step } from './support/apply-setup.js';
+import type { Setup } from './support/apply-setup.js';
+
+/** A settled child that has gone, and whose owner is still believed to be there. */
+async function vanished(owner?: string): Promise<Setup> {
+  const setup = await settledSetup();
+  const { server, reader } = setup;
+  server.remove(WIDGET, 'shop/web');
+  if (owner !== undefined)
+    server.put(WIDGET, {
+      ...widget('web'),
+      metadata: { ...widget('web').metadata, uid: owner },
+    });
+  reader.store(WIDGET).observed({
+    ...widget('web'),
+    metadata: { ...widget('web').metadata, resourceVersion: '1' },
+  });
+  const live = server.get(DEPLOYMENT, 'shop/web')!;
+  server.remove(DEPLOYMENT, 'shop/web');
+  reader
+    .store(DEPLOYMENT)
+    .observedDeletion({ ...live, metadata: { ...live.metadata, resourceVersion: '900' } });
+  server.requests.length = 0;
+  return setup;
+}
+
+const methods = ({ server }: Setup): string[] => server.requests.map(({ method }) => method);
+
+describe('Applier, a child that has gone', () => {
+  it('is made anew once its owner was seen to be there', async () => {
+    const setup = await vanished('uid-web');
+    expect(await setup.apply()).toMatchObject({ action: 'created' });
+    expect(methods(setup)).toEqual(['GET', 'PATCH']);
+  });
+
+  it.each([
+    ['has gone too', undefined],
+    ['was replaced by a namesake', 'uid-other'],
+  ])('is left to the garbage collector when its owner %s, and the store knows of it', async (_, owner) => {
+    const setup = await vanished(owner);
+    expect(await setup.apply()).toMatchObject({
+      action: 'failed',
+      error: { reason: 'OwnerGone', retry: 'now' },
+    });
+    expect(methods(setup)).toEqual(['GET']);
+    expect(setup.reader.get(WIDGET, 'shop/web')?.metadata.uid).toBe(owner);
+  });
+
+  it('costs no question when it was another owner who had it', async () => {
+    const setup = await vanished('uid-web');
+    await setup.apply(step(deployment(), ownedBy('next')));
+    expect(methods(setup)).toEqual(['PATCH']);
+  });
+
+  it('is asked about once, and not after the garbage collector must be done', async () => {
+    const setup = await vanished('uid-web');
+    await setup.clock.advance(600_000);
+    const other = {
+      ...deployment(),
+      metadata: {
+        ...deployment().metadata,
+        name: 'other',
+        uid: 'u',
+        resourceVersion: '901',
+        ownerReferences: [ownedBy('web')],
+      },
+    };
+    setup.reader.store(DEPLOYMENT).observed(other);
+    setup.reader
+      .store(DEPLOYMENT)
+      .observedDeletion({ ...other, metadata: { ...other.metadata, resourceVersion: '902' } });
+    await setup.apply();
+    expect(methods(setup)).toEqual(['PATCH']);
+  });
+});
