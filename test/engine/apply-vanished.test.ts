@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { AnyObject } from '../../src/contract/object.js';
 import { DEPLOYMENT, ownedBy, widget, WIDGET } from './support/builders.js';
 import { deployment, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
