@@ -17,6 +17,7 @@ test.concurrent.for(['deployments', 'services', 'appservices'])(
     const { subject, cluster, proxy } = scenario;
     const gate = new Gate();
     const rule = proxy.on(writesTo(resource, 'doomed'), gate.fault);
+    const requests = scenario.requestsFromNowOn();
     await subject.create('doomed', small);
     await eventually(() => {
       expect(gate.held).toBe(1);
@@ -24,6 +25,11 @@ test.concurrent.for(['deployments', 'services', 'appservices'])(
 
     await subject.delete('doomed');
     gate.open();
+    // It may make a child of an owner that is gone, for the garbage collector to find.
+    await eventually(() => {
+      const held = requests().find(writesTo(resource, 'doomed'));
+      expect(held?.status).toBeGreaterThan(0);
+    });
 
     await eventually(async () => {
       for (const type of [scenario.kind.kind.type, deployments, services])
