@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import { randomBytes } from 'node:crypto';
@@ -11,6 +12,8 @@ export const deployments = resourceType({ apiVersion: 'apps/v1', kind: 'Deployme
 export const services = resourceType({ apiVersion: 'v1', kind: 'Service' });
 export const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 export const events = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** An object to be made: what a test writes down. */
 export type Manifest = AnyObject;
@@ -135,12 +138,17 @@ export class Cluster {
     if (!mayBeMissing || answer.status !== 404) succeeded(answer);
   }
 
-  /** Any request; an answer of whatever status is returned. */
-  async send(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-    path: string,
-    options: RequestOptions = {},
-  ): Promise<Answer> {
+  /** Any request; an answer of whatever status is returned, but one that asks to come again later. */
+  async send(method: Method, path: string, options: RequestOptions = {}): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.sendOnce(method, path, options);
+      // As it answers for a moment after it has started, and where a CRD is new.
+      if (answer.status !== 429 || attempt === 100) return answer;
+      await delay(100);
+    }
+  }
+
+  private async sendOnce(method: Method, path: string, options: RequestOptions): Promise<Answer> {
     const { body, contentType = 'application/json', query = {}, impersonate } = options;
     const response = await request(this.sandbox.url + path, {
       method,
