@@ -22,6 +22,8 @@ export interface Outcome {
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
+  /** The status was left for later: what others wait for comes first. */
+  readonly statusLeft?: true;
   /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
   readonly givenUp?: OperatorError;
   /** Set when a request may still be under way: resolves once it isn't. */
@@ -35,12 +37,14 @@ export interface Outcome {
  * status included: it couldn't be written either.
  *
  * @param signal its reason must be an OperatorError
+ * @param othersWait whether a status that is behind may be left for later, where all has gone well
  */
 export async function carryOut(
   plan: Plan,
   reader: StoreReader,
   tools: Tools,
   signal: AbortSignal,
+  othersWait: () => boolean = () => false,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
   const changes: Change[] = [];
@@ -57,7 +61,13 @@ export async function carryOut(
   const statusChanges: Change[] = [];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
+  const mayLeave = plan.error === undefined && allWell(changes) && othersWait();
+  let statusLeft = false;
   for (const step of plan.status) {
+    if (mayLeave && !tools.statusWriter.stands(step, changes, reader)) {
+      statusLeft = true;
+      continue;
+    }
     const write = async (): Promise<Change> => tools.statusWriter.write(step, changes, reader);
     statusChanges.push(await steps.take(refOf(step.target), write));
   }
@@ -66,7 +76,18 @@ export async function carryOut(
     if (!steps.ended) for (const { regarding, props } of events) tools.recorder.send(regarding, props);
   }
   const { givenUp, pending } = steps;
-  return { changes, statusChanges, ...(givenUp && { givenUp }), ...(pending && { pending }) };
+  return {
+    changes,
+    statusChanges,
+    ...(statusLeft && { statusLeft }),
+    ...(givenUp && { givenUp }),
+    ...(pending && { pending }),
+  };
+}
+
+/** A failure is to be told at once. */
+function allWell(changes: ChangeSet): boolean {
+  return changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
 }
 
 function eventsOf(

@@ -4,8 +4,9 @@
  * - `change`: somebody has changed what is asked for, and waits.
  * - `child`: something that it was made into, or depends on, has changed.
  * - `initial`: a complete list has brought it; as a rule nothing is to be done.
+ * - `status`: all is done for it, but its status is behind.
  */
-export const LANES = ['change', 'child', 'initial'] as const;
+export const LANES = ['change', 'child', 'initial', 'status'] as const;
 export type Lane = (typeof LANES)[number];
 
 /** A lane that isn't empty is passed over this many times in a row: every eighth key is its own. */
@@ -67,9 +68,10 @@ class Line {
 /**
  * The keys that wait for a worker, each in one lane.
  *
- * **Guarantees.** A more urgent lane comes first, but none waits for ever: of the lanes that have keys, `initial` gets
- * at least every eighth, `child` at least every ninth, and none is passed over for 30 s, however slow the workers are.
- * That is a share, and no reversal: a long backlog in `initial` never keeps a change waiting for more than two keys.
+ * **Guarantees.** A more urgent lane comes first, but none waits for ever: of the lanes that have keys, `status` gets
+ * at least every eighth, `initial` at least every ninth, `child` every tenth, and none is passed over for 30 s, however
+ * slow the workers are. That is a share, and no reversal: a long backlog in other lanes never keeps a change waiting for
+ * more than three keys.
  * All operations take constant time.
  */
 export class Lanes {
@@ -77,6 +79,7 @@ export class Lanes {
     change: new Line(),
     child: new Line(),
     initial: new Line(),
+    status: new Line(),
   };
   private readonly lines = LANES.map((lane) => this.byLane[lane]);
   private readonly places = new Map<string, Place>();

@@ -85,6 +85,11 @@ export class Queue {
     }
   }
 
+  /** The lane from which a key in work was taken. */
+  laneOf(key: string): Lane | undefined {
+    return this.working.get(key)?.lane;
+  }
+
   /** Takes a key that is in work once more, in the lane from which it was taken. */
   addAgain(key: string): void {
     this.add(key, this.working.get(key)?.lane);

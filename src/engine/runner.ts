@@ -144,13 +144,22 @@ export class Runner {
         key,
         [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
       );
-      outcome = await carryOut(plan, this.reader, tools, signal);
+      outcome = await carryOut(plan, this.reader, tools, signal, () => this.othersWait(key));
       metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
       this.conclude(key, plan, outcome, log);
     } catch (error) {
       this.threw(key, error);
     }
     return outcome?.pending ? { ended: outcome.pending } : {};
+  }
+
+  /**
+   * In a burst, children come first: whoever waits for them waits for them all, and a status that is written once
+   * things have calmed down is one write instead of several. A key that was taken for its status gets it.
+   */
+  private othersWait(key: string): boolean {
+    const { queue } = this;
+    return queue.laneOf(key) !== 'status' && queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
   private conclude(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
@@ -173,6 +182,7 @@ export class Runner {
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, plan, outcome, log);
+    if (outcome.statusLeft) this.queue.add(key, 'status');
   }
 
   /** The key is planned before anything else that could throw. */

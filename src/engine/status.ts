@@ -6,8 +6,19 @@ import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { refresh } from './refresh.js';
-import type { Settlements } from './settlements.js';
+import type { Settlement, Settlements } from './settlements.js';
+import type { Entry, Store } from './store.js';
 import type { StoreReader } from './stores.js';
+
+/** A status that is wanted, beside the one that is there. */
+interface Comparison {
+  readonly key: string;
+  readonly store: Store;
+  readonly known: Entry | undefined;
+  readonly settlement: Settlement;
+  /** Nothing would change. */
+  readonly stands: boolean;
+}
 
 /**
  * Writes the status of custom resources: by server-side apply, so that conditions of others stay, and only where it
@@ -29,22 +40,39 @@ export class StatusWriter {
     }
   }
 
-  private async ensure(
-    { target, fieldManager }: StatusStep,
-    status: object,
-    reader: StoreReader,
-  ): Promise<Action> {
+  /** Whether a write would find nothing to change. What the kind throws is told when it is written. */
+  stands(step: StatusStep, changes: ChangeSet, reader: StoreReader): boolean {
+    try {
+      return this.compare(step, step.status(changes), reader).stands;
+    } catch {
+      return false;
+    }
+  }
+
+  private compare({ target, fieldManager }: StatusStep, status: object, reader: StoreReader): Comparison {
     const store = reader.store(target);
     const { namespace, name, uid } = target.metadata;
     const key = objectKey(namespace, name);
     const known = store.get(key);
+    const settlement = {
+      hash: canonicalJson(status),
+      uid,
+      owned: known?.owned.get(ownerKey(fieldManager, 'status')),
+    };
+    const expected = store.paths.expected({ status });
+    const stands =
+      this.settlements.stands(objectId(target), fieldManager, settlement, expected) &&
+      store.paths.holds({ status: known?.object.status }, { status });
+    return { key, store, known, settlement, stands };
+  }
+
+  private async ensure(step: StatusStep, status: object, reader: StoreReader): Promise<Action> {
+    const { target, fieldManager } = step;
+    const { key, store, known, settlement, stands } = this.compare(step, status, reader);
+    const { namespace, name, uid } = target.metadata;
     // Its successor, if there is one, has a reconcile of its own.
     if (known?.object.metadata.uid !== uid) return 'skipped';
-    const id = objectId(target);
-    const owner = ownerKey(fieldManager, 'status');
-    const settlement = { hash: canonicalJson(status), uid, owned: known?.owned.get(owner) };
-    const stands = this.settlements.stands(id, fieldManager, settlement, store.paths.expected({ status }));
-    if (stands && store.paths.holds({ status: known?.object.status }, { status })) return 'unchanged';
+    if (stands) return 'unchanged';
 
     const { apiVersion, kind } = target;
     const body = {
@@ -58,8 +86,9 @@ export class StatusWriter {
       const applied = await store.write(key, reader, () =>
         this.api.apply(reader.resourceType(target), body, options),
       );
-      const owned = store.paths.owned(applied.object).get(owner);
-      this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
+      const owned = store.paths.owned(applied.object).get(ownerKey(fieldManager, 'status'));
+      const expected = store.paths.expected({ status });
+      this.settlements.remember(objectId(target), fieldManager, { ...settlement, owned }, expected);
       return 'configured';
     } catch (error) {
       // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.

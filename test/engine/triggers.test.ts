@@ -20,12 +20,12 @@ describe('Triggers, lanes', () => {
     const { runner, deliver, reader } = startedRunner();
     runner.queue.hold('test');
     await deliver(cr('changed'));
-    expect(depths(runner)).toEqual([1, 0, 0]);
+    expect(depths(runner)).toEqual([1, 0, 0, 0]);
     await deliver(child());
-    expect(depths(runner)).toEqual([1, 1, 0]);
+    expect(depths(runner)).toEqual([1, 1, 0, 0]);
     const store = reader.store(WIDGET);
     store.replace([store.project(cr('listed')), store.project(cr('listed too'))], '1');
-    expect(depths(runner)).toEqual([1, 1, 2]);
+    expect(depths(runner)).toEqual([1, 1, 2, 0]);
   });
 
   it('puts a change of the custom resource first although a list has brought it before', async () => {
@@ -34,7 +34,7 @@ describe('Triggers, lanes', () => {
     const store = reader.store(WIDGET);
     store.replace([store.project(cr('web'))], '1');
     await deliver(cr('web'));
-    expect(depths(runner)).toEqual([1, 0, 0]);
+    expect(depths(runner)).toEqual([1, 0, 0, 0]);
   });
 });
 
