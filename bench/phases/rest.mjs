@@ -24,6 +24,7 @@ export async function memory(bench) {
   await delay(10_000);
   bench.note('memory', 'idle over an empty cluster', controller.resident.now, 'MiB', 90);
   await bench.population(1);
+  bench.note('memory', `peak in a burst of ${bench.count}`, controller.resident.peak, 'MiB', 110);
   bench.note('memory', `after a burst of ${bench.count}, same process`, controller.resident.now, 'MiB');
   const again = await bench.freshController();
   await until('the first pass', () => again.idle(bench.count));
