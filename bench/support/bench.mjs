@@ -68,10 +68,10 @@ export class Bench {
     let mark = this.audit.mark();
     await until(
       'the controller to write nothing',
-      () => {
+      async () => {
         const quiet = writes(this.audit.since(mark)).length === 0;
         mark = this.audit.mark();
-        return quiet;
+        return quiet && (await this.controller.idle());
       },
       // Ten thousand custom resources keep a control plane of two processors busy for minutes.
       { every: 1_000, milliseconds: 1_800_000 },
