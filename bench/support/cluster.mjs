@@ -51,7 +51,8 @@ export class BenchCluster {
     await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(appService.crd) });
     await this.sandbox.kubectl([
       'wait',
-      '--for=condition=Established',
+      // Not condition=Established, which fails while there are no conditions yet.
+      '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True',
       `crd/${appService.crd.metadata.name}`,
     ]);
     // The garbage collector learns of new kinds when it starts.
