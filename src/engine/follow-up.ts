@@ -6,6 +6,7 @@ import { askedDelay } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
+import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
 import { REFUSAL_MILLISECONDS } from './refusals.js';
@@ -101,7 +102,8 @@ export class FollowUp {
       }
     }
     this.immediateRetries.delete(key);
-    if (errors.some(({ retry }) => retry !== 'onChange')) return queue.addRateLimited(key, asked);
+    if (errors.some(({ retry }) => retry !== 'onChange'))
+      return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));
     const delay = Math.max(REFUSAL_MILLISECONDS * (1 + random() / 2), asked);
     queue.addAfter(key, delay);
     return delay;
