@@ -14,7 +14,7 @@ it('Refusals look at those that are over and one more, and not at all of them, w
   map.mockImplementation(function* (this: Map<unknown, unknown>) {
     for (const entry of this.entries()) {
       looks++;
-      yield entry as [unknown, unknown];
+      yield entry;
     }
     return undefined;
   });
