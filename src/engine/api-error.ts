@@ -1,11 +1,9 @@
 import { OperatorError } from '../contract/error.js';
+import { leastPause } from './pauses.js';
 import type { ApiResponse } from './transport.js';
 
 /** A server that asks for more is asked again after this all the same. */
 const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
-
-/** Nothing can be made in a namespace that is being deleted, and what is in it will be gone soon. */
-const TERMINATING_MILLISECONDS = 60_000;
 
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
@@ -101,6 +99,15 @@ export function askedDelay(error: unknown): number {
   return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
 }
 
+/** What is wrong with the request itself, so that nothing but another one is of use. */
+const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
+
+/**
+ * A kind that was installed a moment ago is served some seconds before the plugin that checks owner references hears
+ * of it: that passes by itself.
+ */
+const NEW_TO_ADMISSION = 'cannot set blockOwnerDeletion';
+
 /** The API server answers like this when it can't reserve an address, e.g. because it is about to stop. */
 const SERVERS_OWN_TROUBLE = /failed to allocate|connection refused|context (?:canceled|deadline exceeded)/;
 
@@ -117,7 +124,8 @@ export function classify(error: unknown, what: string): OperatorError {
     });
   }
   const [reason, retry] = classOf(error);
-  const retryAfterMilliseconds = reason === 'NamespaceTerminating' ? TERMINATING_MILLISECONDS : 0;
+  const passing = error.status.message?.includes(NEW_TO_ADMISSION) ?? false;
+  const retryAfterMilliseconds = passing ? 0 : leastPause(reason);
   return new OperatorError({
     reason,
     retry,
@@ -145,10 +153,12 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
     return ['Invalid', 'onChange'];
   if (error.code === 403 && message.includes('is being terminated'))
     return ['NamespaceTerminating', 'backoff'];
+  if (error.code === 401) return ['Unauthorized', 'backoff'];
   if (error.code === 403) return ['Forbidden', 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];
   if (error.code === 404) return ['NotFound', 'backoff'];
-  return error.code === 429 || error.code >= 500 ? ['ServerOverloaded', 'backoff'] : ['Refused', 'onChange'];
+  if (error.code === 429 || error.code >= 500) return ['ServerOverloaded', 'backoff'];
+  return ['Refused', REFUSED.has(error.code) ? 'onChange' : 'backoff'];
 }
 
 function sentence(error: ApiError): string {

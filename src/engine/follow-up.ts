@@ -6,6 +6,7 @@ import { askedDelay } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
+import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
 import { REFUSAL_MILLISECONDS } from './refusals.js';
@@ -36,7 +37,20 @@ export class FollowUp {
   /** The last failure of a key, so that one that stays the same isn't told again and again. */
   private readonly told = new Map<string, string>();
 
+  /** Keys whose last failure was that a kind isn't served. */
+  private readonly lackingKind = new Set<string>();
+
   constructor(private readonly props: FollowUpProps) {}
+
+  /** A kind is served, maybe since a moment ago: whoever has lacked one is taken again, as if it had never failed. */
+  kindServed(): void {
+    const { queue } = this.props;
+    for (const key of this.lackingKind) {
+      queue.forget(key);
+      queue.add(key, 'initial');
+    }
+    this.lackingKind.clear();
+  }
 
   /** The plan was carried out, or as much of it as could be. */
   ended(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
@@ -44,6 +58,8 @@ export class FollowUp {
     const requeueIn = requeueDelay(plan.requeueAt, clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
     if (plan.error) errors.unshift(plan.error);
+    if (errors.some(({ reason }) => reason === 'KindNotServed')) this.lackingKind.add(key);
+    else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);
     } else {
@@ -101,7 +117,8 @@ export class FollowUp {
       }
     }
     this.immediateRetries.delete(key);
-    if (errors.some(({ retry }) => retry !== 'onChange')) return queue.addRateLimited(key, asked);
+    if (errors.some(({ retry }) => retry !== 'onChange'))
+      return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));
     const delay = Math.max(REFUSAL_MILLISECONDS * (1 + random() / 2), asked);
     queue.addAfter(key, delay);
     return delay;

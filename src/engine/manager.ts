@@ -139,6 +139,9 @@ export class Manager {
         reflector: new Reflector({
           ...{ api, scope, store: watched.store, clock, random, log, optional: watched.optional },
           metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+          onListed: () => {
+            for (const { runner } of this.runners) runner.kindServed(scope.type);
+          },
         }),
       })),
     );

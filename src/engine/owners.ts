@@ -1,6 +1,5 @@
 import { OperatorError } from '../contract/error.js';
-import { objectKey } from '../contract/object.js';
-import type { OwnerReference } from '../contract/object.js';
+import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { Api } from './api.js';
 import type { Task } from './apply-task.js';
 import { prune } from './prune.js';
@@ -19,15 +18,12 @@ export class Owners {
    * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
    * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced
    * while its watch was down. Returns what is still there.
+   * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
    */
-  async collect(
-    { reader, store, key }: Task,
-    { object }: Entry,
-    owner: OwnerReference,
-  ): Promise<Entry | undefined> {
-    const type = reader.resourceType(owner);
-    const namespace = type.namespaced ? object.metadata.namespace : undefined;
-    const live = await this.api.get(type, objectKey(namespace, owner.name));
+  async collect(task: Task, { object }: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+    const { reader, store, key } = task;
+    const live = await this.read(task, owner);
+    if (!live) throw ownerGone(owner);
     if (live.metadata.uid === owner.uid && !object.metadata.deletionTimestamp) {
       const { error } = await prune(this.api, { object }, reader);
       if (error) throw error;
@@ -39,15 +35,24 @@ export class Owners {
    * Before an object is made: if it had been there and has gone, that its owner hasn't gone too.
    * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
    */
-  async check({ reader, step, objectId }: Task, owner: OwnerReference): Promise<void> {
+  async check(task: Task, owner: OwnerReference): Promise<void> {
+    const { objectId } = task;
     if (!this.vanished.from(objectId, owner)) return;
+    const live = await this.read(task, owner);
+    this.vanished.forget(objectId);
+    if (live?.metadata.uid !== owner.uid) throw ownerGone(owner);
+  }
+
+  /** The owner as he is now, of which the store hears too. */
+  private async read({ reader, step }: Task, owner: OwnerReference): Promise<AnyObject | undefined> {
     const { apiVersion, kind, name } = owner;
     const { namespace } = step.object.metadata;
     const metadata = reader.resourceType(owner).namespaced && namespace ? { name, namespace } : { name };
-    const live = await refresh(this.api, { apiVersion, kind, metadata }, reader);
-    this.vanished.forget(objectId);
-    if (live?.metadata.uid === owner.uid) return;
-    const message = `${kind} ${name} is gone; its children are left to the garbage collector`;
-    throw new OperatorError({ reason: 'OwnerGone', message, retry: 'now' });
+    return refresh(this.api, { apiVersion, kind, metadata }, reader);
   }
+}
+
+function ownerGone({ kind, name }: OwnerReference): OperatorError {
+  const message = `${kind} ${name} is gone; its children are left to the garbage collector`;
+  return new OperatorError({ reason: 'OwnerGone', message, retry: 'now' });
 }

@@ -4,8 +4,10 @@ import { isMoreUrgent, Lanes } from './lanes.js';
 import type { Lane } from './lanes.js';
 import { PlannedTimes } from './planned-times.js';
 
-/** Five milliseconds are enough for a passing conflict; five minutes are what somebody waits who mends the cause. */
-const BACKOFF = { initialMilliseconds: 5, maxMilliseconds: 300_000, jitter: 1 };
+/** Five minutes, jitter included, are what somebody waits who mends the cause. */
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+/** Five milliseconds are enough for a passing conflict. */
+const BACKOFF = { initialMilliseconds: 5, jitter: 1 };
 
 export interface QueueProps {
   readonly clock: Clock;
@@ -119,8 +121,13 @@ export class Queue {
    * unless more is asked for: a storm of events mustn't make it longer.
    *
    * @param minimumMilliseconds what the API server, or whoever failed, has asked for
+   * @param longestMilliseconds what the pause grows up to, jitter included, if that is less than five minutes
    */
-  addRateLimited(key: string, minimumMilliseconds = 0): number {
+  addRateLimited(
+    key: string,
+    minimumMilliseconds = 0,
+    longestMilliseconds = LONGEST_PAUSE_MILLISECONDS,
+  ): number {
     const lane = this.working.get(key)?.lane ?? 'change';
     const planned = this.planned.at('backoff', key);
     if (planned !== undefined) {
@@ -131,7 +138,9 @@ export class Queue {
     }
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
-    const delay = Math.max(backoffDelay(BACKOFF, failures, this.props.random), minimumMilliseconds);
+    const longest = Math.min(longestMilliseconds, LONGEST_PAUSE_MILLISECONDS);
+    const bounded = { ...BACKOFF, maxMilliseconds: longest / (1 + BACKOFF.jitter) };
+    const delay = Math.max(backoffDelay(bounded, failures, this.props.random), minimumMilliseconds);
     this.planIfOpen(key, delay, lane);
     return delay;
   }

@@ -44,6 +44,8 @@ export interface ReflectorProps {
   readonly metrics: ReflectorMetrics;
   /** While the kind isn't served, having no objects of it is enough to start. @default false */
   readonly optional?: boolean;
+  /** Called with each complete list, once the store holds it. @default - nobody is told */
+  readonly onListed?: () => void;
 }
 
 /**
@@ -173,6 +175,7 @@ export class Reflector {
     this.markSynced();
     store.setFollowed(scope.namespace, true);
     metrics.listed(clock.now() - startedAt);
+    this.props.onListed?.();
   }
 
   private markSynced(): void {

@@ -6,7 +6,7 @@ import type { StoreReader } from './stores.js';
 
 /**
  * Reads an object that isn't as it was known to be, so that the next try is well founded. Returns it, or nothing if
- * it is gone.
+ * it is gone: then the store lets go of the one that it knew before, and not of a successor that has come meanwhile.
  * @throws when there is no answer
  */
 export async function refresh(
@@ -16,13 +16,14 @@ export async function refresh(
 ): Promise<AnyObject | undefined> {
   const store = reader.store(object);
   const key = objectKey(object.metadata.namespace, object.metadata.name);
+  const known = store.get(key)?.object.metadata.uid;
   try {
     const live = await api.get(reader.resourceType(object), key);
     store.written(live);
     return live;
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 404) throw error;
-    store.gone(key);
+    if (known !== undefined) store.gone(key, known);
     return undefined;
   }
 }

@@ -17,12 +17,17 @@ export interface Refused {
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
+  /** By what was refused, the one that will be over last at the end. */
   private readonly refusals = new Map<
     string,
     Refused & { readonly until: number; readonly error: OperatorError }
   >();
 
   constructor(private readonly clock: Clock) {}
+
+  get size(): number {
+    return this.refusals.size;
+  }
 
   /** The error that sending this again would bring. */
   find(id: string, asked: Refused): OperatorError | undefined {
@@ -38,7 +43,11 @@ export class Refusals {
 
   remember(id: string, refused: Refused, error: OperatorError): void {
     const now = this.clock.now();
-    for (const [other, { until }] of this.refusals) if (until <= now) this.refusals.delete(other);
+    for (const [other, { until }] of this.refusals) {
+      if (until > now) break;
+      this.refusals.delete(other);
+    }
+    this.refusals.delete(id);
     this.refusals.set(id, { ...refused, error, until: now + REFUSAL_MILLISECONDS });
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { Controller, Plan } from '../contract/controller.js';
+import type { Controller, Plan, TypeRef } from '../contract/controller.js';
 import { objectId, splitKey } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Blockers } from './blockers.js';
@@ -87,6 +88,12 @@ export class Runner {
     metrics.controllerStarted(controller.name, workers);
     await Promise.all(Array.from({ length: workers }, () => this.work()));
     await this.inFlight.idle();
+  }
+
+  /** A complete list of a kind has come: keys that have failed since it wasn't served are taken again. */
+  kindServed(type: TypeRef): void {
+    const watched = this.props.controller.watches.some((watch) => groupKind(watch.type) === groupKind(type));
+    if (watched) this.followUp.kindServed();
   }
 
   stop(): void {

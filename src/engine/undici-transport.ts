@@ -10,9 +10,12 @@ import type { Clock } from './clock.js';
 import { TruncatedAnswer } from './connection-loss.js';
 import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
+import { unlessAborted } from './unless-aborted.js';
 
 /** How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they expire. */
 const CREDENTIALS_MILLISECONDS = 30_000;
+/** A plugin, or whoever issues tokens, may hang. */
+const LONGEST_READ_MILLISECONDS = 10_000;
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
 const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
 
@@ -35,11 +38,14 @@ interface Connection {
  * other.
  *
  * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a
- * certificate or key has changed; requests under way finish on the old ones. Every hundred watches have a connection,
+ * certificate or key has changed; requests under way finish on the old ones. Until new credentials are there, however
+ * long that takes, the earlier ones are used. A request that is answered with 401 is sent once more, with credentials
+ * that were read since; where none can be had, 401 is the answer. Every hundred watches have a connection,
  * which is as many as an API server takes on one. A connection of which nothing is heard is ended within a minute. An
  * answer is whole, or there is none.
  *
- * **Caveats.** Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent connection through one is only
+ * **Caveats.** client-node remembers what a plugin has said until it expires, and a token in a file for a minute:
+ * reading it again may bring the same. Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent connection through one is only
  * found out when a request on it isn't answered.
  */
 export class UndiciTransport implements Transport {
@@ -48,6 +54,7 @@ export class UndiciTransport implements Transport {
   private current:
     { readonly connection: Connection; readonly tlsHash: string; readonly readAt: number } | undefined;
   private refreshing: Promise<Connection> | undefined;
+  private readonly closing = new AbortController();
 
   /** @throws OperatorError `NoCluster` if the current context names no cluster */
   constructor(
@@ -67,33 +74,40 @@ export class UndiciTransport implements Transport {
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
-    const { requests, watches, headers } = await this.connection();
+    const connection = await this.connection(req.signal);
+    const answer = await this.ask(req, connection);
+    const renewed = answer.status === 401 && (await this.renewed(connection, req.signal));
+    return renewed ? this.ask(req, renewed) : answer;
+  }
+
+  async stream(req: ApiRequest): Promise<ApiStream> {
+    const connection = await this.connection(req.signal);
+    const response = await this.open(req, connection);
+    const renewed = response.statusCode === 401 && (await this.renewed(connection, req.signal));
+    if (!renewed) return streamOf(response);
+    await response.body.dump();
+    return streamOf(await this.open(req, renewed));
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort();
+    const connection = this.current?.connection;
+    this.current = undefined;
+    await Promise.all([connection?.requests.destroy(), connection?.watches.destroy()]);
+  }
+
+  private async ask(req: ApiRequest, { requests, watches, headers }: Connection): Promise<ApiResponse> {
     // Where many writes wait for their turn, the lease mustn't.
     const response = await this.dispatch(req, req.lease ? watches : requests, headers);
     const text = await response.body.text();
-    if (response.statusCode === 401) this.forgetCredentials();
     const body = parseBody(text);
     // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
     if (typeof body === 'string' && isJson(response.headers)) throw new TruncatedAnswer();
     return { status: response.statusCode, body, ...retryAfter(response.headers) };
   }
 
-  async stream(req: ApiRequest): Promise<ApiStream> {
-    const { watches, headers } = await this.connection();
-    const response = await this.dispatch(req, watches, headers, { bodyTimeout: 0 });
-    if (response.statusCode === 401) this.forgetCredentials();
-    return { status: response.statusCode, chunks: response.body, ...retryAfter(response.headers) };
-  }
-
-  async close(): Promise<void> {
-    const connection = this.current?.connection;
-    this.current = undefined;
-    await Promise.all([connection?.requests.destroy(), connection?.watches.destroy()]);
-  }
-
-  /** They are read again for the next request; the connections stay, unless a certificate has changed. */
-  private forgetCredentials(): void {
-    if (this.current) this.current = { ...this.current, readAt: 0 };
+  private async open(req: ApiRequest, { watches, headers }: Connection): Promise<Dispatcher.ResponseData> {
+    return this.dispatch(req, watches, headers, { bodyTimeout: 0 });
   }
 
   private async dispatch(
@@ -119,19 +133,42 @@ export class UndiciTransport implements Transport {
     });
   }
 
-  private connection(): Promise<Connection> {
-    if (this.current && this.clock.now() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
-      return Promise.resolve(this.current.connection);
-    }
-    // Many requests may find the credentials stale at once: they share one refresh.
-    this.refreshing ??= this.refresh().finally(() => {
-      this.refreshing = undefined;
-    });
+  /** Only the first credentials are waited for. */
+  private async connection(signal: AbortSignal | undefined): Promise<Connection> {
+    const { current } = this;
+    if (!current) return unlessAborted(this.refreshed(), signal);
+    const age = this.clock.now() - current.readAt;
+    if (age >= CREDENTIALS_MILLISECONDS) void this.refreshed().catch(() => undefined);
+    return current.connection;
+  }
+
+  /** A connection after one whose credentials weren't accepted, if there is one. */
+  private async renewed(
+    refused: Connection,
+    signal: AbortSignal | undefined,
+  ): Promise<Connection | undefined> {
+    // Another request may have found out before.
+    if (this.current && this.current.connection !== refused) return this.current.connection;
+    const renewed = this.refreshed().catch(() => undefined);
+    return unlessAborted(renewed, signal);
+  }
+
+  /** Many requests may find the credentials stale at once: they share one refresh. */
+  private refreshed(): Promise<Connection> {
+    this.refreshing ??= this.refresh()
+      .catch((error: unknown) => {
+        // Nor is a plugin that fails asked by every request.
+        if (this.current) this.current = { ...this.current, readAt: this.clock.now() };
+        throw error;
+      })
+      .finally(() => {
+        this.refreshing = undefined;
+      });
     return this.refreshing;
   }
 
   private async refresh(): Promise<Connection> {
-    const { tls, headers } = await this.credentials();
+    const { tls, headers } = await this.inTime(this.credentials());
     const tlsHash = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
     const before = this.current;
     const connection: Connection =
@@ -140,11 +177,24 @@ export class UndiciTransport implements Transport {
         : { headers, requests: this.agent(tls), watches: this.agent(tls) };
     this.current = { connection, tlsHash, readAt: this.clock.now() };
     if (before && before.tlsHash !== tlsHash) {
-      // Closing waits for what is under way.
       const { requests, watches } = before.connection;
-      void Promise.allSettled([requests.close(), watches.close()]);
+      // Closing waits for what is under way, which what was given the connection in this turn is by then.
+      setImmediate(() => void Promise.allSettled([requests.close(), watches.close()]));
     }
     return connection;
+  }
+
+  /** @throws once the transport is closed, or the time is over */
+  private async inTime<T>(work: Promise<T>): Promise<T> {
+    const late = new AbortController();
+    const timer = this.clock.setTimer(LONGEST_READ_MILLISECONDS, () => {
+      late.abort(new Error(`No credentials have come for ${LONGEST_READ_MILLISECONDS / 1000} s`));
+    });
+    try {
+      return await unlessAborted(work, AbortSignal.any([late.signal, this.closing.signal]));
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Only headers and TLS material are taken from client-node, which would open a connection for every request. */
@@ -181,6 +231,10 @@ export class UndiciTransport implements Transport {
       : new Agent({ ...options, connect: endingSilent(connect, this.clock) });
     return agent.compose(admitting);
   }
+}
+
+function streamOf({ statusCode, body, headers }: Dispatcher.ResponseData): ApiStream {
+  return { status: statusCode, chunks: body, ...retryAfter(headers) };
 }
 
 function isJson(headers: Dispatcher.ResponseData['headers']): boolean {

@@ -143,10 +143,11 @@ test('a right that is missing is told in a condition, and the custom resource he
 
   await grant(cluster, { user: other, rules: rulesFor([appService]), namespaces });
 
-  await inside.ready('web');
+  // Nothing tells of it, so it is tried every minute or two.
+  await eventually(() => inside.ready('web'), { deadlineMilliseconds: 130_000 });
   await inside.asRendered('web');
   expect(restricted.strayOutput).toEqual([]);
-});
+}, 300_000);
 
 test('a type that may not be watched yet is waited for', async () => {
   const other = 'operator-7';

@@ -134,6 +134,16 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
     'backoff',
   ],
   [
+    'credentials that are not accepted',
+    failure(401, 'Unauthorized', 'Unauthorized'),
+    'Unauthorized',
+    'backoff',
+  ],
+  ['a method that is not allowed', failure(405, 'MethodNotAllowed', 'no'), 'Refused', 'onChange'],
+  ['a content type that is not known', failure(415, 'UnsupportedMediaType', 'no'), 'Refused', 'onChange'],
+  ['a request that took too long', failure(408, 'Timeout', 'no'), 'Refused', 'backoff'],
+  ['an answer that nobody foresaw', { status: 302, body: {} }, 'Refused', 'backoff'],
+  [
     'a body that is too large',
     failure(413, 'RequestEntityTooLarge', 'limit is 3145728'),
     'Refused',
@@ -157,6 +167,23 @@ describe('classify', () => {
     const error = classify(new Error('read ECONNRESET'), WHAT);
     expect(error).toMatchObject({ reason: 'Unreachable', retry: 'backoff' });
     expect(error.message).toContain('ECONNRESET');
+  });
+
+  it.each([
+    [
+      'a namespace on its way out',
+      'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
+      60_000,
+    ],
+    ['a missing right', 'deployments.apps "web" is forbidden: User "x" cannot patch', 60_000],
+    // The plugin that checks this hears of a new kind some seconds after it is served.
+    [
+      'a kind that is new to admission',
+      'deployments.apps "web" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping',
+      0,
+    ],
+  ])('asks for the pause that is of use after %s', (_, message, pause) => {
+    expect(classified(failure(403, 'Forbidden', message)).retryAfterMilliseconds).toBe(pause);
   });
 
   it('says what the server answered where the server gave no message', () => {

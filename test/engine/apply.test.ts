@@ -169,6 +169,16 @@ describe('Applier, ownership', () => {
     expect(server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
   });
 
+  it('lets the owner go when only what it has left behind is there', async () => {
+    const { server, reader, apply } = newSetup();
+    reader.store(WIDGET).observed(widget('web', { uid: OWNER.uid, resourceVersion: '1' }) as never);
+    const metadata = { ...deployment().metadata, ownerReferences: [ownedBy('web', 'uid-old')] };
+    reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata }));
+    expect(await apply()).toMatchObject({ action: 'failed', error: { reason: 'OwnerGone', retry: 'now' } });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
+    expect(reader.get(WIDGET, 'shop/web')).toBeUndefined();
+  });
+
   it('does not take a successor’s object for a leftover when its own view is old', async () => {
     const { server, reader, apply } = newSetup();
     server.put(WIDGET, widget('web', { uid: 'uid-new' }) as unknown as AnyObject);

@@ -16,6 +16,7 @@ import {
 } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
+import { ScriptedStream } from './support/scripted-transport.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 import type { AnyObject } from '../../src/contract/object.js';
 
@@ -101,6 +102,46 @@ describe('Manager', () => {
     await settled();
     expect(manager.notReady()).toEqual([]);
     expect(reconciled).toEqual(['shop/web']);
+  });
+
+  it('takes keys again as soon as the kind that they lacked is installed again', async () => {
+    let served = true;
+    const apply = (name: string): Plan['apply'] => {
+      const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
+      return [
+        { object: { ...configMap(name, '1'), metadata }, fieldManager: MANAGER, owner: ownedBy('web') },
+      ];
+    };
+    const { server, clock, reconciled } = await started(
+      (fake) => {
+        fake.put(WIDGET, widget('fine') as unknown as AnyObject);
+        fake.intercept = ({ path }) =>
+          !served && path.includes('configmaps') ? { status: 404, body: '404 page not found\n' } : undefined;
+        const open = fake.stream.bind(fake);
+        fake.stream = async (request) => {
+          const missing = !served && request.path.includes('configmaps');
+          const chunks = new ScriptedStream(request).send('404 page not found\n').end().chunks();
+          return missing ? { status: 404, chunks } : open(request);
+        };
+      },
+      {},
+      (key) => plan(key === 'shop/web' ? { apply: apply('a') } : {}),
+    );
+    await clock.advance(1_000);
+    served = false;
+    server.remove(CONFIG_MAP, 'shop/a');
+    for (const { plural, stream } of server.streams) if (plural === 'configmaps') stream.end();
+    server.put(WIDGET, widget('web') as unknown as AnyObject);
+    // By then the pause is longer than it takes the watch to find the kind again.
+    await clock.advance(400_000);
+    expect(server.get(CONFIG_MAP, 'shop/a')).toBeUndefined();
+    reconciled.length = 0;
+
+    served = true;
+    await clock.advance(30_000);
+
+    expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+    expect(reconciled).not.toContain('shop/fine');
   });
 
   it('does not let a controller wait for the watches of another', async () => {

@@ -72,7 +72,7 @@ class Model {
     }
     const failures = this.failures.get(key) ?? 0;
     this.failures.set(key, failures + 1);
-    const delay = Math.max(Math.min(5 * 2 ** failures, 300_000), minimum);
+    const delay = Math.max(Math.min(5 * 2 ** failures, 150_000), minimum);
     this.plan('backoff', key, delay, lane);
     return delay;
   }

@@ -90,15 +90,29 @@ describe('Queue', () => {
     expect(queue.depth).toBe(1);
   });
 
-  it('waits twice as long after each failure in a row, up to five minutes', () => {
-    const { queue, clock } = newQueue();
+  it.each([
+    ['half of that at least', 0, 150_000],
+    ['jitter included', 1, 300_000],
+  ])('waits twice as long after each failure in a row, up to five minutes, %s', (_, random, longest) => {
+    const { queue, clock } = newQueue(() => random);
     const delays = Array.from({ length: 20 }, () => {
       const delay = queue.addRateLimited('a');
       clock.jump(delay);
       return delay;
     });
-    expect(delays.slice(0, 4)).toEqual([5, 10, 20, 40]);
-    expect(delays.at(-1)).toBe(300_000);
+    expect(delays.slice(0, 4)).toEqual([5, 10, 20, 40].map((delay) => delay * (1 + random)));
+    expect(delays.at(-1)).toBe(longest);
+  });
+
+  it('waits no longer than it is asked to, jitter included', () => {
+    const { queue, clock } = newQueue(() => 1);
+    const delays = Array.from({ length: 20 }, () => {
+      const delay = queue.addRateLimited('a', 60_000, 120_000);
+      clock.jump(delay);
+      return delay;
+    });
+    expect(delays[0]).toBe(60_000);
+    expect(delays.at(-1)).toBe(120_000);
   });
 
   it('stretches the pause by up to itself', () => {

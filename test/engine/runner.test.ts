@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { controllerOf } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
@@ -90,6 +91,18 @@ describe('Runner, waking keys', () => {
     const before = reconciled.length;
     await clock.advance(600_000);
     expect(reconciled).toHaveLength(before);
+  });
+
+  it('tries again every minute or two when a right is missing, for ever', async () => {
+    const forbidden = (): Plan => plan({ apply: [apply('a')] });
+    const { deliver, reconciled, clock, server } = startedRunner(forbidden, 1, undefined, {
+      random: () => 1,
+    });
+    server.intercept = () => failure(403, 'Forbidden', 'no');
+    await deliver(cr('web'));
+    await clock.advance(3_600_000);
+    expect(reconciled.length).toBeGreaterThanOrEqual(31);
+    expect(reconciled.length).toBeLessThanOrEqual(61);
   });
 
   it('keeps the time that was asked for although something has failed', async () => {

@@ -73,11 +73,11 @@ test.concurrent('when one apply of three fails, nothing is pruned, and the statu
   await subject.ready('box');
   await settled(cluster, scenario.user);
   const requests = scenario.requestsFromNowOn();
-  const rule = proxy.on(writesTo('configmaps', 'box-b'), respond({ status: 403 }));
+  const rule = proxy.on(writesTo('configmaps', 'box-b'), respond({ status: 500 }));
 
   await subject.edit('box', parts('2', 'a', 'b', 'c'));
 
-  const told = await subject.condition('box', { type: 'Ready', status: 'False', reason: 'Forbidden' });
+  const told = await subject.condition('box', { type: 'Ready', status: 'False', reason: 'ServerOverloaded' });
   expect(told.message).toContain('box-b');
   expect(told.message).not.toMatch(/box-[ac]/);
   const data = async (name: string): Promise<unknown> =>

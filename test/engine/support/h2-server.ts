@@ -9,7 +9,11 @@ import { selfSigned } from './self-signed.js';
 /** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */
 export class H2Server {
   readonly sessions: ServerHttp2Session[] = [];
-  readonly streams: { readonly path: string; readonly stream: ServerHttp2Stream }[] = [];
+  readonly streams: {
+    readonly path: string;
+    readonly stream: ServerHttp2Stream;
+    readonly authorization: string | undefined;
+  }[] = [];
   /** What is done with a request; by default it is left open. */
   respond: (path: string, stream: ServerHttp2Stream, session: number) => void = () => undefined;
   private readonly server: Http2Server;
@@ -23,7 +27,7 @@ export class H2Server {
     this.server.on('stream', (stream, headers) => {
       stream.on('error', () => undefined);
       const path = String(headers[':path']);
-      this.streams.push({ path, stream });
+      this.streams.push({ path, stream, authorization: headers.authorization });
       this.respond(path, stream, this.sessions.indexOf(stream.session as ServerHttp2Session));
     });
   }

@@ -1,0 +1,151 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { KubeConfig } from '@kubernetes/client-node';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ApiResponse } from '../../src/engine/transport.js';
+import { UndiciTransport } from '../../src/engine/undici-transport.js';
+import { H2Server, kubeConfigFor } from './support/h2-server.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+
+const GET = { method: 'GET', path: '/' } as const;
+
+/** Where credentials come from: each time that they are read, whatever the test says. */
+class Source extends KubeConfig {
+  reads = 0;
+  next: (read: number) => Promise<string> = (read) => Promise.resolve(`token-${read}`);
+
+  override async applyToHTTPSOptions(options: { headers?: object; rejectUnauthorized?: boolean }) {
+    options.headers = { authorization: await this.next(++this.reads) };
+    options.rejectUnauthorized = false;
+  }
+}
+
+interface Setup {
+  readonly server: H2Server;
+  readonly source: Source;
+  readonly clock: VirtualClock;
+  readonly transport: UndiciTransport;
+  /** What the server has been shown. */
+  readonly shown: () => (string | undefined)[];
+}
+
+async function newSetup(accepts: (authorization: string) => boolean = () => true): Promise<Setup> {
+  const server = await H2Server.start();
+  server.respond = (_, stream: ServerHttp2Stream) => {
+    const accepted = accepts(server.streams.at(-1)?.authorization ?? '');
+    stream.respond({ ':status': accepted ? 200 : 401, 'content-type': 'application/json' });
+    stream.end('{}');
+  };
+  const source = new Source();
+  const { clusters, users, contexts, currentContext } = kubeConfigFor(`https://127.0.0.1:${server.port}`);
+  source.loadFromOptions({ clusters, users, contexts, currentContext });
+  const clock = new VirtualClock();
+  const transport = new UndiciTransport(source, 'test', clock);
+  onTestFinished(() => transport.close());
+  const shown = (): (string | undefined)[] => server.streams.map(({ authorization }) => authorization);
+  return { server, source, clock, transport, shown };
+}
+
+const never = (): Promise<string> => new Promise(() => undefined);
+const fails = (): Promise<string> => Promise.reject(new Error('the plugin has failed'));
+const outcome = (request: Promise<ApiResponse>): Promise<unknown> =>
+  request.then(
+    ({ status }) => status,
+    (error: unknown) => error,
+  );
+
+describe('credentials that the server does not accept', () => {
+  it('are read again, and the request is sent a second time', async () => {
+    const { transport, shown } = await newSetup((authorization) => authorization === 'token-2');
+    expect((await transport.request(GET)).status).toBe(200);
+    expect((await transport.stream(GET)).status).toBe(200);
+    expect(shown()).toEqual(['token-1', 'token-2', 'token-2']);
+  });
+
+  it('are read again for a watch too', async () => {
+    const { transport, shown } = await newSetup((authorization) => authorization === 'token-2');
+    expect((await transport.stream(GET)).status).toBe(200);
+    expect(shown()).toEqual(['token-1', 'token-2']);
+  });
+
+  it('are the answer after the second try', async () => {
+    const { transport, shown } = await newSetup(() => false);
+    expect((await transport.request(GET)).status).toBe(401);
+    expect((await transport.stream(GET)).status).toBe(401);
+    expect(shown()).toEqual(['token-1', 'token-2', 'token-2', 'token-3']);
+  });
+
+  it('are the answer at once where no new ones come', async () => {
+    const { transport, source, clock, shown } = await newSetup(() => false);
+    source.next = (read) => (read === 1 ? Promise.resolve('token-1') : read === 2 ? fails() : never());
+    expect((await transport.request(GET)).status).toBe(401);
+    const second = transport.request(GET);
+    while (source.reads < 3) await settled();
+    await clock.advance(10_000);
+    expect((await second).status).toBe(401);
+    expect(shown()).toEqual(['token-1', 'token-1']);
+  });
+
+  it('are read once for all requests that they have failed', async () => {
+    const { transport, source } = await newSetup((authorization) => authorization !== 'token-1');
+    const all = await Promise.all(Array.from({ length: 20 }, () => transport.request(GET)));
+    expect(all.every(({ status }) => status === 200)).toBe(true);
+    expect(source.reads).toBe(2);
+  });
+});
+
+describe('credentials that do not come', () => {
+  it('are given up after a while, and asked for anew by the next request', async () => {
+    const { transport, source, clock } = await newSetup();
+    source.next = never;
+    const first = outcome(transport.request(GET));
+    await clock.advance(10_000);
+    expect(await first).toMatchObject({ message: expect.stringContaining('10 s') as string });
+    source.next = () => Promise.resolve('token');
+    expect((await transport.request(GET)).status).toBe(200);
+    expect(clock.timers).toBeLessThanOrEqual(1);
+  });
+
+  it('are not waited for by who is called off', async () => {
+    const { transport, source } = await newSetup();
+    source.next = never;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const both = [outcome(transport.request({ ...GET, signal })), transport.stream({ ...GET, signal })];
+    const ended = Promise.allSettled(both);
+    abort.abort();
+    expect(await ended).toMatchObject([
+      { value: { name: 'AbortError' } },
+      { reason: { name: 'AbortError' } },
+    ]);
+  });
+
+  it('are not waited for by anybody once the transport is closed', async () => {
+    const { transport, source } = await newSetup();
+    source.next = never;
+    const request = outcome(transport.request(GET));
+    await transport.close();
+    expect(await request).toBeInstanceOf(Error);
+  });
+
+  it.each([
+    ['fail', fails],
+    ['hang', never],
+  ])('leave the earlier ones in use while they %s, and are asked for every now and then', async (_, next) => {
+    const { transport, source, clock, shown } = await newSetup();
+    await transport.request(GET);
+    source.next = next;
+    for (let n = 0; n < 12; n++) {
+      await clock.advance(10_000);
+      expect((await transport.request(GET)).status).toBe(200);
+    }
+    expect(new Set(shown())).toEqual(new Set(['token-1']));
+    expect(source.reads).toBeGreaterThan(2);
+    expect(source.reads).toBeLessThanOrEqual(5);
+    source.next = () => Promise.resolve('token-new');
+    await clock.advance(40_000);
+    await transport.request(GET);
+    await settled();
+    await transport.request(GET);
+    expect(shown().at(-1)).toBe('token-new');
+  });
+});
