@@ -93,7 +93,7 @@ export class UndiciTransport implements Transport {
 
   /** They are read again for the next request; the connections stay, unless a certificate has changed. */
   private forgetCredentials(): void {
-    if (this.current) this.current = { ...this.current, readAt: 0 };
+    if (this.current) this.current = { ...this.current, readAt: -Infinity };
   }
 
   private async dispatch(
@@ -120,7 +120,7 @@ export class UndiciTransport implements Transport {
   }
 
   private connection(): Promise<Connection> {
-    if (this.current && this.clock.now() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
+    if (this.current && this.clock.monotonic() - this.current.readAt < CREDENTIALS_MILLISECONDS) {
       return Promise.resolve(this.current.connection);
     }
     // Many requests may find the credentials stale at once: they share one refresh.
@@ -138,7 +138,7 @@ export class UndiciTransport implements Transport {
       before?.tlsHash === tlsHash
         ? { ...before.connection, headers }
         : { headers, requests: this.agent(tls), watches: this.agent(tls) };
-    this.current = { connection, tlsHash, readAt: this.clock.now() };
+    this.current = { connection, tlsHash, readAt: this.clock.monotonic() };
     if (before && before.tlsHash !== tlsHash) {
       // Closing waits for what is under way.
       const { requests, watches } = before.connection;
