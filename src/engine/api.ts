@@ -78,11 +78,15 @@ export class Api {
     };
   }
 
-  /** The raw bytes of a watch; `query` says where it starts. */
+  /**
+   * The raw bytes of a watch; `query` says where it starts. `answered` is called as soon as there is an answer of any
+   * status, before the body of a refusal is read.
+   */
   async watch(
     scope: Scope,
     query: Readonly<Record<string, string>>,
     signal: AbortSignal,
+    answered?: () => void,
   ): Promise<ApiStream> {
     const stream = await this.transport.stream({
       method: 'GET',
@@ -90,6 +94,7 @@ export class Api {
       query: { watch: 'true', allowWatchBookmarks: 'true', ...selectorQuery(scope), ...query },
       signal,
     });
+    answered?.();
     if (stream.status === 200) return stream;
     const body = await readAll(stream.chunks);
     throw new ApiError(`Watch ${scope.type.plural}`, { ...stream, body });

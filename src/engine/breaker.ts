@@ -12,7 +12,7 @@ const PROBE_TIMEOUT_MILLISECONDS = 4_000;
 interface Outage {
   readonly failures: number;
   readonly error: Error;
-  /** When the first request got no answer. */
+  /** When the first request got no answer, by the monotonic clock. */
   readonly since: number;
 }
 
@@ -56,7 +56,7 @@ export class Breaker {
   /** A request got no answer. Once there is doubt, only the breaker's own requests tell more. */
   failed(error: Error): void {
     if (this.closed || this.reach.phase !== 'reachable') return;
-    this.next({ failures: 1, error, since: this.props.clock.now() }, 0);
+    this.next({ failures: 1, error, since: this.props.clock.monotonic() }, 0);
   }
 
   close(): void {
@@ -79,7 +79,7 @@ export class Breaker {
     const { clock } = this.props;
     const controller = new AbortController();
     this.probing = controller;
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     const late = Promise.withResolvers<never>();
     const timeout = clock.setTimer(PROBE_TIMEOUT_MILLISECONDS, () => {
       late.reject(new Error(`no answer within ${String(PROBE_TIMEOUT_MILLISECONDS / 1000)} s`));
@@ -91,7 +91,7 @@ export class Breaker {
       this.answered();
     } catch (error) {
       if (this.probing === controller)
-        this.next({ failures: failures + 1, error: error as Error, since }, clock.now() - startedAt);
+        this.next({ failures: failures + 1, error: error as Error, since }, clock.monotonic() - startedAt);
     } finally {
       timeout.cancel();
     }

@@ -2,7 +2,7 @@ import type { Clock } from './clock.js';
 
 /** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */
 const TURN_MILLISECONDS = 10;
-/** For a clock that stands still, or is put back. */
+/** For a clock that stands still. */
 const TURN_ITEMS = 100;
 
 export interface BreatherProps {
@@ -22,7 +22,7 @@ export class Breather {
 
   /** To be called before each item: what to wait for if this turn of the event loop has had enough of them. */
   pause(): Promise<void> | undefined {
-    const now = this.props.clock.now();
+    const now = this.props.clock.monotonic();
     if (!this.turn) {
       const over = this.props.nextTurn().then(() => {
         this.turn = undefined;

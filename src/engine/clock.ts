@@ -1,8 +1,8 @@
 /** Time, as everything in the engine sees it: tests put their own in its place. */
 export interface Clock {
-  /** Wall time, milliseconds since the epoch. */
+  /** Wall time, milliseconds since the epoch: for what is shown or compared with other clocks, as anybody may set it. */
   now(): number;
-  /** Milliseconds since some moment; nobody sets it, and it goes on while the process is stopped. */
+  /** Milliseconds since some moment, for durations: nobody sets it, and it goes on while the process is stopped. */
   monotonic(): number;
   /** Calls back once after `delayMilliseconds`; the timer alone doesn't keep the process alive. */
   setTimer(delayMilliseconds: number, callback: () => void): Timer;

@@ -26,15 +26,21 @@ export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObj
   };
 }
 
-/** Whether what was applied to an object that carries our hash isn't what it was before; or still isn't. */
+/**
+ * Whether what was applied to an object that carries our hash isn't what it was before; or still isn't. It may be what
+ * it has to be where the hash is another one: then we have applied something else, perhaps another process of ours.
+ */
 export function hasDrifted(before: Entry, after: Entry): boolean {
   if (before.object.metadata.uid !== after.object.metadata.uid) return false;
-  if (!isMarked(before) && !isMarked(after)) return false;
+  const [hashBefore, hashAfter] = [appliedHash(before), appliedHash(after)];
+  // Whoever takes the hash off is somebody else.
+  if (hashAfter !== hashBefore && hashAfter !== undefined) return false;
+  if (hashBefore === undefined) return false;
   if (before.drifted) return true;
   for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
   return false;
 }
 
-function isMarked({ object }: Entry): boolean {
-  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined;
+function appliedHash({ object }: Entry): string | undefined {
+  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION];
 }

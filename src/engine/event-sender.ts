@@ -11,6 +11,7 @@ import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventSeries } from './event-series.js';
+import { saysOverloaded } from './overload-pause.js';
 
 const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const NOTE_LIMIT_BYTES = 1_024;
@@ -32,16 +33,27 @@ export interface EventSenderProps {
   readonly reportingInstance: string;
 }
 
+/** A series that is to be sent, and how often that has failed. */
+interface Letter {
+  readonly series: EventSeries;
+  tries: number;
+}
+
 /**
  * Sends series one after another: what is new is created, what is known is patched.
  *
- * **Guarantees.** At most 1,000 wait, what is beyond is dropped and counted. One that fails is tried 12 times. What
+ * **Guarantees.** At most 1,000 wait, what is beyond is dropped and counted. One that fails is tried 12 times, each
+ * after a pause of its own, in which the others are sent; all wait only where the server as a whole is in trouble. What
  * waits and happens again is sent once, with its count at that time.
  */
 export class EventSender {
-  private readonly queue: EventSeries[] = [];
+  private readonly queue: Letter[] = [];
+  /** Those that have failed, each until its pause is over. */
+  private readonly aside = new Map<Letter, Promise<void>>();
   private readonly stopping = new AbortController();
   private draining: Promise<void> | undefined;
+  /** How often in a row the server as a whole was in trouble. */
+  private troubles = 0;
   /** Events are being dropped for want of room; told once, until there is room again. */
   private overloaded = false;
 
@@ -50,7 +62,7 @@ export class EventSender {
   /** Returns at once. */
   enqueue(series: EventSeries): void {
     if (series.queued) return;
-    if (this.queue.length >= QUEUE_LIMIT) {
+    if (this.queue.length + this.aside.size >= QUEUE_LIMIT) {
       if (!this.overloaded)
         this.props.log.warn({ waiting: QUEUE_LIMIT }, 'Too many events wait, dropping some');
       this.overloaded = true;
@@ -58,8 +70,7 @@ export class EventSender {
       return;
     }
     series.queued = true;
-    this.queue.push(series);
-    this.draining ??= this.drain();
+    this.post({ series, tries: 0 });
   }
 
   /** Sends what waits, for as long as that; the rest is dropped. Nothing may be enqueued afterwards. */
@@ -67,52 +78,81 @@ export class EventSender {
     const timer = this.props.clock.setTimer(deadlineMilliseconds, () => {
       this.stopping.abort();
     });
-    await this.draining;
+    while (this.draining || this.aside.size > 0) await (this.draining ?? Promise.race(this.aside.values()));
     timer.cancel();
     this.stopping.abort();
   }
 
+  private post(letter: Letter): void {
+    this.queue.push(letter);
+    this.draining ??= this.drain();
+  }
+
   private async drain(): Promise<void> {
-    for (let next = this.queue.shift(); next; next = this.queue.shift()) {
-      await this.send(next);
-      // It may have happened again meanwhile.
-      next.queued = next.worthTelling(this.props.clock.now());
-      if (next.queued) this.queue.push(next);
-    }
-    this.overloaded = false;
+    for (let next = this.queue.shift(); next; next = this.queue.shift()) await this.send(next);
+    if (this.aside.size === 0) this.overloaded = false;
     this.draining = undefined;
   }
 
   /** Never rejects. */
-  private async send(series: EventSeries): Promise<void> {
-    const { clock, random } = this.props;
+  private async send(letter: Letter): Promise<void> {
+    const { series } = letter;
     const { signal } = this.stopping;
-    let failure: unknown = new Error('the process stops');
-    for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
-      const { count } = series;
-      try {
-        await this.write(series, signal);
-        this.count(series, count > 1 ? 'series' : 'sent', count);
-        return;
-      } catch (error) {
-        failure = error;
-        if (!mayPass(error)) break;
-        await sleep(clock, Math.max(backoffDelay(BACKOFF, tries, random), askedDelay(error)), signal);
-      }
+    if (signal.aborted) {
+      this.drop(series, new Error('the process stops'));
+      return;
     }
+    const { count } = series;
+    try {
+      await this.write(series, signal);
+      this.troubles = 0;
+      this.count(series, count > 1 ? 'series' : 'sent', count);
+      this.finish(series);
+    } catch (error) {
+      letter.tries++;
+      if (letter.tries >= TRIES || !mayPass(error)) this.drop(series, error);
+      else await this.retry(letter, error);
+    }
+  }
+
+  /** It goes to the end of the queue after a while. Resolves when the others may be sent. */
+  private async retry(letter: Letter, error: unknown): Promise<void> {
+    const over = this.pause(letter.tries - 1, error).then(() => {
+      this.aside.delete(letter);
+      this.post(letter);
+    });
+    this.aside.set(letter, over);
+    if (isServersTrouble(error)) await this.pause(this.troubles++, error);
+    else this.troubles = 0;
+  }
+
+  private pause(failures: number, error: unknown): Promise<void> {
+    const { clock, random } = this.props;
+    const delay = Math.max(backoffDelay(BACKOFF, failures, random), askedDelay(error));
+    return sleep(clock, delay, this.stopping.signal);
+  }
+
+  private drop(series: EventSeries, failure: unknown): void {
     this.count(series, 'dropped');
     const { type, reason } = series.event;
-    const level = signal.aborted || isExpected(failure) ? 'debug' : 'warn';
+    const level = this.stopping.signal.aborted || isExpected(failure) ? 'debug' : 'warn';
     this.props.log[level](
       { error: messageOf(failure), type, reason },
       `Event for ${describeRef(series.regarding)} not sent`,
     );
+    this.finish(series);
+  }
+
+  /** It may have happened again meanwhile. */
+  private finish(series: EventSeries): void {
+    series.queued = series.worthTelling(this.props.clock.monotonic());
+    if (series.queued) this.queue.push({ series, tries: 0 });
   }
 
   /** What was dropped counts as told, so that its repetitions don't try it each time anew. */
   private count(series: EventSeries, outcome: 'sent' | 'series' | 'dropped', told = series.count): void {
     series.told = told;
-    series.toldAt = this.props.clock.now();
+    series.toldAt = this.props.clock.monotonic();
     this.props.metrics.events.inc({ outcome });
   }
 
@@ -171,6 +211,11 @@ function namespaceOf({ namespace }: EventStep['regarding']): string {
 function mayPass(error: unknown): boolean {
   if (error instanceof OperatorError) return error.reason !== 'NotLeading';
   return !(error instanceof ApiError) || error.code === 429 || error.code >= 500;
+}
+
+/** The next one would fare no better. */
+function isServersTrouble(error: unknown): boolean {
+  return !(error instanceof ApiError) || saysOverloaded(error.code);
 }
 
 /** Nobody can do anything about it, or knows already: leadership went, the namespace goes, the right was not given. */

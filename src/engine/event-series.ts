@@ -1,4 +1,5 @@
 import type { EventProps, EventStep } from '../contract/controller.js';
+import type { Instant } from './instant.js';
 
 type Regarding = EventStep['regarding'];
 
@@ -17,12 +18,13 @@ export class EventSeries {
   count = 1;
   /** How many of them the API server was told of; none before the object is created. */
   told = 0;
+  /** By the monotonic clock. */
   toldAt = 0;
   /** It waits to be sent, or is under way. */
   queued = false;
   /** Nothing will be added to it. */
   over = false;
-  lastAt: number;
+  private last: Instant;
 
   constructor(
     readonly key: string,
@@ -30,14 +32,37 @@ export class EventSeries {
     readonly name: string,
     readonly regarding: Regarding,
     readonly event: EventProps,
-    readonly startedAt: number,
+    private readonly started: Instant,
     /** Counts the wordings of this key. */
     readonly wording: number,
   ) {
-    this.lastAt = startedAt;
+    this.last = started;
   }
 
-  /** The second occurrence is worth a request at once, later ones only now and then, and when it is over. */
+  /** The first and the last occurrence, on the wall clock. */
+  get startedAt(): number {
+    return this.started.wall;
+  }
+  get lastAt(): number {
+    return this.last.wall;
+  }
+
+  /** It has happened again. */
+  repeated(at: Instant): void {
+    this.count++;
+    this.last = at;
+  }
+
+  /** For so long it hasn't happened again that what comes now is another. */
+  isQuiet(now: number): boolean {
+    return now - this.last.monotonic >= QUIET_MILLISECONDS;
+  }
+
+  /**
+   * The second occurrence is worth a request at once, later ones only now and then, and when it is over.
+   *
+   * @param now by the monotonic clock
+   */
   worthTelling(now: number): boolean {
     if (this.told === this.count) return false;
     return this.over || this.told <= 1 || now - this.toldAt >= REFRESH_MILLISECONDS;
@@ -65,14 +90,13 @@ export class EventSeriesBook {
   observe(
     regarding: Regarding,
     event: EventProps,
-    now: number,
+    now: Instant,
   ): { readonly series: EventSeries; readonly ended?: EventSeries } {
     const key = keyOf(regarding, event);
     const known = this.byKey.get(key);
-    const over = known !== undefined && now - known.lastAt >= QUIET_MILLISECONDS;
+    const over = known?.isQuiet(now.monotonic);
     if (known && !over && (known.event.note === event.note || known.wording >= WORDINGS)) {
-      known.count++;
-      known.lastAt = now;
+      known.repeated(now);
       return { series: known };
     }
     const wording = known && !over ? known.wording + 1 : 1;
@@ -83,12 +107,15 @@ export class EventSeriesBook {
     return { series, ...(ended && { ended }) };
   }
 
-  /** Series that have something to tell by now, those that are over included, which are forgotten here. */
+  /**
+   * Series that have something to tell by now, those that are over included, which are forgotten here.
+   *
+   * @param now by the monotonic clock
+   */
   due(now: number): EventSeries[] {
     const due: EventSeries[] = [];
     for (const series of this.byKey.values()) {
-      const over = now - series.lastAt >= QUIET_MILLISECONDS;
-      if (over) this.end(series);
+      if (series.isQuiet(now)) this.end(series);
       if (series.worthTelling(now)) due.push(series);
     }
     return due;

@@ -5,6 +5,7 @@ import type { Timer } from './clock.js';
 import { EventSender } from './event-sender.js';
 import type { EventSenderProps } from './event-sender.js';
 import { EventSeriesBook, QUIET_MILLISECONDS } from './event-series.js';
+import { instant } from './instant.js';
 
 /** What still waits when the process stops gets this long. */
 const FLUSH_MILLISECONDS = 3_000;
@@ -39,17 +40,17 @@ export class EventRecorder {
 
   /** Returns at once, and never throws. */
   send(regarding: EventStep['regarding'], event: EventProps): void {
-    const now = this.props.clock.now();
-    const { series, ended } = this.book.observe(regarding, event, now);
-    if (ended?.worthTelling(now)) this.sender.enqueue(ended);
-    if (series.worthTelling(now)) this.sender.enqueue(series);
+    const at = instant(this.props.clock);
+    const { series, ended } = this.book.observe(regarding, event, at);
+    if (ended?.worthTelling(at.monotonic)) this.sender.enqueue(ended);
+    if (series.worthTelling(at.monotonic)) this.sender.enqueue(series);
     this.timer ??= this.startTimer();
   }
 
   /** Sends what hasn't been told yet, for some seconds at most. Nothing is to be sent afterwards. */
   async close(): Promise<void> {
     this.timer?.cancel();
-    const now = this.props.clock.now();
+    const now = this.props.clock.monotonic();
     for (const series of this.book.endAll()) if (series.worthTelling(now)) this.sender.enqueue(series);
     await this.sender.close(FLUSH_MILLISECONDS);
   }
@@ -57,7 +58,7 @@ export class EventRecorder {
   /** There is one only while something may be left to tell. */
   private startTimer(): Timer {
     return this.props.clock.setTimer(QUIET_MILLISECONDS, () => {
-      for (const series of this.book.due(this.props.clock.now())) this.sender.enqueue(series);
+      for (const series of this.book.due(this.props.clock.monotonic())) this.sender.enqueue(series);
       this.timer = this.book.size > 0 ? this.startTimer() : undefined;
     });
   }

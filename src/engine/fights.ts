@@ -13,7 +13,7 @@ const FORGET_MILLISECONDS = 600_000;
 
 interface Fight {
   readonly corrections: number;
-  /** When the last correction was made. */
+  /** When the last correction was made; all times are by the monotonic clock. */
   readonly last: number;
   /** Before this, nothing is put right again. */
   readonly pausedUntil: number;
@@ -37,14 +37,21 @@ export class Fights {
 
   constructor(private readonly clock: Clock) {}
 
+  /** Objects that are remembered. */
+  get size(): number {
+    return this.fights.size;
+  }
+
   /** An object of ours was changed by somebody. @throws OperatorError `FieldContested` while it has to wait */
   checkPause(object: AnyObject): void {
+    this.forgetOld();
     const fight = this.fights.get(object.metadata.uid ?? '');
     if (fight) this.failUntil(fight, fight.pausedUntil);
   }
 
   /** An object of ours is as we want it. @throws OperatorError `FieldContested` while it isn't sure to stay so */
   checkPeace(object: AnyObject): void {
+    this.forgetOld();
     const fight = this.fights.get(object.metadata.uid ?? '');
     if (fight) this.failUntil(fight, fight.watchedUntil);
   }
@@ -52,8 +59,8 @@ export class Fights {
   /** What somebody else did was put right. @throws OperatorError `FieldContested` if that happens too often */
   corrected(object: AnyObject, drift: Drift): void {
     const uid = object.metadata.uid ?? '';
-    const now = this.clock.now();
-    this.forgetOld(now);
+    const now = this.clock.monotonic();
+    this.forgetOld();
     const before = this.fights.get(uid);
     const corrections = (before?.corrections ?? 0) + 1;
     // What was told once is told in the same words from then on.
@@ -73,7 +80,7 @@ export class Fights {
   }
 
   private failUntil({ message }: Fight, time: number): void {
-    const rest = time - this.clock.now();
+    const rest = time - this.clock.monotonic();
     if (rest <= 0) return;
     throw new OperatorError({
       reason: 'FieldContested',
@@ -83,7 +90,10 @@ export class Fights {
     });
   }
 
-  private forgetOld(now: number): void {
+  /** Whatever is asked: after a mass drift that is over, nobody might correct anything for long. */
+  private forgetOld(): void {
+    if (this.fights.size === 0) return;
+    const now = this.clock.monotonic();
     for (const [uid, { last }] of this.fights) {
       if (now - last < FORGET_MILLISECONDS) return;
       this.fights.delete(uid);

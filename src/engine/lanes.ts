@@ -17,7 +17,7 @@ const PASSED_OVER_MILLISECONDS = 30_000;
 /** A key that waits for a worker. */
 export interface Waiting {
   readonly key: string;
-  /** When it was added first, milliseconds since the epoch. */
+  /** When it was added first, by the monotonic clock. */
   readonly since: number;
   readonly lane: Lane;
 }

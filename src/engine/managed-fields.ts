@@ -28,12 +28,20 @@ type Merge =
  * recorded entry of the same type, so it is learned from those. What hasn't been learned yet gives a digest that
  * matches nothing, hence one apply, whose answer teaches it.
  *
+ * **Caveats.** Names in a map of objects are paths too, and people make them up without end; so no more is learned
+ * after 10,000 paths. What hasn't been learned by then costs one apply per object and intent after each start.
+ *
  * One instance serves one type of object.
  */
 export class FieldPaths {
   private readonly merges = new Map<string, Merge>();
   /** Objects of one shape are owned alike, and share what says so. */
   private readonly shared = new Map<string, OwnedPaths>();
+
+  /** Paths whose way of merging is known. */
+  get size(): number {
+    return this.merges.size;
+  }
 
   /** The digests of all entries that were applied; learns from each. */
   owned(object: AnyObject): OwnedPaths {
@@ -99,6 +107,7 @@ export class FieldPaths {
 
   private learn(path: string, segment: string): void {
     const known = this.merges.get(path);
+    if (!known && this.merges.size >= MERGES_LIMIT) return;
     if (segment.startsWith('k:')) {
       if (known?.kind !== 'map-list') {
         const keys = Object.keys(JSON.parse(segment.slice(2)) as object);
@@ -141,6 +150,7 @@ function sameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
 
 const LEAF = '';
 const SHARED_LIMIT = 10_000;
+const MERGES_LIMIT = 10_000;
 
 function node(segments: string[]): string {
   return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;

@@ -173,7 +173,7 @@ export class Manager {
   /** Watches that have been silent for far too long although the API server answers: a bug, which a restart mends. */
   silentWatches(): string[] {
     if (this.gate.pause) return [];
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     return this.reflectors.flatMap(({ name, reflector }) => {
       const silence = reflector.silentForMilliseconds(now);
       return silence > LONGEST_SILENCE_MILLISECONDS

@@ -11,7 +11,7 @@ export function metered(transport: Transport, metrics: Metrics, clock: Clock = s
     req: ApiRequest,
     answer: Promise<T>,
   ): Promise<T> => {
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     let code = '<error>';
     let sent = true;
     try {
@@ -24,7 +24,7 @@ export function metered(transport: Transport, metrics: Metrics, clock: Clock = s
     } finally {
       if (sent) {
         metrics.requests.inc({ code, method: req.method, host });
-        metrics.requestSeconds.observe({ verb: req.method, host }, (clock.now() - startedAt) / 1000);
+        metrics.requestSeconds.observe({ verb: req.method, host }, (clock.monotonic() - startedAt) / 1000);
       }
     }
   };

@@ -40,11 +40,11 @@ export class MissingKind {
   /** Returns after how many milliseconds to look again. */
   notServed(error: Error): number {
     const { clock, random } = this.props;
-    this.since ??= clock.now();
+    this.since ??= clock.monotonic();
     const delay = backoffDelay(BACKOFF, this.tries, random);
     this.tell(error, delay);
     this.tries++;
-    if (this.filled && clock.now() - this.since >= CERTAIN_AFTER_MILLISECONDS) this.empty();
+    if (this.filled && clock.monotonic() - this.since >= CERTAIN_AFTER_MILLISECONDS) this.empty();
     return delay;
   }
 

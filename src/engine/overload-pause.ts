@@ -40,7 +40,7 @@ export class OverloadPause {
       if (this.active) return;
       delay = backoffDelay(UNASKED, this.unasked++, random);
     }
-    const until = clock.now() + delay;
+    const until = clock.monotonic() + delay;
     if (this.active && until <= this.until) return;
     this.until = until;
     const before = this.timer;

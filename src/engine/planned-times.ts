@@ -30,7 +30,7 @@ export class PlannedTimes {
     private readonly due: (key: string, lane: Lane) => void,
   ) {}
 
-  /** In milliseconds since the epoch. */
+  /** By the monotonic clock. */
   at(kind: PlannedKind, key: string): number | undefined {
     return this.times[kind].get(key)?.at;
   }
@@ -38,7 +38,7 @@ export class PlannedTimes {
   /** The sooner of this time and the one that was planned for the same reason; the more urgent of the lanes. */
   atLatest(kind: PlannedKind, key: string, delayMilliseconds: number, lane: Lane): void {
     const planned = this.times[kind].get(key);
-    if (!planned || planned.at > this.clock.now() + delayMilliseconds) {
+    if (!planned || planned.at > this.clock.monotonic() + delayMilliseconds) {
       const urgent = planned && isMoreUrgent(planned.lane, lane) ? planned.lane : lane;
       this.set(kind, key, delayMilliseconds, urgent);
     } else if (isMoreUrgent(lane, planned.lane)) {
@@ -54,7 +54,7 @@ export class PlannedTimes {
       times.delete(key);
       this.due(key, planned.lane);
     });
-    const planned: Planned = { at: this.clock.now() + delayMilliseconds, timer, lane };
+    const planned: Planned = { at: this.clock.monotonic() + delayMilliseconds, timer, lane };
     times.set(key, planned);
   }
 

@@ -39,7 +39,7 @@ export class QueueMetrics implements QueueObserver {
     const { metrics, labels } = this;
     metrics.onScrape(() => {
       for (const lane of LANES) metrics.queueDepth.set({ ...labels, priority: lane }, queue.depthOf(lane));
-      const now = clock.now();
+      const now = clock.monotonic();
       const seconds = queue.workingSince.map((since) => (now - since) / 1000);
       metrics.unfinishedWorkSeconds.set(
         labels,

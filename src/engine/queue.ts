@@ -66,7 +66,7 @@ export class Queue {
     return this.lanes.sizeOf(lane);
   }
 
-  /** Since when each key that is in work has been so, milliseconds since the epoch. */
+  /** Since when each key that is in work has been so, by the monotonic clock. */
   get workingSince(): readonly number[] {
     return Array.from(this.working.values(), ({ since }) => since);
   }
@@ -74,7 +74,7 @@ export class Queue {
   /** Takes the key as soon as possible; one that waits in a less urgent lane moves up. */
   add(key: string, lane: Lane = 'change'): void {
     if (this.closed) return;
-    const now = this.props.clock.now();
+    const now = this.props.clock.monotonic();
     const work = this.working.get(key);
     if (!work) {
       if (this.lanes.add(key, lane, now)) this.props.observer?.added();
@@ -131,7 +131,7 @@ export class Queue {
     const lane = this.working.get(key)?.lane ?? 'change';
     const planned = this.planned.at('backoff', key);
     if (planned !== undefined) {
-      const left = Math.max(0, planned - this.props.clock.now());
+      const left = Math.max(0, planned - this.props.clock.monotonic());
       if (left >= minimumMilliseconds) return left;
       this.planIfOpen(key, minimumMilliseconds, lane);
       return minimumMilliseconds;
@@ -163,7 +163,7 @@ export class Queue {
     const work = this.working.get(key);
     if (!work) return;
     this.working.delete(key);
-    const now = this.props.clock.now();
+    const now = this.props.clock.monotonic();
     this.props.observer?.done(now - work.since);
     if (!work.again || this.closed) return;
     this.lanes.add(key, work.again.lane, now, work.again.since);
@@ -178,7 +178,7 @@ export class Queue {
   /** Does nothing for a reason that doesn't hold. */
   release(reason: string): void {
     if (!this.holds.delete(reason) || this.holds.size > 0) return;
-    this.releasedAt = this.props.clock.now();
+    this.releasedAt = this.props.clock.monotonic();
     this.handOut();
   }
 
@@ -204,7 +204,7 @@ export class Queue {
 
   private next(): string | undefined {
     if (this.holds.size > 0) return undefined;
-    const now = this.props.clock.now();
+    const now = this.props.clock.monotonic();
     const waiting = this.lanes.take(now);
     if (!waiting) return undefined;
     const { key, lane, since } = waiting;

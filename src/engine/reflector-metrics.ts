@@ -55,7 +55,9 @@ export class WatchMetrics {
     const silence = new Map<string, number>();
     const version = new Map<string, number>();
     for (const { name, reflector } of this.followed) {
-      const seconds = reflector.watches ? reflector.silentForMilliseconds(this.clock.now()) / 1000 : Infinity;
+      const seconds = reflector.watches
+        ? reflector.silentForMilliseconds(this.clock.monotonic()) / 1000
+        : Infinity;
       silence.set(name, Math.max(silence.get(name) ?? 0, seconds));
       const reached = Number(reflector.lastResourceVersion ?? 0);
       version.set(name, Math.min(version.get(name) ?? Infinity, reached));

@@ -1,6 +1,7 @@
 import type { Logger } from '../telemetry/logger.js';
 import { ApiError } from './api-error.js';
 import type { Api, Scope } from './api.js';
+import { CatchUp } from './catch-up.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import { ListPlan } from './list-plan.js';
@@ -8,6 +9,7 @@ import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
 import type { CompleteList } from './lists.js';
 import { MissingKind } from './missing-kind.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
+import type { ReflectorState } from './reflector-state.js';
 import { compareResourceVersions } from './resource-version.js';
 import { Retries } from './retries.js';
 import type { Store } from './store.js';
@@ -25,14 +27,6 @@ import { WatchStream } from './watch-stream.js';
 
 /** Watches end by themselves after 5 to 10 minutes, so that load moves to API servers that were added since. */
 const WATCH_LIFETIME_SECONDS = 300;
-/** Where a reflector stands. */
-export type ReflectorState =
-  /** Getting all objects, at first or anew; what was known before is served meanwhile. */
-  | { readonly phase: 'listing' }
-  /** Following changes from this version on. */
-  | { readonly phase: 'watching'; readonly resourceVersion: string }
-  /** After a failure, until the next attempt; with a version it goes on watching from there, without listing. */
-  | { readonly phase: 'waiting'; readonly error: Error; readonly resourceVersion?: string };
 
 export interface ReflectorProps {
   readonly api: Api;
@@ -70,6 +64,7 @@ export class Reflector {
   private readonly retries: Retries;
   private readonly failures = new WatchFailures();
   private readonly missing: MissingKind;
+  private readonly catchUp: CatchUp;
   private stream: WatchStream | undefined;
   private answeredAt: number;
 
@@ -77,7 +72,8 @@ export class Reflector {
     ({ promise: this.firstSync, resolve: this.resolveFirstSync } = Promise.withResolvers<undefined>());
     this.missing = new MissingKind(props);
     this.retries = new Retries(props);
-    this.answeredAt = props.clock.now();
+    this.catchUp = new CatchUp({ ...props, namespace: props.scope.namespace });
+    this.answeredAt = props.clock.monotonic();
     props.metrics.follow(this);
   }
 
@@ -94,6 +90,8 @@ export class Reflector {
   /**
    * For how long the server hasn't said anything to this reflector: no event, no bookmark, not even a refusal. A kind
    * that isn't served, or may not be watched, is not silent.
+   *
+   * @param now by the monotonic clock
    */
   silentForMilliseconds(now: number): number {
     return now - Math.max(this.answeredAt, this.stream?.heardAt ?? 0);
@@ -102,16 +100,16 @@ export class Reflector {
   /** Runs until the signal aborts, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.props;
-    this.answeredAt = clock.now();
+    this.answeredAt = clock.monotonic();
     while (!signal.aborted) {
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       let failure: Error | undefined;
       try {
         await this.session(signal);
       } catch (error) {
         failure = error as Error;
       }
-      this.retries.lasted(clock.now() - startedAt);
+      this.retries.lasted(clock.monotonic() - startedAt);
       if (failure) await this.recover(failure, signal);
     }
   }
@@ -119,7 +117,7 @@ export class Reflector {
   /** One watch, from the version that was reached or from a full list on. */
   private async session(signal: AbortSignal): Promise<void> {
     const { api, scope, store, clock } = this.props;
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     if (this.reached !== undefined && !this.plan.isDue(startedAt)) {
       await this.follow(this.reached, signal);
       return;
@@ -169,12 +167,12 @@ export class Reflector {
   private complete(list: CompleteList, startedAt: number): void {
     const { store, scope, clock, random, metrics } = this.props;
     store.replace(list.entries, list.resourceVersion, scope.namespace);
-    this.plan.done(clock.now(), random);
+    this.plan.done(clock.monotonic(), random);
     this.reach(list.resourceVersion);
     this.missing.served();
     this.markSynced();
-    store.setFollowed(scope.namespace, true);
-    metrics.listed(clock.now() - startedAt);
+    this.catchUp.done();
+    metrics.listed(clock.monotonic() - startedAt);
     this.props.onListed?.();
   }
 
@@ -197,8 +195,10 @@ export class Reflector {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
     const news = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0') > 0;
-    if (type === 'BOOKMARK') store.advance(resourceVersion, scope.namespace);
-    else if (type === 'DELETED') store.observedDeletion(object);
+    if (type === 'BOOKMARK') {
+      store.advance(resourceVersion, scope.namespace);
+      this.catchUp.done();
+    } else if (type === 'DELETED') store.observedDeletion(object);
     // Versions only rise within a watch: what is told twice might bring back what has been deleted since.
     else if (news) store.observed(object);
     if (news && resourceVersion) this.reach(resourceVersion);
@@ -209,12 +209,13 @@ export class Reflector {
     signal: AbortSignal,
     handle: (event: ObjectEvent) => void,
   ): Promise<void> {
-    const { api, scope, store, clock, random, metrics } = this.props;
+    const { api, scope, clock, random, metrics } = this.props;
     const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
     const opened = (): void => {
       metrics.watchOpened();
-      this.answeredAt = clock.now();
-      if (!this.isListing()) store.setFollowed(scope.namespace, true);
+      this.answeredAt = clock.monotonic();
+      if (this.isListing()) this.catchUp.openedWithList();
+      else this.catchUp.opened();
     };
     const request = { api, scope, clock, query: { ...query, timeoutSeconds } };
     const stream = new WatchStream({ ...request, opened, handle });
@@ -222,7 +223,7 @@ export class Reflector {
     try {
       await stream.read(signal);
     } finally {
-      store.setFollowed(scope.namespace, false);
+      this.catchUp.ended();
       this.answeredAt = Math.max(this.answeredAt, stream.heardAt ?? 0);
       this.stream = undefined;
     }
@@ -232,9 +233,9 @@ export class Reflector {
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { clock, optional, metrics } = this.props;
-    if (error instanceof ApiError) this.answeredAt = clock.now();
+    if (error instanceof ApiError) this.answeredAt = clock.monotonic();
     if (error instanceof ShortWatch) metrics.watchWasShort();
-    if (this.failures.mustRelist(error, clock.now())) this.reached = undefined;
+    if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;
     if (doubtsVersions(error)) this.plan.doubtVersions();
     const delay = kindIsMissing(error) ? this.missing.notServed(error) : this.failed(error);
     if (kindIsMissing(error) && optional) this.markSynced();

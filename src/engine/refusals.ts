@@ -36,13 +36,13 @@ export class Refusals {
     const inTheWay = refusal.error.reason === 'FieldConflict' ? 'resourceVersion' : 'version';
     const same =
       refusal.hash === asked.hash && refusal.owner === asked.owner && refusal[inTheWay] === asked[inTheWay];
-    if (same && this.clock.now() < refusal.until) return refusal.error;
+    if (same && this.clock.monotonic() < refusal.until) return refusal.error;
     this.refusals.delete(id);
     return undefined;
   }
 
   remember(id: string, refused: Refused, error: OperatorError): void {
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     for (const [other, { until }] of this.refusals) {
       if (until > now) break;
       this.refusals.delete(other);

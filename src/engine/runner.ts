@@ -143,16 +143,19 @@ export class Runner {
     const { controller, clock, metrics, tools } = this.props;
     let outcome: Outcome | undefined;
     try {
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
-      const plan = controller.reconcile(key, this.reader, new Date(startedAt));
+      const plan = controller.reconcile(key, this.reader, new Date(clock.now()));
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
         [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
       );
       outcome = await carryOut(plan, this.reader, tools, signal, () => this.othersWait(key));
-      metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
+      metrics.reconcileSeconds.observe(
+        { controller: controller.name },
+        (clock.monotonic() - startedAt) / 1000,
+      );
       this.conclude(key, plan, outcome, log);
     } catch (error) {
       this.threw(key, error);

@@ -179,7 +179,7 @@ export class ServerGate {
       log.warn({ server: host, error: reach.error.message, hint }, 'API server unreachable, requests wait');
       for (const line of [this.reads, this.writes]) line.refuseImpatient(this.unreachable());
     } else if (before.phase === 'unreachable') {
-      const seconds = Math.round((clock.now() - before.since) / 1000);
+      const seconds = Math.round((clock.monotonic() - before.since) / 1000);
       log.info({ server: host, seconds }, 'API server reachable again');
     }
     this.changed();
@@ -199,8 +199,8 @@ export class ServerGate {
     const { metrics, log, host, clock } = this.props;
     for (const reason of ['overloaded', 'unreachable'] as const)
       metrics.serverPaused.set({ reason }, pause === reason ? 1 : 0);
-    if (pause === 'overloaded' && clock.now() - this.overloadLoggedAt >= OVERLOAD_LOG_MILLISECONDS) {
-      this.overloadLoggedAt = clock.now();
+    if (pause === 'overloaded' && clock.monotonic() - this.overloadLoggedAt >= OVERLOAD_LOG_MILLISECONDS) {
+      this.overloadLoggedAt = clock.monotonic();
       log.warn(
         { server: host, writeConcurrency: this.writeLimit.limit },
         'API server overloaded, requests wait',

@@ -137,7 +137,7 @@ export class UndiciTransport implements Transport {
   private async connection(signal: AbortSignal | undefined): Promise<Connection> {
     const { current } = this;
     if (!current) return unlessAborted(this.refreshed(), signal);
-    const age = this.clock.now() - current.readAt;
+    const age = this.clock.monotonic() - current.readAt;
     if (age >= CREDENTIALS_MILLISECONDS) void this.refreshed().catch(() => undefined);
     return current.connection;
   }
@@ -158,7 +158,7 @@ export class UndiciTransport implements Transport {
     this.refreshing ??= this.refresh()
       .catch((error: unknown) => {
         // Nor is a plugin that fails asked by every request.
-        if (this.current) this.current = { ...this.current, readAt: this.clock.now() };
+        if (this.current) this.current = { ...this.current, readAt: this.clock.monotonic() };
         throw error;
       })
       .finally(() => {
@@ -175,7 +175,7 @@ export class UndiciTransport implements Transport {
       before?.tlsHash === tlsHash
         ? { ...before.connection, headers }
         : { headers, requests: this.agent(tls), watches: this.agent(tls) };
-    this.current = { connection, tlsHash, readAt: this.clock.now() };
+    this.current = { connection, tlsHash, readAt: this.clock.monotonic() };
     if (before && before.tlsHash !== tlsHash) {
       const { requests, watches } = before.connection;
       // Closing waits for what is under way, which what was given the connection in this turn is by then.

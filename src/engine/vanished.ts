@@ -16,11 +16,16 @@ export class Vanished {
 
   constructor(private readonly clock: Clock) {}
 
+  /** Objects that are remembered. */
+  get size(): number {
+    return this.owners.size;
+  }
+
   /** An object is there no more. */
   gone(object: AnyObject): void {
     const uid = controllerOf(object)?.uid;
     if (uid === undefined) return;
-    const now = this.clock.now();
+    const now = this.clock.monotonic();
     for (const [id, { at }] of this.owners) {
       if (now - at < REMEMBERED_MILLISECONDS) break;
       this.owners.delete(id);

@@ -16,6 +16,13 @@ export class SilentWatch extends Error {
   }
 }
 
+/** The server refuses a watch, and never comes to the end of saying why. */
+export class UnfinishedRefusal extends Error {
+  constructor(cause: unknown) {
+    super('The watch was refused, and the reason never ended', { cause });
+  }
+}
+
 /** What has come is not what a watch delivers, or can't be taken in: what it told has to be learned by a list. */
 export class UnusableEvent extends Error {
   constructor(cause: unknown) {

@@ -4,7 +4,7 @@ import type { Clock } from './clock.js';
 import { SilenceLimit } from './silence-limit.js';
 import { watchEvents } from './watch-events.js';
 import type { ObjectEvent, WatchEvent } from './watch-events.js';
-import { ShortWatch, SilentWatch, UnusableEvent } from './watch-failure.js';
+import { ShortWatch, SilentWatch, UnfinishedRefusal, UnusableEvent } from './watch-failure.js';
 
 /** A watch that ends sooner than this without an event has failed, whatever it says. */
 const SHORT_WATCH_MILLISECONDS = 1_000;
@@ -26,7 +26,7 @@ export class WatchStream {
 
   constructor(private readonly props: WatchStreamProps) {}
 
-  /** When a byte came last, if any has. */
+  /** When a byte came last, if any has, by the monotonic clock. */
   get heardAt(): number | undefined {
     return this.silence?.heardAt;
   }
@@ -37,23 +37,29 @@ export class WatchStream {
    */
   async read(signal: AbortSignal): Promise<void> {
     const { api, scope, clock, query } = this.props;
-    const startedAt = clock.now();
     const silence = new SilenceLimit(clock, signal);
     this.silence = silence;
     let events = 0;
+    let openedAt: number | undefined;
     try {
-      const { chunks } = await api.watch(scope, query, silence.signal);
+      const { chunks } = await api.watch(scope, query, silence.signal, () => {
+        silence.begin();
+      });
+      openedAt = clock.monotonic();
       this.props.opened();
       for await (const event of watchEvents(silence.heard(chunks))) {
         this.take(event);
         events++;
       }
     } catch (error) {
-      throw silence.expired ? new SilentWatch(events, error) : error;
+      if (!silence.expired) throw error;
+      // Only the silence of a watch that the server has accepted says something about its version.
+      if (openedAt === undefined) throw new UnfinishedRefusal(error);
+      throw new SilentWatch(events, error);
     } finally {
       silence.end();
     }
-    if (events === 0 && clock.now() - startedAt < SHORT_WATCH_MILLISECONDS) throw new ShortWatch();
+    if (events === 0 && clock.monotonic() - openedAt < SHORT_WATCH_MILLISECONDS) throw new ShortWatch();
   }
 
   private take(event: WatchEvent): void {

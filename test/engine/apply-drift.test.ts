@@ -124,6 +124,27 @@ describe('Applier, drift', () => {
     expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
   });
 
+  it('is none, and leaves no record, where another process has applied another intent', async () => {
+    const setup = await settledSetup();
+    const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+    const leader = newSetup(setup.server);
+    leader.sync();
+    await leader.apply(step(deployment(3, { args: ['-v'] })));
+    expect(setup.server.get(DEPLOYMENT, 'shop/web')).not.toEqual(live);
+    setup.sync();
+    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
+  });
+
+  it('ends where another process has applied another intent', async () => {
+    const setup = await settledSetup();
+    take(setup, 'kubectl-edit', [REPLICAS]);
+    const leader = newSetup(setup.server);
+    leader.sync();
+    await leader.apply(step(deployment(3)));
+    setup.sync();
+    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
+  });
+
   it('is counted as a change', async () => {
     const setup = await settledSetup();
     take(setup, 'kubectl-edit', [REPLICAS]);

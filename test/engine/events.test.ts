@@ -148,6 +148,16 @@ describe('an event that is repeated', () => {
     expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x101']);
   });
 
+  it('is brought up to date every half hour also where somebody sets the clock back', async () => {
+    for (let times = 0; times < 3; times++) await tell();
+    bench.clock.setWallBy(-60 * MINUTE);
+    for (let minute = 0; minute < 30; minute++) {
+      await bench.clock.advance(MINUTE);
+      await tell();
+    }
+    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x32']);
+  });
+
   it('begins anew after six quiet minutes', async () => {
     await tell();
     await bench.clock.advance(5 * MINUTE);
@@ -184,7 +194,8 @@ describe('an event that is repeated', () => {
 
   it('is remembered among four thousand others, of which the oldest gives way', () => {
     const book = new EventSeriesBook(({ name }) => name);
-    const observe = (n: number) => book.observe({ ...REGARDING, name: String(n) }, EVENT, 0);
+    const observe = (n: number) =>
+      book.observe({ ...REGARDING, name: String(n) }, EVENT, { wall: 0, monotonic: 0 });
     for (let n = 0; n < 4_096; n++) expect(observe(n).ended).toBeUndefined();
     expect(observe(0).series.count).toBe(2);
     expect(observe(4_096).ended?.name).toBe('0');
@@ -233,6 +244,34 @@ describe('an event that cannot be sent', () => {
     expect(asked()).toEqual(['POST', 'POST']);
   });
 
+  it('does not hold up the others where only it fails', async () => {
+    bench.server.respond = (request) =>
+      (request.body as SentEvent).metadata.name.startsWith('bad.')
+        ? failure(500, 'InternalError', 'a webhook fails')
+        : ok(request);
+    for (const name of ['bad', 'good', 'better']) await tell({}, { ...REGARDING, name });
+    expect(await counted()).toEqual({ sent: 2 });
+    await bench.clock.advance(60 * MINUTE);
+    expect(await counted()).toEqual({ sent: 2, dropped: 1 });
+    expect(asked()).toHaveLength(2 + 12);
+  });
+
+  it('holds up the others where the server is in trouble', async () => {
+    bench.server.respond = () => overloaded;
+    for (const name of ['a', 'b', 'c']) await tell({}, { ...REGARDING, name });
+    expect(asked()).toHaveLength(1);
+    bench.server.respond = ok;
+    await bench.clock.advance(MINUTE);
+    expect(await counted()).toEqual({ sent: 3 });
+    expect(bodies().map(({ metadata }) => metadata.name.slice(0, 1))).toEqual(['a', 'b', 'c', 'a']);
+  });
+
+  it('counts among those that wait', async () => {
+    bench.server.respond = () => failure(500, 'InternalError', 'a webhook fails');
+    for (let n = 0; n < 1_050; n++) await tell({}, { ...REGARDING, name: `w${String(n)}` });
+    expect((await counted()).dropped).toBeGreaterThanOrEqual(50);
+  });
+
   it('counts as sent when an earlier try came through after all', async () => {
     bench.server.answers.push(new Error('socket hang up'), failure(409, 'AlreadyExists', 'exists already'));
     await tell();
@@ -278,6 +317,26 @@ describe('at the end of the process', () => {
     bench.tools.recorder.send({ ...REGARDING, name: 'other' }, EVENT);
     await bench.tools.recorder.close();
     expect(asked()).toEqual(['POST', 'PATCH x2', 'POST', 'PATCH x9']);
+    expect(bench.clock.timers).toBe(0);
+  });
+
+  it('what has failed is tried once more, as far as there is time', async () => {
+    bench.server.answers.push(failure(500, 'InternalError', 'a webhook fails'));
+    await tell();
+    const closed = bench.tools.recorder.close();
+    await bench.clock.advance(3_000);
+    await closed;
+    expect(await counted()).toEqual({ sent: 1 });
+    expect(bench.clock.timers).toBe(0);
+  });
+
+  it('what fails for ever is dropped when time is up', async () => {
+    bench.server.respond = () => failure(500, 'InternalError', 'a webhook fails');
+    for (const name of ['a', 'b']) await tell({}, { ...REGARDING, name });
+    const closed = bench.tools.recorder.close();
+    await bench.clock.advance(3_000);
+    await closed;
+    expect(await counted()).toEqual({ dropped: 2 });
     expect(bench.clock.timers).toBe(0);
   });
 

@@ -125,4 +125,18 @@ describe('Fights', () => {
     for (let n = 0; n < 4; n++) correct(unknown);
     expect(correct(unknown)?.message).toContain('somebody changes fields again and again');
   });
+
+  it('are not kept when they are over, although nothing is corrected any more', () => {
+    for (let n = 0; n < 1000; n++) correct(DRIFT, configMap(`web-${n}`, '1'));
+    clock.jump(599_999);
+    peace();
+    expect(fights.size).toBe(1000);
+    clock.jump(1);
+    peace();
+    expect(fights.size).toBe(0);
+    correct();
+    clock.jump(600_000);
+    pause();
+    expect(fights.size).toBe(0);
+  });
 });

@@ -264,6 +264,24 @@ describe('FieldPaths', () => {
     expect(paths.expected(deployment())).toBe(owned);
   });
 
+  it('does not learn without end from names that somebody makes up', () => {
+    const paths = new FieldPaths();
+    const routes = (n: number) => ({ [`r${n}`]: { port: n } });
+    const entry = (n: number) => ({ 'f:spec': { 'f:routes': { [`f:r${n}`]: { 'f:port': {} } } } });
+    const owned = (n: number) => {
+      const managedFields = [applied(MANAGER, entry(n))];
+      return paths
+        .owned({ ...anObject(WIDGET, 'web'), metadata: { name: 'web', managedFields } as never })
+        .get(ownerKey(MANAGER));
+    };
+    const expected = (n: number) => paths.expected({ spec: { routes: routes(n) } });
+    owned(0);
+    for (let n = 1; n < 20_000; n++) owned(n);
+    expect(paths.size).toBeLessThanOrEqual(10_000);
+    expect(expected(0)).toBe(owned(0));
+    expect(expected(19_999)).not.toBe(owned(19_999));
+  });
+
   it('learns from what other managers have applied', () => {
     const paths = new FieldPaths();
     paths.owned(live(DEPLOYMENT_FIELDS, 'kubectl'));

@@ -9,7 +9,7 @@ import { Store } from '../../src/engine/store.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
-import { ScriptedTransport } from './support/scripted-transport.js';
+import { ScriptedStream, ScriptedTransport } from './support/scripted-transport.js';
 import type { Answer } from './support/scripted-transport.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
@@ -75,6 +75,26 @@ async function watching(scope: Partial<Scope> = {}): Promise<Setup> {
   await settled();
   setup.changes.length = 0;
   return setup;
+}
+
+/** Streams wait for this, as at the gate of a server that is out of reach. */
+function heldBack({ transport }: Setup): () => void {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const open = transport.stream.bind(transport);
+  transport.stream = async (request) => {
+    await Promise.race([
+      promise,
+      new Promise((_, reject) => {
+        request.signal?.addEventListener('abort', () => {
+          reject(new Error('aborted'));
+        });
+      }),
+    ]);
+    return open(request);
+  };
+  return () => {
+    resolve(undefined);
+  };
 }
 
 const page = (
@@ -377,6 +397,55 @@ describe('Reflector, watching', () => {
     ).toBe(true);
   });
 
+  it('does not take the time until it is let through for silence of the server', async () => {
+    const setup = await watching();
+    const { transport, clock, lines } = setup;
+    const letThrough = heldBack(setup);
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await clock.advance(4 * SILENCE_LIMIT_MILLISECONDS);
+    expect(lines).toEqual([]);
+    letThrough();
+    await settled();
+    expect(transport.streams).toHaveLength(2);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
+    await clock.advance(SILENCE_LIMIT_MILLISECONDS - 1);
+    expect(transport.lastStream.closed).toBe(false);
+    await clock.advance(1);
+    expect(transport.lastStream.closed).toBe(true);
+  });
+
+  it('gives up a refusal that never ends, but not its version', async () => {
+    const { transport, clock } = await watching();
+    const open = transport.stream.bind(transport);
+    let refusal: ScriptedStream | undefined;
+    // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
+    transport.stream = async (request) => {
+      transport.stream = open;
+      refusal = new ScriptedStream(request);
+      return { status: 503, chunks: refusal.chunks() };
+    };
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await clock.advance(SILENCE_LIMIT_MILLISECONDS + 800);
+    expect(refusal?.closed).toBe(true);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
+  });
+
+  it('takes a watch that ends at once for a failure also where it had to wait before', async () => {
+    const setup = await watching();
+    const { transport, clock } = setup;
+    const letThrough = heldBack(setup);
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await clock.advance(10_000);
+    letThrough();
+    await settled();
+    transport.lastStream.end();
+    await settled();
+    expect(transport.streams).toHaveLength(2);
+  });
+
   it('lists again when it is told that its version is of the future', async () => {
     const { transport, clock } = await watching();
     const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 3 };
@@ -513,6 +582,14 @@ describe('Reflector, from time to time', () => {
     expect(lists(setup)).toBe(2);
   });
 
+  it('does not mind that somebody sets the clock forward', async () => {
+    const setup = await watching();
+    await rotate(setup, 0.5 * HOUR);
+    setup.clock.setWallBy(24 * HOUR);
+    await rotate(setup, 0.5 * HOUR);
+    expect(lists(setup)).toBe(1);
+  });
+
   it('says nothing of what has not changed', async () => {
     const setup = await watching();
     const { transport, changes } = setup;
@@ -548,6 +625,76 @@ describe('Reflector, from time to time', () => {
   });
 });
 
+describe('Reflector, after an interruption', () => {
+  /** What was missed has been asked for, and nothing has come yet. */
+  async function reopened(): Promise<Setup> {
+    const setup = await watching();
+    expect(setup.store.followed('shop')).toBe(true);
+    await setup.clock.advance(5_000);
+    setup.transport.lastStream.end();
+    await settled();
+    expect(setup.transport.streams).toHaveLength(2);
+    return setup;
+  }
+
+  it('does not vouch for what it has missed until a second after it has asked', async () => {
+    const { clock, store } = await reopened();
+    await clock.advance(999);
+    expect(store.followed('shop')).toBe(false);
+    await clock.advance(1);
+    expect(store.followed('shop')).toBe(true);
+  });
+
+  it('does not vouch for it at the first event, since more may come, but at a bookmark', async () => {
+    const { transport, store } = await reopened();
+    transport.lastStream.event('ADDED', configMap('c', '101'));
+    await settled();
+    expect(store.followed('shop')).toBe(false);
+    transport.lastStream.bookmark('102');
+    await settled();
+    expect(store.followed('shop')).toBe(true);
+  });
+
+  it('vouches for nothing when the watch ends before', async () => {
+    const { transport, clock, store } = await reopened();
+    transport.refusals.push(...Array.from({ length: 9 }, () => new Error('connect ECONNREFUSED')));
+    transport.lastStream.break();
+    await clock.advance(5_000);
+    expect(store.followed('shop')).toBe(false);
+  });
+
+  it('counts the second from the start for the next watch', async () => {
+    const { transport, clock, store } = await reopened();
+    await clock.advance(500);
+    transport.lastStream.event('ADDED', configMap('c', '101')).end();
+    await clock.advance(999);
+    expect(transport.streams).toHaveLength(3);
+    expect(store.followed('shop')).toBe(false);
+    await clock.advance(1);
+    expect(store.followed('shop')).toBe(true);
+  });
+
+  it('does not vouch for pages before it watches', async () => {
+    const pages = Promise.withResolvers<Answer>();
+    const setup = await started({}, ({ refusals, answers }) => {
+      refusals.push(failure(400, 'BadRequest', 'no streams'));
+      answers.push(pages.promise);
+    });
+    const { transport, clock, store } = setup;
+    const letThrough = heldBack(setup);
+    pages.resolve(page('100', [configMap('a', '7')]));
+    await clock.advance(5_000);
+    expect(store.size).toBe(1);
+    expect(store.followed('shop')).toBe(false);
+    letThrough();
+    await settled();
+    expect(store.followed('shop')).toBe(false);
+    await clock.advance(1_000);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
+    expect(store.followed('shop')).toBe(true);
+  });
+});
+
 describe('Reflector, measured', () => {
   it('tells how often it listed and watched, and where it stands', async () => {
     const { transport, clock, metrics, reflector } = await watching();
@@ -564,7 +711,20 @@ describe('Reflector, measured', () => {
     expect(text).toContain('reflector_short_watches_total{name="configmaps"} 1\n');
     expect(text).toContain('reflector_last_resource_version{name="configmaps"} 100\n');
     expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4.2\n');
-    expect(reflector.silentForMilliseconds(clock.now())).toBe(4_200);
+    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(4_200);
+  });
+
+  it.each([-3_600_000, 3_600_000])('tells its silence also where the clock is set by %i', async (shift) => {
+    const { transport, clock, metrics, reflector } = await watching();
+    clock.setWallBy(shift);
+    await clock.advance(4_000);
+    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(4_000);
+    expect(await metrics.scrape()).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4\n');
+    transport.lastStream.end();
+    await settled();
+    clock.setWallBy(shift);
+    await clock.advance(3_000);
+    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(3_000);
   });
 
   it('has no silence to tell of while there is no watch', async () => {
@@ -579,7 +739,7 @@ describe('Reflector, measured', () => {
     for (let n = 0; n < 30; n++) transport.refusals.push(new Error('connect ECONNREFUSED'));
     transport.lastStream.break();
     await clock.advance(400_000);
-    expect(reflector.silentForMilliseconds(clock.now())).toBe(400_000);
+    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(400_000);
   });
 
   it('is not silent while it is refused', async () => {
@@ -587,7 +747,7 @@ describe('Reflector, measured', () => {
     for (let n = 0; n < 30; n++) transport.refusals.push(failure(403, 'Forbidden', 'no'));
     transport.lastStream.break();
     await clock.advance(400_000);
-    expect(reflector.silentForMilliseconds(clock.now())).toBeLessThan(30_001);
+    expect(reflector.silentForMilliseconds(clock.monotonic())).toBeLessThan(30_001);
   });
 });
 
@@ -602,6 +762,18 @@ describe('Reflector, failing', () => {
     expect(transport.streams).toHaveLength(2);
     expect(lines).toMatchObject([{ level: 'warn', fields: { error: 'The watch ended at once' } }]);
     await clock.advance(800);
+    expect(transport.streams).toHaveLength(3);
+  });
+
+  it('does not take a watch for short because somebody sets the clock back', async () => {
+    const { transport, clock } = await watching();
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await settled();
+    clock.setWallBy(-3_600_000);
+    await clock.advance(5_000);
+    transport.lastStream.end();
+    await settled();
     expect(transport.streams).toHaveLength(3);
   });
 
@@ -739,6 +911,21 @@ describe('Reflector, of a kind that is not served', () => {
       'The kind has been removed, and its objects with it',
     );
   });
+
+  it.each([-3_600_000, 3_600_000])(
+    'is removed after ten seconds also where the clock is set by %i',
+    async (shift) => {
+      const { transport, clock, names } = await watching();
+      always(transport, missing);
+      transport.lastStream.end();
+      await settled();
+      clock.setWallBy(shift);
+      await clock.advance(9_999);
+      expect(names()).toEqual(['shop/a', 'shop/b']);
+      await clock.advance(20_000);
+      expect(names()).toEqual([]);
+    },
+  );
 
   it('is followed again once it is installed again, versions from before forgotten', async () => {
     const { transport, clock, names } = await watching();

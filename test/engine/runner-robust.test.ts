@@ -166,6 +166,8 @@ describe('Runner, many keys', () => {
     await deliver(cr('web'));
     runner.queue.hold('test');
     await deliver(configMap('x', '1', { ownerReferences: [ownedBy('b')] }));
+    // Somebody sets the clock back.
+    clock.setWallBy(-3_600_000);
     await clock.advance(3_000);
     const text = await metrics.scrape();
     const labels = 'name="widget",controller="widget"';

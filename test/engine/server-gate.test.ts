@@ -398,6 +398,8 @@ describe('a server out of reach', () => {
     const world = setUp();
     await outage(world);
     expect(await serverPaused(world.metrics)).toEqual({ overloaded: 0, unreachable: 1 });
+    // Somebody sets the clock back.
+    world.clock.setWallBy(-3_600_000);
     await world.clock.advance(120_000);
     world.server.down = false;
     await world.clock.advance(6_000);

@@ -1,0 +1,210 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
+import { Breaker } from '../../src/engine/breaker.js';
+import { Breather } from '../../src/engine/breather.js';
+import { EventSeriesBook } from '../../src/engine/event-series.js';
+import { Fights } from '../../src/engine/fights.js';
+import { instant } from '../../src/engine/instant.js';
+import { metered } from '../../src/engine/metered-transport.js';
+import { OverloadPause } from '../../src/engine/overload-pause.js';
+import { Queue } from '../../src/engine/queue.js';
+import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
+import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/silence-limit.js';
+import { Vanished } from '../../src/engine/vanished.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { configMap, ownedBy } from './support/builders.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+import { VirtualClock } from './support/virtual-clock.js';
+
+const HOUR = 3_600_000;
+
+describe.each([
+  ['back', -HOUR],
+  ['forward', HOUR],
+])('A wall clock that is set %s', (_, shift) => {
+  it('neither hides the silence of a watch nor makes it up', async () => {
+    const clock = new VirtualClock();
+    const silence = new SilenceLimit(clock, new AbortController().signal);
+    silence.begin();
+    clock.setWallBy(shift);
+    await clock.advance(SILENCE_LIMIT_MILLISECONDS - 1);
+    expect(silence.expired).toBe(false);
+    await clock.advance(1);
+    expect(silence.expired).toBe(true);
+  });
+
+  it('does not change the pause of a fight', () => {
+    const clock = new VirtualClock();
+    const fights = new Fights(clock);
+    const pauseAfterCorrection = (): unknown => {
+      try {
+        fights.corrected(configMap('web', '1'), { managers: [], fields: [] });
+        return undefined;
+      } catch (error) {
+        return error;
+      }
+    };
+    for (let n = 0; n < 5; n++) pauseAfterCorrection();
+    clock.setWallBy(shift);
+    clock.jump(9_000);
+    const check = (): void => {
+      fights.checkPause(configMap('web', '1'));
+    };
+    expect(check).toThrow(expect.objectContaining({ retryAfterMilliseconds: 1_000 }));
+    clock.jump(1_000);
+    expect(check).not.toThrow();
+  });
+
+  it('does not change how long a refusal is remembered', () => {
+    const clock = new VirtualClock();
+    const refusals = new Refusals(clock);
+    const refused = { hash: 'h', owner: 'o', version: '1', resourceVersion: '1' };
+    refusals.remember('a', refused, new OperatorError({ reason: 'Invalid', message: 'no' }));
+    clock.setWallBy(shift);
+    clock.jump(REFUSAL_MILLISECONDS - 1);
+    expect(refusals.find('a', refused)).toBeDefined();
+    clock.jump(1);
+    expect(refusals.find('a', refused)).toBeUndefined();
+  });
+
+  it('does not change how long what vanished is remembered', () => {
+    const clock = new VirtualClock();
+    const vanished = new Vanished(clock);
+    const owner = ownedBy('shop');
+    const child = (name: string) => configMap(name, '1', { ownerReferences: [owner] });
+    vanished.gone(child('a'));
+    clock.setWallBy(shift);
+    clock.jump(599_999);
+    vanished.gone(child('b'));
+    expect(vanished.size).toBe(2);
+    clock.jump(1);
+    vanished.gone(child('c'));
+    expect(vanished.size).toBe(2);
+  });
+
+  it('lets no lane be passed over for longer than half a minute, nor sooner', async () => {
+    const clock = new VirtualClock();
+    const queue = new Queue({ clock, random: () => 0 });
+    queue.add('low', 'initial');
+    for (let n = 0; n < 5; n++) queue.add(`change/${n}`);
+    clock.setWallBy(shift);
+    clock.jump(29_999);
+    expect(await queue.take()).toBe('change/0');
+    clock.jump(1);
+    expect(await queue.take()).toBe('low');
+  });
+
+  it('does not change the times that a queue has planned, nor what it tells of waiting', () => {
+    const clock = new VirtualClock();
+    const waited: number[] = [];
+    const worked: number[] = [];
+    const observer = {
+      added: () => undefined,
+      taken: (milliseconds: number) => waited.push(milliseconds),
+      done: (milliseconds: number) => worked.push(milliseconds),
+    };
+    const queue = new Queue({ clock, random: () => 0, observer });
+    queue.addRateLimited('a', 10_000);
+    queue.addAfter('b', 10_000);
+    clock.setWallBy(shift);
+    expect(queue.addRateLimited('a')).toBe(10_000);
+    queue.addAfter('b', 20_000);
+    queue.addAfter('a', 20_000);
+    queue.addAfter('a', 5_000);
+    clock.jump(5_000);
+    expect(queue.depth).toBe(1);
+    clock.jump(5_000);
+    expect(queue.depth).toBe(2);
+    void queue.take();
+    clock.setWallBy(shift);
+    clock.jump(3_000);
+    queue.done('a');
+    expect([waited, worked]).toEqual([[5_000], [3_000]]);
+  });
+
+  it('does not change the time that an overloaded server is given', () => {
+    const clock = new VirtualClock();
+    const pause = new OverloadPause({ clock, random: () => 0, onChange: () => undefined });
+    pause.begin(10);
+    clock.setWallBy(shift);
+    pause.begin(5);
+    clock.jump(9_999);
+    expect(pause.active).toBe(true);
+    pause.begin(5);
+    clock.jump(1);
+    expect(pause.active).toBe(true);
+    clock.jump(4_999);
+    expect(pause.active).toBe(false);
+  });
+
+  it('neither splits a series of events nor joins two, and shows itself in what people read', () => {
+    const clock = new VirtualClock();
+    const book = new EventSeriesBook(({ name }) => name);
+    const regarding = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: 'u' };
+    const observe = () =>
+      book.observe(regarding, { type: 'Normal', reason: 'R', action: 'A', note: 'n' }, instant(clock)).series;
+    observe();
+    clock.setWallBy(shift);
+    clock.jump(60_000);
+    expect(observe()).toMatchObject({ count: 2, lastAt: clock.now() });
+    clock.jump(6 * 60_000);
+    expect(observe()).toMatchObject({ count: 1, startedAt: clock.now() });
+  });
+
+  it('does not change how long a request has taken', async () => {
+    const clock = new VirtualClock();
+    const metrics = new Metrics();
+    const server = new ScriptedTransport();
+    const { promise, resolve } = Promise.withResolvers<{ status: number; body: object }>();
+    server.answers.push(promise);
+    const answered = metered(server, metrics, clock).request({ method: 'GET', path: '/' });
+    clock.setWallBy(shift);
+    clock.jump(2_000);
+    resolve({ status: 200, body: {} });
+    await answered;
+    expect(await metrics.scrape()).toMatch(/request_duration_seconds_sum\{[^}]*\} 2\n/);
+  });
+
+  it('does not change when a server that is out of reach is tried again', async () => {
+    const clock = new VirtualClock();
+    let probes = 0;
+    const probe = async (signal: AbortSignal): Promise<void> => {
+      probes++;
+      await new Promise((_, reject) => {
+        signal.addEventListener('abort', reject);
+      });
+    };
+    const breaker = new Breaker({ clock, random: () => 0, probe, onChange: () => undefined });
+    onTestFinished(() => {
+      breaker.close();
+    });
+    breaker.failed(new Error('connect ECONNREFUSED'));
+    await clock.advance(50);
+    clock.setWallBy(shift);
+    await clock.advance(3_999);
+    expect(probes).toBe(1);
+    await clock.advance(1);
+    expect(probes).toBe(2);
+    clock.setWallBy(shift);
+    await clock.advance(4_000 - 1);
+    expect(probes).toBe(2);
+    await clock.advance(1);
+    expect(probes).toBe(3);
+    clock.setWallBy(shift);
+    await clock.advance(4_999);
+    expect(probes).toBe(3);
+    await clock.advance(1);
+    expect(probes).toBe(4);
+  });
+
+  it('does not change how long the event loop is kept busy', () => {
+    const clock = new VirtualClock();
+    const breather = new Breather({ clock, nextTurn: () => new Promise(() => undefined) });
+    void breather.pause();
+    clock.setWallBy(shift);
+    clock.jump(9);
+    expect(breather.pause()).toBeUndefined();
+    clock.jump(1);
+    expect(breather.pause()).toBeDefined();
+  });
+});
