@@ -165,7 +165,7 @@ export class Applier {
   }
 
   private settle({ step, store, intent, hash, objectId }: Task, object: AnyObject): void {
-    const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
+    const owned = store.ownedOf(object).get(ownerKey(step.fieldManager));
     const settlement = { hash, uid: object.metadata.uid, owned };
     this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));
   }

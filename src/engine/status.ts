@@ -58,7 +58,7 @@ export class StatusWriter {
       const applied = await store.write(key, reader, () =>
         this.api.apply(reader.resourceType(target), body, options),
       );
-      const owned = store.paths.owned(applied.object).get(owner);
+      const owned = store.ownedOf(applied.object).get(owner);
       this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
       return 'configured';
     } catch (error) {

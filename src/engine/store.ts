@@ -112,8 +112,10 @@ export class Store {
   /** A watch has delivered an object. */
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
-    const entry = this.project(object);
     const before = this.entries.get(keyOf(object));
+    // As a rule this is the echo of a write of our own: there is nothing to work out again.
+    if (before && !isNewer(object, before.object)) return;
+    const entry = this.project(object);
     this.put(
       before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
       {},
@@ -158,14 +160,22 @@ export class Store {
   /** The API server has answered a write, or a read of one object, with this. */
   written(object: AnyObject, writer?: unknown): void {
     const version = object.metadata.resourceVersion ?? '0';
-    const known = this.entries.has(keyOf(object));
+    const known = this.entries.get(keyOf(object));
     // Whether the selector matches it, only the watch can tell.
     if (!known && this.props.selective) return;
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
-    this.put(this.project(object), { writer });
+    // The watch may have been faster.
+    if (!known || isNewer(object, known.object)) this.put(this.project(object), { writer });
     this.explained(keyOf(object), version);
+  }
+
+  /** Who owns what of an object that the API server has answered with: as a rule, that is known already. */
+  ownedOf(object: AnyObject): OwnedPaths {
+    const known = this.entries.get(keyOf(object));
+    const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
+    return known && same ? known.owned : this.paths.owned(object);
   }
 
   /**
