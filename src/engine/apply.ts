@@ -148,7 +148,7 @@ export class Applier {
   private async request(task: Task, known: Entry | undefined): Promise<Applied> {
     const { step, reader, store, key, intent } = task;
     const apply = (): Promise<Applied> =>
-      store.write(key, reader, () =>
+      store.write(key, reader.writer, () =>
         this.props.api.apply(
           reader.resourceType(intent),
           known ? withUid(intent, known.object.metadata.uid) : intent,

@@ -63,7 +63,7 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
-    this.reader = new StoreReader(controller.watches, stores, controller.name);
+    this.reader = StoreReader.open(controller.watches, stores, controller.name);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
@@ -144,7 +144,7 @@ export class Runner {
         key,
         [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
       );
-      outcome = await carryOut(plan, this.reader, tools, signal);
+      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal);
       metrics.reconcileSeconds.observe({ controller: controller.name }, (clock.now() - startedAt) / 1000);
       this.conclude(key, plan, outcome, log);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { StatusStep } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
-import type { Api } from './api.js';
+import type { Api, Applied } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { refresh } from './refresh.js';
 import type { Settlements } from './settlements.js';
@@ -55,9 +55,8 @@ export class StatusWriter {
     };
     try {
       const options = { fieldManager, force: true, subresource: 'status' } as const;
-      const applied = await store.write(key, reader, () =>
-        this.api.apply(reader.resourceType(target), body, options),
-      );
+      const send = async (): Promise<Applied> => this.api.apply(reader.resourceType(target), body, options);
+      const applied = await store.write(key, reader.writer, send, 'status');
       const owned = store.ownedOf(applied.object).get(owner);
       this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
       return 'configured';

@@ -8,6 +8,7 @@ import { sharedWithLegacy } from './legacy-managers.js';
 import { FieldPaths } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
 import { PendingWrites } from './pending-writes.js';
+import type { OwnWrite, Writer } from './pending-writes.js';
 import { compareResourceVersions } from './resource-version.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
@@ -26,15 +27,19 @@ export interface Entry {
 /** How a change was learned of: from a complete list, from a watch, or as the answer to a write of the listener's own. */
 export type ChangeOrigin = 'list' | 'event' | 'own';
 
-/** Called after the store has changed: with both for an update, with one of them for a new or a removed object. */
+/**
+ * Called after the store has changed: with both for an update, with one of them for a new or a removed object.
+ * @param own what is known of the listener's own write, if the change is the answer to one
+ */
 export type Listener = (
   before: AnyObject | undefined,
   after: AnyObject | undefined,
   origin: ChangeOrigin,
+  own?: OwnWrite,
 ) => void;
 
 /** A listener's own name, or that a complete list brings the change. */
-type Source = { readonly writer?: unknown; readonly list?: true };
+type Source = { readonly writer?: Writer | undefined; readonly list?: true };
 
 export interface StoreProps {
   /** The projection taken of each object. */
@@ -59,7 +64,7 @@ export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly controllers = new ControllerIndex();
-  private readonly listeners: { readonly listener: Listener; readonly writer: unknown }[] = [];
+  private readonly listeners: { readonly listener: Listener; readonly name: unknown }[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
@@ -96,9 +101,9 @@ export class Store {
     else this.live.delete(this.watchOf(namespace));
   }
 
-  /** @param writer what the listener names itself by when it calls `written` */
-  onChange(listener: Listener, writer?: unknown): void {
-    this.listeners.push({ listener, writer });
+  /** @param name what the listener names itself by when it writes */
+  onChange(listener: Listener, name?: unknown): void {
+    this.listeners.push({ listener, name });
   }
 
   /** What is kept of an object, so that the rest needn't be held until a list is complete. */
@@ -158,7 +163,7 @@ export class Store {
   }
 
   /** The API server has answered a write, or a read of one object, with this. */
-  written(object: AnyObject, writer?: unknown): void {
+  written(object: AnyObject, writer?: Writer): void {
     const version = object.metadata.resourceVersion ?? '0';
     const known = this.entries.get(keyOf(object));
     // Whether the selector matches it, only the watch can tell.
@@ -182,23 +187,26 @@ export class Store {
    * Sends a write of one object, and keeps the answer. The writer is told of the change once, as his own, even if the
    * watch was faster than the answer.
    */
-  async write<T extends { readonly object: AnyObject }>(
+  async write<T extends { readonly object: AnyObject; readonly created?: boolean }>(
     key: string,
-    writer: unknown,
+    writer: Writer,
     send: () => Promise<T>,
+    subresource?: 'status',
   ): Promise<T> {
-    this.pending.begin(writer, key, this.entries.get(key)?.object);
+    this.pending.begin(writer, key, this.entries.get(key)?.object, subresource === 'status');
     try {
       const answer = await send();
-      this.pending.answered(writer, key, answer.object.metadata.resourceVersion);
-      this.written(answer.object, writer);
+      const { object, created = false } = answer;
+      this.pending.answered(writer, key, object.metadata.resourceVersion, created);
+      this.written(object, writer);
       return answer;
     } finally {
       const after = this.entries.get(key)?.object;
       const held = this.pending.end(writer, key, after);
       if (held && (held.before ?? after) !== undefined) {
-        const own = this.listeners.filter((each) => each.writer === writer);
-        for (const { listener } of own) listener(held.before, after, held.own ? 'own' : 'event');
+        const { before, own } = held;
+        for (const { listener, name } of this.listeners)
+          if (name === writer.listener) listener(before, after, own ? 'own' : 'event', own);
       }
     }
   }
@@ -240,11 +248,12 @@ export class Store {
   }
 
   private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
-    for (const { listener, writer } of this.listeners) {
-      const object = after ?? before;
-      if (writer !== undefined && object && this.pending.holdBack(writer, keyOf(object))) continue;
-      const own = source.writer !== undefined && source.writer === writer;
-      listener(before, after, source.list ? 'list' : own ? 'own' : 'event');
+    const object = after ?? before;
+    for (const { listener, name } of this.listeners) {
+      if (name !== undefined && object && this.pending.holdBack(name, keyOf(object))) continue;
+      const own =
+        name !== undefined && source.writer?.listener === name ? ownWriteOf(source.writer) : undefined;
+      listener(before, after, source.list ? 'list' : own ? 'own' : 'event', own);
     }
   }
 }
@@ -255,6 +264,11 @@ function keyOf(object: AnyObject): string {
 
 function isNewer(a: AnyObject, b: AnyObject): boolean {
   return compareResourceVersions(a.metadata.resourceVersion ?? '0', b.metadata.resourceVersion ?? '0') > 0;
+}
+
+/** Of a write that isn't sent through the store. */
+function ownWriteOf({ key }: Writer): OwnWrite {
+  return { ...(key !== undefined && { key }), statusOnly: false, created: false };
 }
 
 function deepFreeze(value: unknown): void {

@@ -37,7 +37,7 @@ describe('What an own write returns', () => {
     const store = new Store({ keep });
     const answer = { object: configMap('a', '2') };
     const write = async (send: () => void): Promise<unknown> =>
-      store.write('shop/a', undefined, () => {
+      store.write('shop/a', { listener: undefined }, () => {
         send();
         return Promise.resolve(answer);
       });
