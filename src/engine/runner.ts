@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Controller, Plan } from '../contract/controller.js';
 import { objectId, splitKey } from '../contract/object.js';
@@ -14,6 +13,7 @@ import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
+import { ReconcileLog } from './reconcile-log.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -137,7 +137,7 @@ export class Runner {
     let outcome: Outcome | undefined;
     try {
       const startedAt = clock.now();
-      const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
+      const log = new ReconcileLog(this.log, key);
       const plan = controller.reconcile(key, this.reader, new Date(startedAt));
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
@@ -153,7 +153,7 @@ export class Runner {
     return outcome?.pending ? { ended: outcome.pending } : {};
   }
 
-  private conclude(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
+  private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
     const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
     this.blockers.wait(
@@ -166,12 +166,12 @@ export class Runner {
         log,
       );
       this.queue.add(key, 'change');
-      log.debug('Reconcile interrupted');
+      log.at('debug')?.debug('Reconcile interrupted');
       return;
     }
     this.changes.record(changes, log);
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
-    log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
+    log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, plan, outcome, log);
   }
 
