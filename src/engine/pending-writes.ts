@@ -8,6 +8,13 @@ export interface Writer {
   readonly key?: string;
 }
 
+/** What the API server has answered to a write. */
+export interface Answer {
+  readonly object: AnyObject;
+  /** It wasn't there before. @default false */
+  readonly created?: boolean;
+}
+
 /** What the writers may know of the change that their writes have led to. */
 export interface OwnWrite {
   /** The key whose plan it was. @default - there was none, or several wrote at once */
@@ -73,13 +80,8 @@ export class PendingWrites {
     return true;
   }
 
-  answered(
-    { listener }: Writer,
-    objectKey: string,
-    resourceVersion: string | undefined,
-    created: boolean,
-  ): void {
-    this.byListener.get(listener)?.get(objectKey)?.answered.set(resourceVersion, created);
+  answered({ listener }: Writer, objectKey: string, { object, created = false }: Answer): void {
+    this.byListener.get(listener)?.get(objectKey)?.answered.set(object.metadata.resourceVersion, created);
   }
 
   /** Returns what the listener has yet to be told, once the last of its writes of the object has ended. */

@@ -5,10 +5,11 @@ import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
 import { sharedWithLegacy } from './legacy-managers.js';
+import { Listeners } from './listeners.js';
+import type { Listener, Source } from './listeners.js';
 import { FieldPaths } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
-import { PendingWrites } from './pending-writes.js';
-import type { OwnWrite, Writer } from './pending-writes.js';
+import type { Answer, Writer } from './pending-writes.js';
 import { compareResourceVersions } from './resource-version.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
@@ -23,23 +24,6 @@ export interface Entry {
    */
   readonly drifted?: readonly ManagedFieldsEntry[];
 }
-
-/** How a change was learned of: from a complete list, from a watch, or as the answer to a write of the listener's own. */
-export type ChangeOrigin = 'list' | 'event' | 'own';
-
-/**
- * Called after the store has changed: with both for an update, with one of them for a new or a removed object.
- * @param own what is known of the listener's own write, if the change is the answer to one
- */
-export type Listener = (
-  before: AnyObject | undefined,
-  after: AnyObject | undefined,
-  origin: ChangeOrigin,
-  own?: OwnWrite,
-) => void;
-
-/** A listener's own name, or that a complete list brings the change. */
-type Source = { readonly writer?: Writer | undefined; readonly list?: true };
 
 export interface StoreProps {
   /** The projection taken of each object. */
@@ -64,11 +48,10 @@ export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly controllers = new ControllerIndex();
-  private readonly listeners: { readonly listener: Listener; readonly name: unknown }[] = [];
+  private readonly listeners = new Listeners();
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
-  private readonly pending = new PendingWrites();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -103,7 +86,7 @@ export class Store {
 
   /** @param name what the listener names itself by when it writes */
   onChange(listener: Listener, name?: unknown): void {
-    this.listeners.push({ listener, name });
+    this.listeners.add(listener, name);
   }
 
   /** What is kept of an object, so that the rest needn't be held until a list is complete. */
@@ -187,27 +170,20 @@ export class Store {
    * Sends a write of one object, and keeps the answer. The writer is told of the change once, as his own, even if the
    * watch was faster than the answer.
    */
-  async write<T extends { readonly object: AnyObject; readonly created?: boolean }>(
+  async write<T extends Answer>(
     key: string,
     writer: Writer,
     send: () => Promise<T>,
     subresource?: 'status',
   ): Promise<T> {
-    this.pending.begin(writer, key, this.entries.get(key)?.object, subresource === 'status');
+    this.listeners.begin(writer, key, this.entries.get(key)?.object, subresource === 'status');
     try {
       const answer = await send();
-      const { object, created = false } = answer;
-      this.pending.answered(writer, key, object.metadata.resourceVersion, created);
-      this.written(object, writer);
+      this.listeners.answered(writer, key, answer);
+      this.written(answer.object, writer);
       return answer;
     } finally {
-      const after = this.entries.get(key)?.object;
-      const held = this.pending.end(writer, key, after);
-      if (held && (held.before ?? after) !== undefined) {
-        const { before, own } = held;
-        for (const { listener, name } of this.listeners)
-          if (name === writer.listener) listener(before, after, own ? 'own' : 'event', own);
-      }
+      this.listeners.end(writer, key, this.entries.get(key)?.object);
     }
   }
 
@@ -236,7 +212,7 @@ export class Store {
     if (before && !isNewer(object, before)) return;
     this.controllers.move(key, before, object);
     this.entries.set(key, entry);
-    this.notify(before, object, source);
+    this.listeners.tell(key, before, object, source);
   }
 
   private remove(key: string, source: Source): void {
@@ -244,17 +220,7 @@ export class Store {
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
-    this.notify(before, undefined, source);
-  }
-
-  private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
-    const object = after ?? before;
-    for (const { listener, name } of this.listeners) {
-      if (name !== undefined && object && this.pending.holdBack(name, keyOf(object))) continue;
-      const own =
-        name !== undefined && source.writer?.listener === name ? ownWriteOf(source.writer) : undefined;
-      listener(before, after, source.list ? 'list' : own ? 'own' : 'event', own);
-    }
+    this.listeners.tell(key, before, undefined, source);
   }
 }
 
@@ -264,11 +230,6 @@ function keyOf(object: AnyObject): string {
 
 function isNewer(a: AnyObject, b: AnyObject): boolean {
   return compareResourceVersions(a.metadata.resourceVersion ?? '0', b.metadata.resourceVersion ?? '0') > 0;
-}
-
-/** Of a write that isn't sent through the store. */
-function ownWriteOf({ key }: Writer): OwnWrite {
-  return { ...(key !== undefined && { key }), statusOnly: false, created: false };
 }
 
 function deepFreeze(value: unknown): void {

@@ -4,11 +4,11 @@ import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Blockers } from './blockers.js';
 import type { Lane } from './lanes.js';
+import type { ChangeOrigin } from './listeners.js';
 import { tellsNothingMore } from './own-change.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
 import { asksForTheSame, onlyStatusDiffers, sameStatus } from './status-only.js';
-import type { ChangeOrigin } from './store.js';
 import type { StoreReader } from './stores.js';
 
 /** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
