@@ -101,10 +101,7 @@ export class Applier {
   private stands({ step, store, intent, hash, objectId }: Task, { object, owned }: Entry): boolean {
     if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== hash) return false;
     const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
-    return this.props.settlements.stands(
-      objectId,
-      step.fieldManager,
-      settlement,
+    return this.props.settlements.stands(objectId, step.fieldManager, settlement, () =>
       store.paths.expected(intent),
     );
   }

@@ -43,7 +43,8 @@ export class StatusWriter {
     const id = objectId(target);
     const owner = ownerKey(fieldManager, 'status');
     const settlement = { hash: canonicalJson(status), uid, owned: known?.owned.get(owner) };
-    const stands = this.settlements.stands(id, fieldManager, settlement, store.paths.expected({ status }));
+    const expected = (): string => store.paths.expected({ status });
+    const stands = this.settlements.stands(id, fieldManager, settlement, expected);
     if (stands && store.paths.holds({ status: known?.object.status }, { status })) return 'unchanged';
 
     const { apiVersion, kind } = target;
@@ -58,7 +59,7 @@ export class StatusWriter {
       const send = async (): Promise<Applied> => this.api.apply(reader.resourceType(target), body, options);
       const applied = await store.write(key, reader.writer, send, 'status');
       const owned = store.ownedOf(applied.object).get(owner);
-      this.settlements.remember(id, fieldManager, { ...settlement, owned }, store.paths.expected({ status }));
+      this.settlements.remember(id, fieldManager, { ...settlement, owned }, expected());
       return 'configured';
     } catch (error) {
       // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
