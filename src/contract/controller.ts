@@ -7,10 +7,14 @@ import type { ResourceType } from './resource.js';
  * The core of the contract: what the engine knows of any kind.
  *
  * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has
- * delivered its first complete list. After anything that `mapsTo` names has changed, it is called again.
+ * delivered its first complete list. After anything that `mapsTo` names has changed, it is called again, but for what
+ * the engine itself has written: the writes of a plan call nobody for its own key, since its status and events are
+ * computed after them, and the status of a custom resource, which the controller writes, calls nobody at all. Where
+ * the answer to a write shows that somebody else has changed the object too, that counts.
  *
  * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own.
  * A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late.
+ * A plan whose applies depend on those of the plan before, and on no change after them, asks for its time (`requeueAt`).
  *
  * **Errors.** What `reconcile` throws is logged as a bug of the kind and tried again after a backoff. A mistake
  * of a user is no reason to throw: it belongs into the status.

@@ -101,10 +101,7 @@ export class Applier {
   private stands({ step, store, intent, hash, objectId }: Task, { object, owned }: Entry): boolean {
     if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== hash) return false;
     const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
-    return this.props.settlements.stands(
-      objectId,
-      step.fieldManager,
-      settlement,
+    return this.props.settlements.stands(objectId, step.fieldManager, settlement, () =>
       store.paths.expected(intent),
     );
   }
@@ -148,7 +145,7 @@ export class Applier {
   private async request(task: Task, known: Entry | undefined): Promise<Applied> {
     const { step, reader, store, key, intent } = task;
     const apply = (): Promise<Applied> =>
-      store.write(key, reader, () =>
+      store.write(key, reader.writer, () =>
         this.props.api.apply(
           reader.resourceType(intent),
           known ? withUid(intent, known.object.metadata.uid) : intent,
@@ -165,7 +162,7 @@ export class Applier {
   }
 
   private settle({ step, store, intent, hash, objectId }: Task, object: AnyObject): void {
-    const owned = store.paths.owned(object).get(ownerKey(step.fieldManager));
+    const owned = store.ownedOf(object).get(ownerKey(step.fieldManager));
     const settlement = { hash, uid: object.metadata.uid, owned };
     this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));
   }

@@ -2,6 +2,7 @@ import type { Change, ChangeSet } from '../contract/change.js';
 import { describeRef } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { ReconcileLog } from './reconcile-log.js';
 
 /** Whoever writes under ever new names mustn't make ever new series. */
 const MANAGER_LIMIT = 20;
@@ -27,11 +28,12 @@ export class ChangeMetrics {
     private readonly controller: string,
   ) {}
 
-  record(changes: ChangeSet, log: Logger): void {
+  record(changes: ChangeSet, log: Pick<ReconcileLog, 'at'>): void {
     const { controller, metrics } = this;
     for (const { ref, action, drift } of changes) {
       metrics.changes.inc({ controller, action });
-      log[LEVELS[action]]({ child: ref.kind, action, ...drift }, `${describeRef(ref)} ${action}`);
+      const level = LEVELS[action];
+      log.at(level)?.[level]({ child: ref.kind, action, ...drift }, `${describeRef(ref)} ${action}`);
       if (action === 'corrected') this.countDrift(drift?.managers ?? []);
     }
   }

@@ -1,6 +1,5 @@
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { askedDelay } from './api-error.js';
 import type { Outcome } from './carry-out.js';
@@ -9,6 +8,7 @@ import { TIMEOUT_REASON } from './in-flight.js';
 import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
+import type { ReconcileLog } from './reconcile-log.js';
 import { REFUSAL_MILLISECONDS } from './refusals.js';
 
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
@@ -53,7 +53,7 @@ export class FollowUp {
   }
 
   /** The plan was carried out, or as much of it as could be. */
-  ended(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
+  ended(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
     const requeueIn = requeueDelay(plan.requeueAt, clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
@@ -84,11 +84,13 @@ export class FollowUp {
   }
 
   /** Logs and counts failures, after which the key is taken again when the pause is over. */
-  private failed(key: string, errors: readonly OperatorError[], pause: number, log: Logger): void {
+  private failed(key: string, errors: readonly OperatorError[], pause: number, log: ReconcileLog): void {
     const { controller, metrics, queueMetrics } = this.props;
     if (pause === 0) {
       metrics.reconciles.inc({ controller, result: 'requeue' });
-      log.debug({ errors: errors.map(({ message }) => message) }, 'The view was stale, trying again');
+      log
+        .at('debug')
+        ?.debug({ errors: errors.map(({ message }) => message) }, 'The view was stale, trying again');
       return;
     }
     metrics.reconciles.inc({ controller, result: 'error' });
@@ -101,7 +103,7 @@ export class FollowUp {
     this.told.set(key, message);
     const retryMilliseconds = Math.round(pause);
     for (const { reason, message } of errors)
-      log[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
+      log.at(level)?.[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
   }
 
   /** Plans the next try. Returns the pause in milliseconds. */

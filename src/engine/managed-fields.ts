@@ -124,11 +124,12 @@ export class FieldPaths {
     if (!merge) return LEAF;
     if (Array.isArray(value)) return this.intendedList(value, merge, path);
     if (typeof value !== 'object' || value === null) return LEAF;
-    return node(
-      Object.entries(value)
-        .filter(([, child]) => child !== undefined && child !== null)
-        .map(([name, child]) => `f:${name}${this.intended(child, `${path}.${name}`)}`),
-    );
+    const segments: string[] = [];
+    for (const [name, child] of Object.entries(value)) {
+      if (child !== undefined && child !== null)
+        segments.push(`f:${name}${this.intended(child, `${path}.${name}`)}`);
+    }
+    return node(segments);
   }
 
   private intendedList(items: readonly unknown[], merge: Merge, path: string): string {
@@ -178,11 +179,16 @@ function withoutIdentity(intent: object): object {
 
 /** JSON with sorted keys, at every depth. */
 export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
-  return `{${members.join(',')}}`;
+  let json = '';
+  if (Array.isArray(value)) {
+    for (const item of value) json += `${json && ','}${canonicalJson(item)}`;
+    return `[${json}]`;
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(members).sort()) {
+    const member = members[name];
+    if (member !== undefined) json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
+  }
+  return `{${json}}`;
 }

@@ -2,29 +2,12 @@ import type { Controller } from '../contract/controller.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { Api } from './api.js';
-import { Applier } from './apply.js';
+import { assemble } from './assemble.js';
+import type { Parts } from './assemble.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
-import { connect } from './connect.js';
-import { Elector } from './elector.js';
 import type { ElectorProps } from './elector.js';
-import { EventRecorder } from './events.js';
-import { Fights } from './fights.js';
-import { holdWhilePaused } from './hold-while-paused.js';
-import { Leadership } from './leadership.js';
-import { Reflector } from './reflector.js';
-import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
-import { Refusals } from './refusals.js';
-import { Runner } from './runner.js';
-import { scopesOf } from './scopes.js';
-import type { ServerGate } from './server-gate.js';
-import { Settlements } from './settlements.js';
-import { StatusWriter } from './status.js';
-import { Stores } from './stores.js';
-import type { WatchedStore } from './stores.js';
 import type { Transport } from './transport.js';
-import { Vanished } from './vanished.js';
 
 /** Silence of 75 s replaces a watch, so this much means that replacing it doesn't work. */
 const LONGEST_SILENCE_MILLISECONDS = 300_000;
@@ -74,86 +57,17 @@ export interface NotReady {
  * finished first, and then the lease is released.
  */
 export class Manager {
-  private readonly reflectors: {
-    readonly name: string;
-    readonly watched: WatchedStore;
-    readonly reflector: Reflector;
-  }[];
   private readonly clock: Clock;
-  private readonly gate: ServerGate;
-  private readonly transport: Transport;
-  private readonly runners: { readonly runner: Runner; readonly controller: Controller }[];
-  private readonly recorder: EventRecorder;
-  private readonly elector: Elector | undefined;
+  private readonly parts: Parts;
 
   constructor(private readonly props: ManagerProps) {
-    const { controllers, log, metrics, instance } = props;
-    const namespaces = props.namespaces ?? [];
-    const clock = (this.clock = props.clock ?? systemClock);
-    const random = props.random ?? Math.random;
-    const { gate, transport } = connect({
-      ...{ wire: props.transport, clock, random, log, metrics },
-      // Without an election, nothing is ever held back.
-      fence: { admits: () => this.elector?.admits() ?? true },
-      ...(props.maxWrites !== undefined && { maxWrites: props.maxWrites }),
-    });
-    this.gate = gate;
-    this.transport = transport;
-    const api = new Api(transport);
-    const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
-    const settlements = new Settlements();
-    this.recorder = new EventRecorder({
-      ...{ api, clock, random, log, metrics },
-      reportingController: 'kosmos.io/reconstruct',
-      reportingInstance: instance,
-    });
-    const tools = {
-      api,
-      applier: new Applier({
-        ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
-        vanished: new Vanished(clock),
-      }),
-      statusWriter: new StatusWriter(api, settlements),
-      recorder: this.recorder,
-    };
-    const workers = props.workers ?? 16;
-    this.runners = controllers.map((controller) => ({
-      controller,
-      runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
-    }));
-    holdWhilePaused(
-      this.gate,
-      this.runners.map(({ runner }) => runner.queue),
-    );
-    this.elector = props.election && this.electorFor(props.election, transport, clock, random);
-    for (const { store } of stores.all()) {
-      store.onChange((before, after) => {
-        if (before && !after) tools.applier.gone(before);
-      });
-    }
-    const watchMetrics = new WatchMetrics(metrics, clock);
-    this.reflectors = stores.all().flatMap((watched) =>
-      scopesOf(watched, namespaces).map((scope) => ({
-        name: watchName(scope),
-        watched,
-        reflector: new Reflector({
-          ...{ api, scope, store: watched.store, clock, random, log, optional: watched.optional },
-          metrics: watchMetrics.named(watchLabel(scope, namespaces)),
-          onListed: () => {
-            for (const { runner } of this.runners) runner.kindServed(scope.type);
-          },
-        }),
-      })),
-    );
-    metrics.onScrape(() => {
-      for (const { type, store } of stores.all())
-        metrics.storeObjects.set({ type: groupKind(type) }, store.size);
-    });
+    this.clock = props.clock ?? systemClock;
+    this.parts = assemble(props, this.clock, props.random ?? Math.random);
   }
 
   /** What has yet to deliver its first list; empty when the engine is ready, and from then on. */
   notReady(): NotReady[] {
-    return this.reflectors.flatMap(({ name, reflector }) => {
+    return this.parts.reflectors.flatMap(({ name, reflector }) => {
       if (reflector.synced) return [];
       const { state } = reflector;
       return [
@@ -167,14 +81,14 @@ export class Manager {
 
   /** Why this process may believe wrongly that it leads; empty while it can't. */
   staleLeadership(): string[] {
-    return this.elector?.unhealthy() ?? [];
+    return this.parts.elector?.unhealthy() ?? [];
   }
 
   /** Watches that have been silent for far too long although the API server answers: a bug, which a restart mends. */
   silentWatches(): string[] {
-    if (this.gate.pause) return [];
+    if (this.parts.gate.pause) return [];
     const now = this.clock.monotonic();
-    return this.reflectors.flatMap(({ name, reflector }) => {
+    return this.parts.reflectors.flatMap(({ name, reflector }) => {
       const silence = reflector.silentForMilliseconds(now);
       return silence > LONGEST_SILENCE_MILLISECONDS
         ? [`${name}: nothing heard for ${Math.round(silence / 1000)} s`]
@@ -186,66 +100,47 @@ export class Manager {
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.props;
     const watching = new AbortController();
-    const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
-    const electing = this.elector?.run();
+    const watches = this.parts.reflectors.map(({ reflector }) => reflector.run(watching.signal));
+    const electing = this.parts.elector?.run();
     let drain: Timer | undefined;
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
       log.info('Stopping: finishing what is in flight');
-      for (const { runner } of this.runners) runner.stop();
+      for (const { runner } of this.parts.runners) runner.stop();
       drain = this.clock.setTimer(DRAIN_MILLISECONDS, () => {
-        for (const { runner } of this.runners) void runner.interrupt();
+        for (const { runner } of this.parts.runners) void runner.interrupt();
         giveUp(false);
       });
     };
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    const work = Promise.all(this.runners.map((entry) => this.runWhenSynced(entry, signal)));
+    const work = Promise.all(this.parts.runners.map((entry) => this.runWhenSynced(entry, signal)));
     const finished = await Promise.race([work.then(() => true), tooLong]);
     drain?.cancel();
-    await this.recorder.close();
+    await this.parts.recorder.close();
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
     await Promise.all(watches);
     // It was renewed until now. What is still under way may yet be carried out, so nobody else may begin then.
-    if (finished) await this.elector?.release();
-    else this.elector?.stop();
+    if (finished) await this.parts.elector?.release();
+    else this.parts.elector?.stop();
     await electing;
-    await this.transport.close();
+    await this.parts.transport.close();
     log.info('Stopped');
   }
 
   private whyListing(): string {
-    const { pause } = this.gate;
+    const { pause } = this.parts.gate;
     return pause ? `the API server is ${pause}` : 'the first list is not complete';
   }
 
-  private electorFor(
-    election: ElectionProps,
-    transport: Transport,
-    clock: Clock,
-    random: () => number,
-  ): Elector {
-    const { log, metrics } = this.props;
-    const leadership = new Leadership(this.runners.map(({ runner }) => runner));
-    return new Elector({
-      ...{ ...election, transport, clock, random, log, metrics },
-      onLeading: () => {
-        leadership.gained();
-      },
-      onLost: () => {
-        leadership.lost();
-      },
-    });
-  }
-
   private async runWhenSynced(
-    { runner, controller }: Manager['runners'][number],
+    { runner, controller }: Parts['runners'][number],
     signal: AbortSignal,
   ): Promise<void> {
     if (signal.aborted) return;
     const types = new Set(controller.watches.map(({ type }) => groupKind(type)));
-    const own = this.reflectors.filter(({ watched }) => types.has(groupKind(watched.type)));
+    const own = this.parts.reflectors.filter(({ watched }) => types.has(groupKind(watched.type)));
     const stopped = new Promise<void>((resolve) => {
       signal.addEventListener('abort', () => {
         resolve();

@@ -1,19 +1,47 @@
 import type { AnyObject } from '../contract/object.js';
 
+/** Who sends a write, and for what. */
+export interface Writer {
+  /** What a listener of the store names itself by. */
+  readonly listener: unknown;
+  /** The key whose plan it belongs to. @default - none */
+  readonly key?: string;
+}
+
+/** What the API server has answered to a write. */
+export interface Answer {
+  readonly object: AnyObject;
+  /** It wasn't there before. @default false */
+  readonly created?: boolean;
+}
+
+/** What the writers may know of the change that their writes have led to. */
+export interface OwnWrite {
+  /** The key whose plan it was. @default - there was none, or several wrote at once */
+  readonly key?: string;
+  /** Nothing but a status was written. */
+  readonly statusOnly: boolean;
+  /** The object wasn't there before. */
+  readonly created: boolean;
+}
+
 interface Pending {
   /** Several writes of one object may be under way: the status, and somebody else's share. */
   writes: number;
   /** As the object was when the first of them began. */
   readonly before: AnyObject | undefined;
+  /** Whose plans they belong to. */
+  readonly keys: Set<string | undefined>;
+  statusOnly: boolean;
   changed: boolean;
-  /** Versions that were answered. */
-  readonly answered: Set<string | undefined>;
+  /** Versions that were answered, and whether each is that of a new object. */
+  readonly answered: Map<string | undefined, boolean>;
 }
 
-/** A change that was held back, and whether it is the writer's own. */
+/** A change that was held back; `own` is set if it is the writer's own. */
 export interface HeldBack {
   readonly before: AnyObject | undefined;
-  readonly own: boolean;
+  readonly own?: OwnWrite;
 }
 
 /**
@@ -22,36 +50,51 @@ export interface HeldBack {
  * somebody else's, a status that differs with every write would wake its own writer for ever.
  */
 export class PendingWrites {
-  private readonly byWriter = new Map<unknown, Map<string, Pending>>();
+  private readonly byListener = new Map<unknown, Map<string, Pending>>();
 
-  begin(writer: unknown, key: string, before: AnyObject | undefined): void {
-    const pending = this.byWriter.get(writer) ?? new Map<string, Pending>();
-    this.byWriter.set(writer, pending);
-    const known = pending.get(key);
-    if (known) known.writes++;
-    else pending.set(key, { writes: 1, before, changed: false, answered: new Set() });
+  begin(
+    { listener, key }: Writer,
+    objectKey: string,
+    before: AnyObject | undefined,
+    isStatus: boolean,
+  ): void {
+    const ofListener = this.byListener.get(listener) ?? new Map<string, Pending>();
+    this.byListener.set(listener, ofListener);
+    const known = ofListener.get(objectKey);
+    if (known) {
+      known.writes++;
+      known.keys.add(key);
+      known.statusOnly &&= isStatus;
+    } else {
+      const keys = new Set([key]);
+      const answered = new Map<string | undefined, boolean>();
+      ofListener.set(objectKey, { writes: 1, before, keys, statusOnly: isStatus, changed: false, answered });
+    }
   }
 
-  /** Whether the writer is to be told of the change later. */
-  holdBack(writer: unknown, key: string): boolean {
-    const pending = this.byWriter.get(writer)?.get(key);
+  /** Whether the listener is to be told of the change later. */
+  holdBack(listener: unknown, objectKey: string): boolean {
+    const pending = this.byListener.get(listener)?.get(objectKey);
     if (!pending) return false;
     pending.changed = true;
     return true;
   }
 
-  answered(writer: unknown, key: string, resourceVersion: string | undefined): void {
-    this.byWriter.get(writer)?.get(key)?.answered.add(resourceVersion);
+  answered({ listener }: Writer, objectKey: string, { object, created = false }: Answer): void {
+    this.byListener.get(listener)?.get(objectKey)?.answered.set(object.metadata.resourceVersion, created);
   }
 
-  /** Returns what the writer has yet to be told, once the last of its writes of the object has ended. */
-  end(writer: unknown, key: string, after: AnyObject | undefined): HeldBack | undefined {
-    const keys = this.byWriter.get(writer);
-    const pending = keys?.get(key);
-    if (!keys || !pending || --pending.writes > 0) return undefined;
-    keys.delete(key);
+  /** Returns what the listener has yet to be told, once the last of its writes of the object has ended. */
+  end({ listener }: Writer, objectKey: string, after: AnyObject | undefined): HeldBack | undefined {
+    const ofListener = this.byListener.get(listener);
+    const pending = ofListener?.get(objectKey);
+    if (!ofListener || !pending || --pending.writes > 0) return undefined;
+    ofListener.delete(objectKey);
     if (!pending.changed) return undefined;
-    const own = after !== undefined && pending.answered.has(after.metadata.resourceVersion);
-    return { before: pending.before, own };
+    const { before, keys, statusOnly, answered } = pending;
+    const created = after && answered.get(after.metadata.resourceVersion);
+    if (created === undefined) return { before };
+    const [key] = keys;
+    return { before, own: { ...(keys.size === 1 && key !== undefined && { key }), statusOnly, created } };
   }
 }

@@ -74,7 +74,7 @@ export class Repair {
         ],
         fieldManager,
       );
-      reader.store(object).written(patched, reader);
+      reader.store(object).written(patched, reader.writer);
       return true;
     } catch (error) {
       if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.code)) throw error;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Controller, Plan, TypeRef } from '../contract/controller.js';
 import { objectId, splitKey } from '../contract/object.js';
@@ -15,6 +14,7 @@ import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
+import { ReconcileLog } from './reconcile-log.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -64,7 +64,7 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
-    this.reader = new StoreReader(controller.watches, stores, controller.name);
+    this.reader = StoreReader.open(controller.watches, stores, controller.name);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
@@ -144,14 +144,14 @@ export class Runner {
     let outcome: Outcome | undefined;
     try {
       const startedAt = clock.monotonic();
-      const log = this.log.child({ ...splitKey(key), reconcileId: randomUUID() });
+      const log = new ReconcileLog(this.log, key);
       const plan = controller.reconcile(key, this.reader, new Date(clock.now()));
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
         [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
       );
-      outcome = await carryOut(plan, this.reader, tools, signal, () => this.othersWait(key));
+      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
       metrics.reconcileSeconds.observe(
         { controller: controller.name },
         (clock.monotonic() - startedAt) / 1000,
@@ -172,7 +172,7 @@ export class Runner {
     return queue.laneOf(key) !== 'status' && queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
-  private conclude(key: string, plan: Plan, outcome: Outcome, log: Logger): void {
+  private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
     const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
     this.blockers.wait(
@@ -185,12 +185,12 @@ export class Runner {
         log,
       );
       this.queue.add(key, 'change');
-      log.debug('Reconcile interrupted');
+      log.at('debug')?.debug('Reconcile interrupted');
       return;
     }
     this.changes.record(changes, log);
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
-    log.debug({ changes: changes.length, statusWritten }, 'Reconciled');
+    log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, plan, outcome, log);
     if (outcome.statusLeft) this.queue.add(key, 'status');
   }

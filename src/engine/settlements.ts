@@ -17,8 +17,9 @@ export class Settlements {
   /** By object, then by field manager. */
   private readonly exceptions = new Map<string, Map<string, Settlement>>();
 
-  stands(objectId: string, manager: string, now: Settlement, expected: string): boolean {
-    if (now.owned === expected) return true;
+  /** @param expected only asked where we own something */
+  stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
+    if (now.owned !== undefined && now.owned === expected()) return true;
     const then = this.exceptions.get(objectId)?.get(manager);
     return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
   }

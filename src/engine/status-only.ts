@@ -24,5 +24,9 @@ export function asksForTheSame(before: AnyObject | undefined, after: AnyObject |
  * isn't kept, e.g. who owns a field.
  */
 export function onlyStatusDiffers(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
-  return asksForTheSame(before, after) && !isDeepStrictEqual(before?.status, after?.status);
+  return asksForTheSame(before, after) && !sameStatus(before, after);
+}
+
+export function sameStatus(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return isDeepStrictEqual(before?.status, after?.status);
 }

@@ -3,7 +3,7 @@ import type { StatusStep } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
-import type { Api } from './api.js';
+import type { Api, Applied } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { refresh } from './refresh.js';
 import type { Settlement, Settlements } from './settlements.js';
@@ -59,7 +59,7 @@ export class StatusWriter {
       uid,
       owned: known?.owned.get(ownerKey(fieldManager, 'status')),
     };
-    const expected = store.paths.expected({ status });
+    const expected = (): string => store.paths.expected({ status });
     const stands =
       this.settlements.stands(objectId(target), fieldManager, settlement, expected) &&
       store.paths.holds({ status: known?.object.status }, { status });
@@ -83,10 +83,9 @@ export class StatusWriter {
     };
     try {
       const options = { fieldManager, force: true, subresource: 'status' } as const;
-      const applied = await store.write(key, reader, () =>
-        this.api.apply(reader.resourceType(target), body, options),
-      );
-      const owned = store.paths.owned(applied.object).get(ownerKey(fieldManager, 'status'));
+      const send = async (): Promise<Applied> => this.api.apply(reader.resourceType(target), body, options);
+      const applied = await store.write(key, reader.writer, send, 'status');
+      const owned = store.ownedOf(applied.object).get(ownerKey(fieldManager, 'status'));
       const expected = store.paths.expected({ status });
       this.settlements.remember(objectId(target), fieldManager, { ...settlement, owned }, expected);
       return 'configured';

@@ -5,9 +5,11 @@ import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
 import { sharedWithLegacy } from './legacy-managers.js';
+import { Listeners } from './listeners.js';
+import type { Listener, Source } from './listeners.js';
 import { FieldPaths } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
-import { PendingWrites } from './pending-writes.js';
+import type { Answer, Writer } from './pending-writes.js';
 import { compareResourceVersions } from './resource-version.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
@@ -22,19 +24,6 @@ export interface Entry {
    */
   readonly drifted?: readonly ManagedFieldsEntry[];
 }
-
-/** How a change was learned of: from a complete list, from a watch, or as the answer to a write of the listener's own. */
-export type ChangeOrigin = 'list' | 'event' | 'own';
-
-/** Called after the store has changed: with both for an update, with one of them for a new or a removed object. */
-export type Listener = (
-  before: AnyObject | undefined,
-  after: AnyObject | undefined,
-  origin: ChangeOrigin,
-) => void;
-
-/** A listener's own name, or that a complete list brings the change. */
-type Source = { readonly writer?: unknown; readonly list?: true };
 
 export interface StoreProps {
   /** The projection taken of each object. */
@@ -59,11 +48,10 @@ export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly controllers = new ControllerIndex();
-  private readonly listeners: { readonly listener: Listener; readonly writer: unknown }[] = [];
+  private readonly listeners = new Listeners();
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
-  private readonly pending = new PendingWrites();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -96,9 +84,9 @@ export class Store {
     else this.live.delete(this.watchOf(namespace));
   }
 
-  /** @param writer what the listener names itself by when it calls `written` */
-  onChange(listener: Listener, writer?: unknown): void {
-    this.listeners.push({ listener, writer });
+  /** @param name what the listener names itself by when it writes */
+  onChange(listener: Listener, name?: unknown): void {
+    this.listeners.add(listener, name);
   }
 
   /** What is kept of an object, so that the rest needn't be held until a list is complete. */
@@ -112,8 +100,10 @@ export class Store {
   /** A watch has delivered an object. */
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
-    const entry = this.project(object);
     const before = this.entries.get(keyOf(object));
+    // As a rule this is the echo of a write of our own: there is nothing to work out again.
+    if (before && !isNewer(object, before.object)) return;
+    const entry = this.project(object);
     this.put(
       before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
       {},
@@ -156,40 +146,44 @@ export class Store {
   }
 
   /** The API server has answered a write, or a read of one object, with this. */
-  written(object: AnyObject, writer?: unknown): void {
+  written(object: AnyObject, writer?: Writer): void {
     const version = object.metadata.resourceVersion ?? '0';
-    const known = this.entries.has(keyOf(object));
+    const known = this.entries.get(keyOf(object));
     // Whether the selector matches it, only the watch can tell.
     if (!known && this.props.selective) return;
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
-    this.put(this.project(object), { writer });
+    // The watch may have been faster.
+    if (!known || isNewer(object, known.object)) this.put(this.project(object), { writer });
     this.explained(keyOf(object), version);
+  }
+
+  /** Who owns what of an object that the API server has answered with: as a rule, that is known already. */
+  ownedOf(object: AnyObject): OwnedPaths {
+    const known = this.entries.get(keyOf(object));
+    const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
+    return known && same ? known.owned : this.paths.owned(object);
   }
 
   /**
    * Sends a write of one object, and keeps the answer. The writer is told of the change once, as his own, even if the
    * watch was faster than the answer.
    */
-  async write<T extends { readonly object: AnyObject }>(
+  async write<T extends Answer>(
     key: string,
-    writer: unknown,
+    writer: Writer,
     send: () => Promise<T>,
+    subresource?: 'status',
   ): Promise<T> {
-    this.pending.begin(writer, key, this.entries.get(key)?.object);
+    this.listeners.begin(writer, key, this.entries.get(key)?.object, subresource === 'status');
     try {
       const answer = await send();
-      this.pending.answered(writer, key, answer.object.metadata.resourceVersion);
+      this.listeners.answered(writer, key, answer);
       this.written(answer.object, writer);
       return answer;
     } finally {
-      const after = this.entries.get(key)?.object;
-      const held = this.pending.end(writer, key, after);
-      if (held && (held.before ?? after) !== undefined) {
-        const own = this.listeners.filter((each) => each.writer === writer);
-        for (const { listener } of own) listener(held.before, after, held.own ? 'own' : 'event');
-      }
+      this.listeners.end(writer, key, this.entries.get(key)?.object);
     }
   }
 
@@ -218,7 +212,7 @@ export class Store {
     if (before && !isNewer(object, before)) return;
     this.controllers.move(key, before, object);
     this.entries.set(key, entry);
-    this.notify(before, object, source);
+    this.listeners.tell(key, before, object, source);
   }
 
   private remove(key: string, source: Source): void {
@@ -226,16 +220,7 @@ export class Store {
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
-    this.notify(before, undefined, source);
-  }
-
-  private notify(before: AnyObject | undefined, after: AnyObject | undefined, source: Source): void {
-    for (const { listener, writer } of this.listeners) {
-      const object = after ?? before;
-      if (writer !== undefined && object && this.pending.holdBack(writer, keyOf(object))) continue;
-      const own = source.writer !== undefined && source.writer === writer;
-      listener(before, after, source.list ? 'list' : own ? 'own' : 'event');
-    }
+    this.listeners.tell(key, before, undefined, source);
   }
 }
 

@@ -7,6 +7,7 @@ import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
 import { keepStatus } from './keep-status.js';
+import type { Writer } from './pending-writes.js';
 import { Store } from './store.js';
 
 /** A store, and the watch that fills it. */
@@ -66,16 +67,23 @@ export class Stores {
   }
 }
 
+type Watched = ReadonlyMap<string, { readonly type: ResourceType; readonly store: Store }>;
+
 /** What one controller may see: the stores of its own watches. */
 export class StoreReader implements Reader {
-  private readonly byType: ReadonlyMap<string, { readonly type: ResourceType; readonly store: Store }>;
+  /** As what the stores know whoever writes here; listeners take its `listener` for their own name. */
+  readonly writer: Writer;
+
+  private constructor(
+    private readonly byType: Watched,
+    readonly controller: string,
+    writer?: Writer,
+  ) {
+    this.writer = writer ?? { listener: this };
+  }
 
   /** @param controller names it in metrics. @default - no name */
-  constructor(
-    watches: readonly Watch[],
-    stores: Stores,
-    readonly controller = '',
-  ) {
+  static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
     const types = watches.map(({ type }) => groupKind(type));
     const twice = types.find((type, index) => types.indexOf(type) !== index);
     if (twice) {
@@ -84,9 +92,15 @@ export class StoreReader implements Reader {
         message: `${twice} is watched twice by one controller; watch it once`,
       });
     }
-    this.byType = new Map(
+    const byType = new Map(
       watches.map((watch) => [groupKind(watch.type), { type: watch.type, store: stores.open(watch) }]),
     );
+    return new StoreReader(byType, controller);
+  }
+
+  /** The same, for the plan of one key: what is written there is known as that key's. */
+  forKey(key: string): StoreReader {
+    return new StoreReader(this.byType, this.controller, { listener: this.writer.listener, key });
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {

@@ -4,9 +4,11 @@ import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Blockers } from './blockers.js';
 import type { Lane } from './lanes.js';
+import type { ChangeOrigin } from './listeners.js';
+import { tellsNothingMore } from './own-change.js';
+import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
-import { asksForTheSame, onlyStatusDiffers } from './status-only.js';
-import type { ChangeOrigin } from './store.js';
+import { asksForTheSame, onlyStatusDiffers, sameStatus } from './status-only.js';
 import type { StoreReader } from './stores.js';
 
 /** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
@@ -20,44 +22,49 @@ export interface TriggersProps {
   readonly log: Logger;
 }
 
+interface Seen {
+  readonly before: AnyObject | undefined;
+  readonly after: AnyObject | undefined;
+  readonly origin: ChangeOrigin;
+  readonly own: OwnWrite | undefined;
+}
+
 /**
  * Puts the keys that a change concerns into the queue.
  *
  * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
  * those that the object is in the way of. What changes only in the status of a child is looked at within 100 ms, and
  * everything else at once. A change of the custom resource, which is what the first watch delivers, comes first.
- * A mapping that throws keeps nobody else from hearing of the change.
+ * A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake its key,
+ * unless the answer shows that somebody else has changed something too.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {
     const { controller, reader } = props;
     for (const [index, watch] of controller.watches.entries()) {
       const lane = index === 0 ? 'change' : 'child';
-      reader.store(watch.type).onChange((before, after, origin) => {
+      reader.store(watch.type).onChange((before, after, origin, own) => {
         try {
-          this.changed(watch, lane, before, after, origin);
+          this.changed(watch, lane, { before, after, origin, own });
         } catch (error) {
           this.props.log.error({ err: error }, 'A change could not be looked at, which is a bug');
         }
-      }, reader);
+      }, reader.writer.listener);
     }
   }
 
-  private changed(
-    watch: Watch,
-    laneOfEvents: Lane,
-    before: AnyObject | undefined,
-    after: AnyObject | undefined,
-    origin: ChangeOrigin,
-  ): void {
+  private changed(watch: Watch, laneOfEvents: Lane, change: Seen): void {
+    const { before, after, origin, own } = change;
     // A failure whose text is new each time would otherwise wake itself by being written down.
-    if (origin === 'own' && asksForTheSame(before, after)) return;
+    if (own && asksForTheSame(before, after) && (own.statusOnly || sameStatus(before, after))) return;
     const lane = origin === 'list' ? 'initial' : laneOfEvents;
     const canWait = origin === 'event' && lane === 'child' && onlyStatusDiffers(before, after);
     // Each key once: a worker that waits takes it at the first add.
     const keys = new Set<string>();
     if (before) this.collect(keys, watch, before);
     if (after) this.collect(keys, watch, after);
+    // Its plan is being carried out, and its status is computed after that.
+    if (own?.key !== undefined && tellsNothingMore(own, before, after)) keys.delete(own.key);
     for (const key of keys) {
       if (canWait) this.props.queue.addCoalesced(key, COALESCE_MILLISECONDS, lane);
       else this.props.queue.add(key, lane);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { Agent, buildConnector, ProxyAgent, request } from 'undici';
+import { Agent, buildConnector, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { OperatorError } from '../contract/error.js';
 import { parseBody } from './api.js';
@@ -50,7 +50,9 @@ interface Connection {
  */
 export class UndiciTransport implements Transport {
   readonly host: string;
-  private readonly server: string;
+  private readonly origin: string;
+  /** Where the API begins, on a server that has more than one; without a slash at the end. */
+  private readonly root: string;
   private current:
     { readonly connection: Connection; readonly tlsHash: string; readonly readAt: number } | undefined;
   private refreshing: Promise<Connection> | undefined;
@@ -69,8 +71,10 @@ export class UndiciTransport implements Transport {
         message: `The kubeconfig's current context ${JSON.stringify(kubeConfig.getCurrentContext())} names no cluster: choose one with --context`,
       });
     }
-    this.server = cluster.server.replace(/\/+$/, '');
-    this.host = new URL(this.server).host;
+    const { origin, pathname, host } = new URL(cluster.server);
+    this.origin = origin;
+    this.root = pathname.replace(/\/+$/, '');
+    this.host = host;
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
@@ -116,8 +120,9 @@ export class UndiciTransport implements Transport {
     headers: Readonly<Record<string, string>>,
     options: { bodyTimeout?: number } = {},
   ): Promise<Dispatcher.ResponseData> {
-    return request(`${this.server}${req.path}`, {
-      dispatcher,
+    return dispatcher.request({
+      origin: this.origin,
+      path: `${this.root}${req.path}`,
       method: req.method,
       headers: {
         ...headers,

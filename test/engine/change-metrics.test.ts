@@ -33,10 +33,9 @@ it('logs what has changed at info, what was put right at warn, and the rest at d
     'skipped',
     'failed',
   ];
-  changes.record(
-    [...actions.map((action) => ({ ref, action })), corrected('kubectl-edit')],
-    recordingLogger(lines),
-  );
+  changes.record([...actions.map((action) => ({ ref, action })), corrected('kubectl-edit')], {
+    at: () => recordingLogger(lines),
+  });
   expect(lines.map(({ level }) => level)).toEqual([
     ...['info', 'info', 'info', 'info', 'debug', 'debug', 'debug'],
     'warn',
@@ -50,14 +49,16 @@ it('logs what has changed at info, what was put right at warn, and the rest at d
 
 it('counts corrections by manager, and those of fields that were only removed', async () => {
   const { changes, metrics } = newChanges();
-  changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], recordingLogger([]));
+  changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], {
+    at: () => recordingLogger([]),
+  });
   expect(await driftByManager(metrics)).toEqual({ 'kubectl-edit': 1, helm: 2, removed: 1 });
 });
 
 it('counts more than twenty managers as one', async () => {
   const { changes, metrics } = newChanges();
-  for (let n = 0; n < 30; n++) changes.record([corrected(`m${n}`)], recordingLogger([]));
-  changes.record([corrected('m0', 'new', 'newer')], recordingLogger([]));
+  for (let n = 0; n < 30; n++) changes.record([corrected(`m${n}`)], { at: () => recordingLogger([]) });
+  changes.record([corrected('m0', 'new', 'newer')], { at: () => recordingLogger([]) });
   const counts = await driftByManager(metrics);
   expect(Object.keys(counts)).toHaveLength(21);
   expect(counts).toMatchObject({ m0: 2, m19: 1, other: 11 });

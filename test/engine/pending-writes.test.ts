@@ -3,7 +3,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { Store } from '../../src/engine/store.js';
 import { configMap } from './support/builders.js';
 
-const ME = Symbol('me');
+const ME = { listener: Symbol('me') };
 
 interface Seen {
   readonly mine: unknown[];
@@ -17,7 +17,10 @@ function watched(): Seen & { readonly store: Store } {
   const mine: unknown[] = [];
   const others: unknown[] = [];
   const version = (object: AnyObject | undefined): string | undefined => object?.metadata.resourceVersion;
-  store.onChange((before, after, origin) => mine.push([version(before), version(after), origin]), ME);
+  store.onChange(
+    (before, after, origin) => mine.push([version(before), version(after), origin]),
+    ME.listener,
+  );
   store.onChange((before, after, origin) => others.push([version(before), version(after), origin]));
   return { store, mine, others };
 }

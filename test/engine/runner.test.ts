@@ -1,12 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { controllerOf } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { plan } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure, ownedBy, WIDGET } from './support/builders.js';
-import { apply, count, cr, startedRunner } from './support/started-runner.js';
+import { CONFIG_MAP, configMap, failure, ownedBy, recordingLogger, WIDGET } from './support/builders.js';
+import type { LogLine } from './support/builders.js';
+import { apply, count, cr, startedRunner, WATCHES } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
 
 describe('Runner, waking keys', () => {
@@ -291,4 +292,19 @@ it('puts controller, kind, object and reconcile into each line of the log', asyn
     name: 'web',
     reconcileId: expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
   });
+});
+
+it('makes nothing for the log of a reconcile that has nothing to tell', async () => {
+  const lines: LogLine[] = [];
+  const ofController = recordingLogger(lines);
+  const child = vi.fn((fields: Readonly<Record<string, unknown>>) => ofController.child(fields));
+  const quiet = { ...ofController, child, isLevelEnabled: (level: string) => level !== 'debug' };
+  const log = { ...quiet, child: () => quiet };
+  const { deliver, reconciled } = startedRunner(() => plan({ apply: [apply('a')] }), 1, WATCHES, { log });
+  await deliver(cr('web'));
+  expect(child).toHaveBeenCalledTimes(1);
+  await deliver(cr('web'));
+  expect(reconciled).toHaveLength(2);
+  expect(child).toHaveBeenCalledTimes(1);
+  expect(lines.map(({ message }) => message)).toEqual(['ConfigMap shop/a created']);
 });

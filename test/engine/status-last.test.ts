@@ -44,7 +44,8 @@ describe('Runner, in a burst', () => {
     expect(kinds.filter((kind) => kind === 'status')).toHaveLength(COUNT);
     const statusesBefore = kinds.slice(0, kinds.lastIndexOf('child')).filter((kind) => kind === 'status');
     expect(statusesBefore.length).toBeGreaterThan(0);
-    expect(statusesBefore.length).toBeLessThanOrEqual(COUNT / 7);
+    // Every eighth key, and the ones at the end, when hardly anybody waits.
+    expect(statusesBefore.length).toBeLessThanOrEqual(4);
   });
 
   it('tells a failure at once', async () => {

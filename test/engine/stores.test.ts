@@ -40,20 +40,20 @@ describe('Stores', () => {
 describe('StoreReader', () => {
   it('reads what is watched, in whatever version it is named', () => {
     const stores = newStores();
-    const reader = new StoreReader([watch({ keep: (object) => object })], stores);
+    const reader = StoreReader.open([watch({ keep: (object) => object })], stores);
     stores.all()[0]?.store.observed(configMap('a', '1'));
     expect(reader.get({ apiVersion: 'v2', kind: 'ConfigMap' }, 'shop/a')).toEqual(configMap('a', '1'));
   });
 
   it('refuses to read what is not declared', () => {
-    const reader = new StoreReader([watch()], newStores());
+    const reader = StoreReader.open([watch()], newStores());
     expect(() => reader.get(DEPLOYMENT, 'shop/a')).toThrow(
       "Deployment.apps is not among the controller's watches",
     );
   });
 
   it('refuses two watches of one type', () => {
-    expect(() => new StoreReader([watch(), watch({ selector: 'a=b' })], newStores())).toThrow(
+    expect(() => StoreReader.open([watch(), watch({ selector: 'a=b' })], newStores())).toThrow(
       'ConfigMap is watched twice by one controller',
     );
   });

@@ -234,3 +234,17 @@ describe('retried', () => {
     expect(isConnectionLoss('ECONNRESET')).toBe(false);
   });
 });
+
+it('finds the API below the path that the kubeconfig names, with what is asked in the query', async () => {
+  const server = await H2Server.start();
+  server.respond = (_, stream) => {
+    answer(stream);
+  };
+  const kubeConfig = kubeConfigFor(`https://127.0.0.1:${server.port}/k8s/clusters/c-1/`);
+  const transport = new UndiciTransport(kubeConfig, 'test');
+  onTestFinished(() => transport.close());
+  await transport.request({ method: 'GET', path: '/api/v1/pods', query: { labelSelector: 'a=b,c' } });
+  expect(server.streams.map(({ path }) => path)).toEqual([
+    '/k8s/clusters/c-1/api/v1/pods?labelSelector=a%3Db%2Cc',
+  ]);
+});

@@ -43,7 +43,7 @@ export interface Setup {
 export function newSetup(server = new FakeApiServer()): Setup {
   const clock = new VirtualClock();
   const stores = new Stores({ perNamespace: false, freeze: true });
-  const reader = new StoreReader(
+  const reader = StoreReader.open(
     [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
     stores,
     'widget',

@@ -60,7 +60,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     metrics,
   });
   const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
-  const reader = new StoreReader(watches, stores);
+  const reader = StoreReader.open(watches, stores);
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   return { server, clock, api, stores, reader, tools, metrics, lines };
 }

@@ -1,0 +1,149 @@
+import type { Controller } from '../contract/controller.js';
+import { groupKind } from '../contract/resource.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { Api } from './api.js';
+import { Applier } from './apply.js';
+import type { Tools } from './carry-out.js';
+import type { Clock } from './clock.js';
+import { connect } from './connect.js';
+import { Elector } from './elector.js';
+import { EventRecorder } from './events.js';
+import { Fights } from './fights.js';
+import { holdWhilePaused } from './hold-while-paused.js';
+import { Leadership } from './leadership.js';
+import type { ManagerProps } from './manager.js';
+import { Reflector } from './reflector.js';
+import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
+import { Refusals } from './refusals.js';
+import { Runner } from './runner.js';
+import { scopesOf } from './scopes.js';
+import type { ServerGate } from './server-gate.js';
+import { Settlements } from './settlements.js';
+import { StatusWriter } from './status.js';
+import { Stores } from './stores.js';
+import type { WatchedStore } from './stores.js';
+import type { Transport } from './transport.js';
+import { Vanished } from './vanished.js';
+
+/** What the manager starts, asks and stops. */
+export interface Parts {
+  readonly gate: ServerGate;
+  readonly transport: Transport;
+  readonly recorder: EventRecorder;
+  readonly runners: readonly { readonly runner: Runner; readonly controller: Controller }[];
+  readonly reflectors: readonly WatchingPart[];
+  readonly elector: Elector | undefined;
+}
+
+interface WatchingPart {
+  readonly name: string;
+  readonly watched: WatchedStore;
+  readonly reflector: Reflector;
+}
+
+/** What nearly every part needs. */
+type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly random: () => number;
+};
+
+/** Makes the parts of an engine and joins them; nothing runs yet. */
+export function assemble(props: ManagerProps, clock: Clock, random: () => number): Parts {
+  const { controllers, log, metrics, instance, namespaces = [], maxWrites, workers = 16 } = props;
+  const { gate, transport } = connect({
+    ...{ wire: props.transport, clock, random, log, metrics },
+    // Asked once there is something to send. Without an election, nothing is ever held back.
+    fence: { admits: (): boolean => elector?.admits() ?? true },
+    ...(maxWrites !== undefined && { maxWrites }),
+  });
+  const common: Common = { api: new Api(transport), clock, random, log, metrics };
+  const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
+  const recorder = new EventRecorder({
+    ...common,
+    reportingController: 'kosmos.io/reconstruct',
+    reportingInstance: instance,
+  });
+  const tools = toolsOf(common, recorder);
+  const runners = controllers.map((controller) => ({
+    controller,
+    runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
+  }));
+  const everyRunner = runners.map(({ runner }) => runner);
+  holdWhilePaused(
+    gate,
+    everyRunner.map(({ queue }) => queue),
+  );
+  const elector = electorOf(props, transport, common, everyRunner);
+  for (const { store } of stores.all()) {
+    store.onChange((before, after) => {
+      if (before && !after) tools.applier.gone(before);
+    });
+  }
+  measureStores(stores, metrics);
+  return {
+    gate,
+    transport,
+    recorder,
+    runners,
+    reflectors: reflectorsOf(stores, namespaces, common, everyRunner),
+    elector,
+  };
+}
+
+function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tools {
+  const settlements = new Settlements();
+  const applier = new Applier({
+    ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
+    vanished: new Vanished(clock),
+  });
+  return { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
+}
+
+function electorOf(
+  { election }: ManagerProps,
+  transport: Transport,
+  { clock, random, log, metrics }: Common,
+  runners: readonly Runner[],
+): Elector | undefined {
+  if (!election) return undefined;
+  const leadership = new Leadership(runners);
+  return new Elector({
+    ...{ ...election, transport, clock, random, log, metrics },
+    onLeading: () => {
+      leadership.gained();
+    },
+    onLost: () => {
+      leadership.lost();
+    },
+  });
+}
+
+function reflectorsOf(
+  stores: Stores,
+  namespaces: readonly string[],
+  common: Common,
+  runners: readonly Runner[],
+): WatchingPart[] {
+  const watchMetrics = new WatchMetrics(common.metrics, common.clock);
+  return stores.all().flatMap((watched) =>
+    scopesOf(watched, namespaces).map((scope) => ({
+      name: watchName(scope),
+      watched,
+      reflector: new Reflector({
+        ...{ ...common, scope, store: watched.store, optional: watched.optional },
+        metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+        onListed: () => {
+          for (const runner of runners) runner.kindServed(scope.type);
+        },
+      }),
+    })),
+  );
+}
+
+function measureStores(stores: Stores, metrics: Metrics): void {
+  metrics.onScrape(() => {
+    for (const { type, store } of stores.all())
+      metrics.storeObjects.set({ type: groupKind(type) }, store.size);
+  });
+}
