@@ -2,6 +2,7 @@ import type { Controller } from '../contract/controller.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { aborted } from './aborted.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
 import { systemClock } from './clock.js';
@@ -125,7 +126,6 @@ export class Manager {
       this.gate,
       this.runners.map(({ runner }) => runner.queue),
     );
-    this.elector = props.election && this.electorFor(props.election, transport, clock, random);
     for (const { store } of stores.all()) {
       store.onChange((before, after) => {
         if (before && !after) tools.applier.gone(before);
@@ -142,6 +142,7 @@ export class Manager {
         }),
       })),
     );
+    this.elector = props.election && this.electorFor(props.election, transport, clock, random);
     metrics.onScrape(() => {
       for (const { type, store } of stores.all())
         metrics.storeObjects.set({ type: groupKind(type) }, store.size);
@@ -183,8 +184,8 @@ export class Manager {
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.props;
     const watching = new AbortController();
-    const watches = this.reflectors.map(({ reflector }) => reflector.run(watching.signal));
     const electing = this.elector?.run();
+    const watches = this.watch(watching.signal);
     let drain: Timer | undefined;
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
@@ -203,13 +204,19 @@ export class Manager {
     await this.recorder.close();
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
-    await Promise.all(watches);
+    await watches;
     // It was renewed until now. What is still under way may yet be carried out, so nobody else may begin then.
     if (finished) await this.elector?.release();
     else this.elector?.stop();
     await electing;
     await this.transport.close();
     log.info('Stopped');
+  }
+
+  /** With an election, from its first try on: what is listed after it needn't be listed again to lead at once. */
+  private async watch(signal: AbortSignal): Promise<void> {
+    if (this.elector) await Promise.race([aborted(this.elector.firstTry), aborted(signal)]);
+    await Promise.all(this.reflectors.map(({ reflector }) => reflector.run(signal)));
   }
 
   private whyListing(): string {
@@ -224,11 +231,13 @@ export class Manager {
     random: () => number,
   ): Elector {
     const { log, metrics } = this.props;
-    const leadership = new Leadership(this.runners.map(({ runner }) => runner));
+    const leadership = new Leadership(
+      this.runners.map(({ runner, controller }) => ({ runner, watches: this.reflectorsOf(controller) })),
+    );
     return new Elector({
       ...{ ...election, transport, clock, random, log, metrics },
-      onLeading: () => {
-        leadership.gained();
+      onLeading: (aloneSince) => {
+        leadership.gained(aloneSince);
       },
       onLost: () => {
         leadership.lost();
@@ -236,19 +245,20 @@ export class Manager {
     });
   }
 
+  private reflectorsOf({ watches }: Controller): Reflector[] {
+    const types = new Set(watches.map(({ type }) => groupKind(type)));
+    return this.reflectors
+      .filter(({ watched }) => types.has(groupKind(watched.type)))
+      .map(({ reflector }) => reflector);
+  }
+
   private async runWhenSynced(
     { runner, controller }: Manager['runners'][number],
     signal: AbortSignal,
   ): Promise<void> {
     if (signal.aborted) return;
-    const types = new Set(controller.watches.map(({ type }) => groupKind(type)));
-    const own = this.reflectors.filter(({ watched }) => types.has(groupKind(watched.type)));
-    const stopped = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => {
-        resolve();
-      });
-    });
-    await Promise.race([Promise.all(own.map(({ reflector }) => reflector.firstSync)), stopped]);
+    const synced = this.reflectorsOf(controller).map(({ firstSync }) => firstSync);
+    await Promise.race([Promise.all(synced), aborted(signal)]);
     if (isAborted(signal)) return;
     this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
     await runner.run();

@@ -25,6 +25,8 @@ export class FakeApiServer implements Transport {
   }[] = [];
   /** Lists of these are held back until the test takes them out and calls `openWatches`. */
   readonly heldBack = new Set<string>();
+  /** Kinds of these plurals aren't installed, as far as watches can tell. */
+  readonly unserved = new Set<string>();
   closed = false;
   intercept: (request: ApiRequest) => ApiResponse | Promise<ApiResponse | undefined> | undefined = () =>
     undefined;
@@ -105,6 +107,10 @@ export class FakeApiServer implements Transport {
     const stream = new ScriptedStream(request);
     const watch = { plural, namespace, stream };
     this.streams.push(watch);
+    if (this.unserved.has(plural)) {
+      const chunks = stream.send('404 page not found').end().chunks();
+      return { status: 404, chunks };
+    }
     if (!this.heldBack.has(plural)) this.open(watch);
     return { status: 200, chunks: stream.chunks() };
   }
