@@ -167,7 +167,7 @@ export class Reflector {
       this.plan.refused();
       return false;
     }
-    if (this.isListing() && !signal.aborted && (!failure || failure instanceof SilentWatch)) {
+    if (this.isListing() && (!failure || failure instanceof SilentWatch)) {
       this.plan.unfinished();
       throw new UnfinishedList(failure);
     }

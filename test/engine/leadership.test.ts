@@ -3,6 +3,7 @@ import type { Controller, Plan, Reader } from '../../src/contract/controller.js'
 import { refOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { sleep } from '../../src/engine/clock.js';
 import { Manager } from '../../src/engine/manager.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -121,10 +122,16 @@ describe('A manager in an election', () => {
   });
 
   it('lists nothing twice where it leads at once, and nothing where it regains what nobody else had', async () => {
-    const { server, clock, reconciled } = await started((fake) => {
+    const { server, clock, reconciled } = await started((fake, virtual) => {
       putLease(fake, { holderIdentity: '', leaseDurationSeconds: 1 });
+      fake.intercept = async ({ lease }) => {
+        if (lease) await sleep(virtual, 10, new AbortController().signal);
+        return undefined;
+      };
     });
+    await clock.advance(20);
     expect(reconciled).toEqual(['shop/web']);
+    expect(server.streams).toHaveLength(2);
     server.intercept = ({ lease }) => (lease ? failure(500, 'InternalError', 'no') : undefined);
     await clock.advance(11_000);
     expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
@@ -135,6 +142,15 @@ describe('A manager in an election', () => {
     await clock.advance(2_000);
     expect(reconciled).toContain('shop/new');
     expect(server.streams).toHaveLength(2);
+  });
+
+  it('lists anew where somebody may have had the lease for a moment', async () => {
+    const { server, clock } = await started();
+    putLease(server, other);
+    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
+    await clock.advance(2_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    expect(server.streams).toHaveLength(4);
   });
 
   /** What an earlier generation renders would undo what the leader before has done for the present one. */
