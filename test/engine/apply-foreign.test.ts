@@ -8,6 +8,8 @@ import { recordedFields } from './support/recorded-fields.js';
 
 const ADOPT_BY = 'reconstruct.kosmos.io/adopt-by';
 const EARLIER = '2026-01-01T00:00:00Z';
+/** As the fake server's applies are. */
+const sameSecond = { creationTimestamp: '2026-11-21T12:41:04Z' };
 
 function updated(manager: string, fieldsV1: object, time = EARLIER): object {
   return { ...applied(manager, fieldsV1), operation: 'Update', time };
@@ -68,6 +70,13 @@ describe('Applier, where somebody has made the object behind a watch that lags',
     expect(setup.reader.controlledBy(DEPLOYMENT, OWNER.uid)).toEqual([]);
     expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
     expect(setup.server.writes).toHaveLength(2);
+  });
+
+  it('gives back what was made in the same second', async () => {
+    const setup = newSetup();
+    const object = foreign();
+    setup.server.put(DEPLOYMENT, { ...object, metadata: { ...object.metadata, ...sameSecond } });
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
   });
 
   it('gives back what has nothing in common with what was applied', async () => {
@@ -163,5 +172,21 @@ describe('Applier, where its own object is not known', () => {
     expect(await setup.apply(again)).toMatchObject({ action: 'configured' });
     expect(first.server.writes).toHaveLength(1);
     expect(live(setup)?.metadata.ownerReferences).toEqual([ownedBy('web')]);
+  });
+
+  it('keeps what it has made with another intent, and a controller has annotated', async () => {
+    const first = newSetup();
+    await first.apply();
+    const made = live(first)!;
+    const { managedFields } = made.metadata as AnyObject['metadata'] & { managedFields: object[] };
+    const note = updated('deploy', { 'f:metadata': { 'f:annotations': { 'f:x': {} } } });
+    const metadata = {
+      ...made.metadata,
+      creationTimestamp: EARLIER,
+      managedFields: [...managedFields, note],
+    };
+    first.server.put(DEPLOYMENT, { ...made, metadata });
+    expect(await newSetup(first.server).apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
+    expect(live(first)?.metadata.ownerReferences).toEqual([OWNER]);
   });
 });
