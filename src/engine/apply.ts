@@ -12,6 +12,7 @@ import type { Task } from './apply-task.js';
 import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
 import { ownerKey } from './managed-fields.js';
+import { Newcomers } from './newcomers.js';
 import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
@@ -46,15 +47,18 @@ type Outcome = { readonly action: Action; readonly drift?: Drift };
  * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
  *
  * **Caveats.** What a deleted namesake of the owner has left behind is deleted and made anew. An object that somebody
- * makes between the last event and our first apply, and whose fields don't contradict ours, is shared with us.
+ * makes between the last event and our first apply, and whose fields don't contradict ours, is ours for the moment
+ * until it is given back; see `Newcomers` for what can't be told apart.
  */
 export class Applier {
   private readonly repair: Repair;
   private readonly owners: Owners;
+  private readonly newcomers: Newcomers;
 
   constructor(private readonly props: ApplierProps) {
     this.repair = new Repair(props.api);
     this.owners = new Owners(props.api, props.vanished);
+    this.newcomers = new Newcomers(props.api);
   }
 
   /** To be told of each object that was there and has gone. */
@@ -75,6 +79,7 @@ export class Applier {
 
   private async ensure(task: Task): Promise<Outcome> {
     const { owner } = task.step;
+    await this.newcomers.settleUp(task);
     let known = task.store.get(task.key) ?? (await this.look(task));
     if (known && owner && isLeftover(known.object, owner))
       known = await this.owners.collect(task, known, owner);
@@ -129,6 +134,7 @@ export class Applier {
       throw failure;
     }
     const { object, created } = answer;
+    if (task.step.owner && !known && !created) await this.newcomers.check(task, object, task.step.owner);
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
     this.settle(task, object);
     this.props.refusals.forget(refusalId(task));

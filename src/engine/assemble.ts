@@ -11,6 +11,7 @@ import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
 import { holdWhilePaused } from './hold-while-paused.js';
 import { Leadership } from './leadership.js';
+import type { Candidate } from './leadership.js';
 import type { ManagerProps } from './manager.js';
 import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
@@ -74,21 +75,27 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     gate,
     everyRunner.map(({ queue }) => queue),
   );
-  const elector = electorOf(props, transport, common, everyRunner);
+  const reflectors = reflectorsOf(stores, namespaces, common, everyRunner);
+  const candidates = runners.map(({ runner, controller }) => ({
+    runner,
+    watches: watchesOf(controller, reflectors),
+  }));
+  const elector = electorOf(props, transport, common, candidates);
   for (const { store } of stores.all()) {
     store.onChange((before, after) => {
       if (before && !after) tools.applier.gone(before);
     });
   }
   measureStores(stores, metrics);
-  return {
-    gate,
-    transport,
-    recorder,
-    runners,
-    reflectors: reflectorsOf(stores, namespaces, common, everyRunner),
-    elector,
-  };
+  return { gate, transport, recorder, runners, reflectors, elector };
+}
+
+/** The reflectors that a controller's work is founded on. */
+export function watchesOf({ watches }: Controller, reflectors: readonly WatchingPart[]): Reflector[] {
+  const types = new Set(watches.map(({ type }) => groupKind(type)));
+  return reflectors
+    .filter(({ watched }) => types.has(groupKind(watched.type)))
+    .map(({ reflector }) => reflector);
 }
 
 function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tools {
@@ -104,14 +111,14 @@ function electorOf(
   { election }: ManagerProps,
   transport: Transport,
   { clock, random, log, metrics }: Common,
-  runners: readonly Runner[],
+  candidates: readonly Candidate[],
 ): Elector | undefined {
   if (!election) return undefined;
-  const leadership = new Leadership(runners);
+  const leadership = new Leadership(candidates);
   return new Elector({
     ...{ ...election, transport, clock, random, log, metrics },
-    onLeading: () => {
-      leadership.gained();
+    onLeading: (aloneSince) => {
+      leadership.gained(aloneSince);
     },
     onLost: () => {
       leadership.lost();

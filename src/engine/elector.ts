@@ -36,8 +36,8 @@ export interface ElectorProps {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The lease is ours: work may begin. Called synchronously. */
-  readonly onLeading: () => void;
+  /** The lease is ours: work may begin. Called synchronously, with the time since when nobody else can have had it. */
+  readonly onLeading: (aloneSinceMonotonic: number) => void;
   /** The lease is lost: work has to stop. Called synchronously. */
   readonly onLost: () => void;
 }
@@ -69,6 +69,7 @@ export class Elector implements Fence {
   private waitingFor: string | undefined;
   private failure: string | undefined;
   private readonly stopping = new AbortController();
+  private readonly tried = new AbortController();
   private readonly client: LeaseClient;
   private readonly name: string;
   private readonly durationSeconds: number;
@@ -86,12 +87,17 @@ export class Elector implements Fence {
     )
       throw new RangeError('The lease has to outlast the renew deadline, and that the retry period');
     this.client = new LeaseClient(props.transport, props.clock, props.namespace, this.name);
-    this.observed = new ObservedLease(props.clock);
+    this.observed = new ObservedLease(props.clock, props.identity);
     props.metrics.leader.set({ name: this.name }, 0);
   }
 
   get state(): ElectorState {
     return this.current;
+  }
+
+  /** Aborts after the first try, whatever its outcome. */
+  get firstTry(): AbortSignal {
+    return this.tried.signal;
   }
 
   /** Timers may be late, so the age of the last renewal is looked at each time. */
@@ -120,6 +126,7 @@ export class Elector implements Fence {
       } catch (error) {
         this.failed(messageOf(error));
       }
+      this.tried.abort();
       await sleep(clock, this.pause(), signal);
     }
   }
@@ -198,7 +205,7 @@ export class Elector implements Fence {
     this.waitingFor = undefined;
     metrics.leader.set({ name: this.name }, 1);
     log.info({ identity: this.props.identity }, 'Became leader');
-    onLeading();
+    onLeading(this.observed.aloneSince);
   }
 
   private loseIfExpired(): void {

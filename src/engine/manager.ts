@@ -1,8 +1,8 @@
 import type { Controller } from '../contract/controller.js';
-import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { assemble } from './assemble.js';
+import { aborted } from './aborted.js';
+import { assemble, watchesOf } from './assemble.js';
 import type { Parts } from './assemble.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
@@ -100,8 +100,8 @@ export class Manager {
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.props;
     const watching = new AbortController();
-    const watches = this.parts.reflectors.map(({ reflector }) => reflector.run(watching.signal));
     const electing = this.parts.elector?.run();
+    const watches = this.watch(watching.signal);
     let drain: Timer | undefined;
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
@@ -120,13 +120,20 @@ export class Manager {
     await this.parts.recorder.close();
     // Watches go last: the answers to the last writes were still of use.
     watching.abort();
-    await Promise.all(watches);
+    await watches;
     // It was renewed until now. What is still under way may yet be carried out, so nobody else may begin then.
     if (finished) await this.parts.elector?.release();
     else this.parts.elector?.stop();
     await electing;
     await this.parts.transport.close();
     log.info('Stopped');
+  }
+
+  /** With an election, from its first try on: what is listed after it needn't be listed again to lead at once. */
+  private async watch(signal: AbortSignal): Promise<void> {
+    const { elector, reflectors } = this.parts;
+    if (elector) await Promise.race([aborted(elector.firstTry), aborted(signal)]);
+    await Promise.all(reflectors.map(({ reflector }) => reflector.run(signal)));
   }
 
   private whyListing(): string {
@@ -139,14 +146,8 @@ export class Manager {
     signal: AbortSignal,
   ): Promise<void> {
     if (signal.aborted) return;
-    const types = new Set(controller.watches.map(({ type }) => groupKind(type)));
-    const own = this.parts.reflectors.filter(({ watched }) => types.has(groupKind(watched.type)));
-    const stopped = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => {
-        resolve();
-      });
-    });
-    await Promise.race([Promise.all(own.map(({ reflector }) => reflector.firstSync)), stopped]);
+    const synced = watchesOf(controller, this.parts.reflectors).map(({ firstSync }) => firstSync);
+    await Promise.race([Promise.all(synced), aborted(signal)]);
     if (isAborted(signal)) return;
     this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
     await runner.run();

@@ -37,6 +37,11 @@ export class MissingKind {
 
   constructor(private readonly props: MissingKindProps) {}
 
+  /** No list has filled the store, or it was emptied. */
+  get knowsNothing(): boolean {
+    return !this.filled;
+  }
+
   /** Returns after how many milliseconds to look again. */
   notServed(error: Error): number {
     const { clock, random } = this.props;

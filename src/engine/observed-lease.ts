@@ -9,8 +9,13 @@ export class ObservedLease {
   private seen: Lease | undefined;
   private spec: string | undefined;
   private changedAt = 0;
+  private alone = Infinity;
 
-  constructor(private readonly clock: Clock) {}
+  /** @param identity of the candidate */
+  constructor(
+    private readonly clock: Clock,
+    private readonly identity: string,
+  ) {}
 
   /** As it was last seen. */
   get lease(): Lease | undefined {
@@ -22,11 +27,22 @@ export class ObservedLease {
     return this.seen?.spec?.holderIdentity ?? '';
   }
 
+  /** Since when, by our monotonic clock, nobody else can have had it; never, where somebody else is its holder. */
+  get aloneSince(): number {
+    return this.alone;
+  }
+
   observe(lease: Lease | undefined): void {
+    const now = this.clock.monotonic();
     const spec = JSON.stringify(lease?.spec);
-    if (spec !== this.spec) this.changedAt = this.clock.monotonic();
+    const changed = spec !== this.spec;
+    if (changed) this.changedAt = now;
     this.spec = spec;
     this.seen = lease;
+    const { holder } = this;
+    if (holder !== '' && holder !== this.identity) this.alone = Infinity;
+    // Where it has become free, somebody may have had it and given it back since it was seen last.
+    else if (this.alone === Infinity || (changed && holder === '')) this.alone = now;
   }
 
   /** Milliseconds until it has run out, if it isn't renewed; 0 or less if it has, or if nobody has it. */

@@ -8,6 +8,7 @@ import { ListPlan } from './list-plan.js';
 import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
 import type { CompleteList } from './lists.js';
 import { MissingKind } from './missing-kind.js';
+import { PresentList } from './present-list.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
 import type { ReflectorState } from './reflector-state.js';
 import { compareResourceVersions } from './resource-version.js';
@@ -61,6 +62,7 @@ export class Reflector {
   /** The version that everything up to has been delivered, as long as it can be gone on from. */
   private reached: string | undefined;
   private readonly plan = new ListPlan();
+  private readonly present = new PresentList();
   private readonly retries: Retries;
   private readonly failures = new WatchFailures();
   private readonly missing: MissingKind;
@@ -97,33 +99,46 @@ export class Reflector {
     return now - Math.max(this.answeredAt, this.stream?.heardAt ?? 0);
   }
 
+  /**
+   * Resolves once the store is as new as the API server was at that moment, by the monotonic clock, for which it lists
+   * anew where the last list was asked for earlier; or as soon as the signal aborts. Of a kind that isn't served, and
+   * of which nothing is known, nothing can be too old.
+   */
+  async presentSince(moment: number, signal: AbortSignal): Promise<void> {
+    return this.present.since(moment, signal);
+  }
+
   /** Runs until the signal aborts, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    this.answeredAt = this.props.clock.monotonic();
+    while (!signal.aborted) await this.present.interruptible(signal, this.turn.bind(this));
+  }
+
+  /** One session, and what comes after its failure. */
+  private async turn(signal: AbortSignal): Promise<void> {
     const { clock } = this.props;
-    this.answeredAt = clock.monotonic();
-    while (!signal.aborted) {
-      const startedAt = clock.monotonic();
-      let failure: Error | undefined;
-      try {
-        await this.session(signal);
-      } catch (error) {
-        failure = error as Error;
-      }
-      this.retries.lasted(clock.monotonic() - startedAt);
-      if (failure) await this.recover(failure, signal);
+    const startedAt = clock.monotonic();
+    let failure: Error | undefined;
+    try {
+      await this.session(signal);
+    } catch (error) {
+      failure = error as Error;
     }
+    this.retries.lasted(clock.monotonic() - startedAt);
+    if (failure) await this.recover(failure, signal);
   }
 
   /** One watch, from the version that was reached or from a full list on. */
   private async session(signal: AbortSignal): Promise<void> {
     const { api, scope, store, clock } = this.props;
     const startedAt = clock.monotonic();
-    if (this.reached !== undefined && !this.plan.isDue(startedAt)) {
+    if (this.reached !== undefined && !this.present.isDemanded && !this.plan.isDue(startedAt)) {
       await this.follow(this.reached, signal);
       return;
     }
     // Where this fails for no fault of the version that was reached, that is gone on from.
     const how = this.plan.begin(startedAt);
+    this.present.ask(clock.monotonic());
     this.state = { phase: 'listing' };
     if (how === 'stream' && (await this.streamList(startedAt, signal))) return;
     const list = await listPages(api, scope, this.plan.project(store), signal);
@@ -172,6 +187,7 @@ export class Reflector {
     this.missing.served();
     this.markSynced();
     this.catchUp.done();
+    this.present.complete();
     metrics.listed(clock.monotonic() - startedAt);
     this.props.onListed?.();
   }
@@ -239,6 +255,7 @@ export class Reflector {
     if (doubtsVersions(error)) this.plan.doubtVersions();
     const delay = kindIsMissing(error) ? this.missing.notServed(error) : this.failed(error);
     if (kindIsMissing(error) && optional) this.markSynced();
+    if (kindIsMissing(error) && this.missing.knowsNothing) this.present.complete();
     const resourceVersion = this.reached;
     this.state = { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
     await sleep(clock, delay, signal);

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Controller, Plan } from '../../src/contract/controller.js';
+import type { Controller, Plan, Reader } from '../../src/contract/controller.js';
 import { refOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { sleep } from '../../src/engine/clock.js';
 import { Manager } from '../../src/engine/manager.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -10,6 +12,7 @@ import {
   anObject,
   CONFIG_MAP,
   configMap,
+  failure,
   MANAGER,
   ownedBy,
   recordingLogger,
@@ -22,6 +25,7 @@ import { leaseOf, putLease } from './support/candidates.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
+const GADGET = resourceType({ apiVersion: 'demo.example.com/v1', kind: 'Gadget' });
 const other = { holderIdentity: 'other', leaseDurationSeconds: 15 };
 
 interface Setup {
@@ -39,7 +43,7 @@ interface Setup {
 /** A manager of one controller, in an election. */
 async function started(
   prepare: (server: FakeApiServer, clock: VirtualClock) => void = () => undefined,
-  reconcile: (key: string) => Plan = () => plan({}),
+  reconcile: (key: string, reader: Reader) => Plan = () => plan({}),
 ): Promise<Setup> {
   const server = new FakeApiServer();
   const clock = new VirtualClock();
@@ -53,10 +57,11 @@ async function started(
     watches: [
       { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
       { type: CONFIG_MAP, mapsTo: () => [] },
+      ...(server.unserved.has('gadgets') ? [{ type: GADGET, optional: true, mapsTo: () => [] }] : []),
     ],
-    reconcile: (key) => {
+    reconcile: (key, reader) => {
       reconciled.push(key);
-      return reconcile(key);
+      return reconcile(key, reader);
     },
   };
   const manager = new Manager({
@@ -104,13 +109,122 @@ describe('A manager in an election', () => {
     expect(depths).toMatch(/workqueue_depth\{.*priority="initial"\} 1/);
     expect(depths).toMatch(/workqueue_depth\{.*priority="change"\} 1/);
     const requests = server.requests.filter(({ lease }) => !lease).length;
+    expect(server.streams).toHaveLength(2);
     await clock.advance(1_000);
+    await settled();
     expect(reconciled).toEqual(['shop/new', 'shop/web']);
     expect(lines.map(({ message }) => message)).toEqual(
       expect.arrayContaining(['Waiting for other', 'Became leader']),
     );
-    // Nothing had to be listed.
+    // Each type was listed once more, since the other one may have acted on what the watches hadn't told yet.
+    expect(server.streams.map(({ plural }) => plural).slice(2)).toEqual(['widgets', 'configmaps']);
     expect(server.requests.filter(({ lease }) => !lease)).toHaveLength(requests);
+  });
+
+  it('lists nothing twice where it leads at once, and nothing where it regains what nobody else had', async () => {
+    const { server, clock, reconciled } = await started((fake, virtual) => {
+      putLease(fake, { holderIdentity: '', leaseDurationSeconds: 1 });
+      fake.intercept = async ({ lease }) => {
+        if (lease) await sleep(virtual, 10, new AbortController().signal);
+        return undefined;
+      };
+    });
+    await clock.advance(20);
+    expect(reconciled).toEqual(['shop/web']);
+    expect(server.streams).toHaveLength(2);
+    server.intercept = ({ lease }) => (lease ? failure(500, 'InternalError', 'no') : undefined);
+    await clock.advance(11_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    server.put(WIDGET, widget('new') as unknown as AnyObject);
+    await clock.advance(2_000);
+    expect(reconciled).toEqual(['shop/web']);
+    server.intercept = () => undefined;
+    await clock.advance(2_000);
+    expect(reconciled).toContain('shop/new');
+    expect(server.streams).toHaveLength(2);
+  });
+
+  it('lists anew where somebody may have had the lease for a moment', async () => {
+    const { server, clock } = await started();
+    putLease(server, other);
+    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
+    await clock.advance(2_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    expect(server.streams).toHaveLength(4);
+  });
+
+  /** What an earlier generation renders would undo what the leader before has done for the present one. */
+  const byGeneration = (_key: string, reader: Reader): Plan => {
+    const present = reader.get(WIDGET, 'shop/web')?.metadata.generation === 2;
+    const made = reader.get(CONFIG_MAP, 'shop/made');
+    return plan({
+      apply: applying(present ? 'made' : 'old'),
+      delete: !present && made ? [{ object: made }] : [],
+    });
+  };
+
+  /** A standby whose watch of custom resources tells nothing, while another leads and makes what it renders. */
+  const behind = async (): Promise<Setup> => {
+    const setup = await started((fake) => {
+      putLease(fake, other);
+    }, byGeneration);
+    const { server } = setup;
+    server.heldBack.add('widgets');
+    server.put(WIDGET, widget('web', { generation: 2 }) as unknown as AnyObject);
+    const made = childOf('made');
+    server.put(CONFIG_MAP, { ...made, metadata: { ...made.metadata, ownerReferences: [ownedBy('web')] } });
+    return setup;
+  };
+
+  it('applies and deletes nothing until it knows the custom resource as the one before knew it', async () => {
+    const { server, clock, writes } = await behind();
+    await clock.advance(15_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    await clock.advance(3_000);
+    expect(writes()).toEqual([]);
+    server.openWatches('widgets');
+    await settled();
+    await settled();
+    expect(writes()).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/made']);
+    expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
+  });
+
+  it('lists at once where it was waiting for its next attempt', async () => {
+    const { server, clock, writes } = await behind();
+    server.heldBack.delete('widgets');
+    await clock.advance(14_990);
+    for (const { stream } of server.streams) stream.break();
+    await clock.advance(10);
+    await settled();
+    expect(writes()).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/made']);
+  });
+
+  it('waits for no list of a kind that is not served, and never was', async () => {
+    const { clock, reconciled, server } = await started((fake) => {
+      putLease(fake, other);
+      fake.unserved.add('gadgets');
+    });
+    await clock.advance(15_000);
+    await settled();
+    expect(server.streams.map(({ plural }) => plural).slice(3)).toContain('gadgets');
+    expect(reconciled).toEqual(['shop/web']);
+  });
+
+  it('stays on standby where it loses the lease while it waits for that, and lists anew in its next term', async () => {
+    const { server, clock, reconciled, writes } = await behind();
+    await clock.advance(16_000);
+    putLease(server, other);
+    await clock.advance(2_000);
+    server.openWatches('widgets');
+    await clock.advance(2_000);
+    expect(reconciled).toEqual([]);
+    const streams = server.streams.length;
+    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
+    await clock.advance(2_000);
+    await settled();
+    expect(server.streams).toHaveLength(streams + 2);
+    expect(reconciled).toContain('shop/web');
+    expect(writes()).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/made']);
   });
 
   it('works on nothing after it has lost the lease, and on all of it once it has regained it', async () => {

@@ -997,3 +997,49 @@ describe('Reflector, stopping', () => {
     expect(clock.timers).toBe(0);
   });
 });
+
+describe('Reflector, asked for what is present', () => {
+  const never = new AbortController().signal;
+
+  it('needs no list where the last one was asked for later', async () => {
+    const { transport, reflector, clock } = await started();
+    transport.lastStream.listed('10');
+    await settled();
+    await reflector.presentSince(clock.monotonic(), never);
+    expect(transport.streams).toHaveLength(1);
+  });
+
+  it('asks anew where a list is under way that was asked for earlier, and says so when that is complete', async () => {
+    const { transport, reflector, clock } = await started();
+    await clock.advance(1);
+    let present = false;
+    void reflector.presentSince(clock.monotonic(), never).then(() => (present = true));
+    await settled();
+    expect(transport.streams.map(({ closed }) => closed)).toEqual([true, false]);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+    expect(present).toBe(false);
+    void reflector.presentSince(clock.monotonic(), never);
+    transport.lastStream.listed('10');
+    await settled();
+    expect(present).toBe(true);
+    expect(transport.streams).toHaveLength(2);
+  });
+
+  it('lists until that has succeeded, and goes on from where it was when nobody waits for it any more', async () => {
+    const { transport, reflector, clock } = await started();
+    transport.lastStream.listed('10');
+    await clock.advance(1);
+    const waiting = new AbortController();
+    const present = reflector.presentSince(clock.monotonic(), waiting.signal);
+    await settled();
+    transport.lastStream.break();
+    await clock.advance(1_000);
+    expect(transport.streams).toHaveLength(3);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+    waiting.abort();
+    await present;
+    transport.lastStream.break();
+    await clock.advance(2_000);
+    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '10' });
+  });
+});

@@ -1,6 +1,8 @@
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
+import { without } from '../../../src/engine/field-set.js';
+import type { FieldsV1 } from '../../../src/engine/field-set.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
 import { applied, failure } from './builders.js';
 import { recordedFields } from './recorded-fields.js';
@@ -25,6 +27,8 @@ export class FakeApiServer implements Transport {
   }[] = [];
   /** Lists of these are held back until the test takes them out and calls `openWatches`. */
   readonly heldBack = new Set<string>();
+  /** Kinds of these plurals aren't installed, as far as watches can tell. */
+  readonly unserved = new Set<string>();
   closed = false;
   intercept: (request: ApiRequest) => ApiResponse | Promise<ApiResponse | undefined> | undefined = () =>
     undefined;
@@ -105,6 +109,10 @@ export class FakeApiServer implements Transport {
     const stream = new ScriptedStream(request);
     const watch = { plural, namespace, stream };
     this.streams.push(watch);
+    if (this.unserved.has(plural)) {
+      const chunks = stream.send('404 page not found').end().chunks();
+      return { status: 404, chunks };
+    }
     if (!this.heldBack.has(plural)) this.open(watch);
     return { status: 200, chunks: stream.chunks() };
   }
@@ -150,6 +158,19 @@ export class FakeApiServer implements Transport {
     }
   }
 
+  /** What this manager has applied goes, as far as nobody else owns it; whole items of lists, or fields. */
+  private drop(known: AnyObject, plural: string, manager: string): AnyObject {
+    const entries = managedFieldsOf(known);
+    const others = entries.filter((entry) => entry.manager !== manager);
+    const own = entries.find((entry) => entry.manager === manager)?.fieldsV1 ?? {};
+    const paths = others.reduce<FieldsV1>((left, { fieldsV1 = {} }) => without(left, fieldsV1), own);
+    const left = dropped(known, paths) as AnyObject;
+    return this.put(typeOf(known, plural), {
+      ...left,
+      metadata: { ...left.metadata, managedFields: others } as AnyObject['metadata'],
+    });
+  }
+
   /** A patch that tests the version and replaces `managedFields`. */
   private patch({ body, path }: ApiRequest, plural: string, known: AnyObject | undefined): ApiResponse {
     if (!known) return notFound(plural, path);
@@ -176,16 +197,24 @@ export class FakeApiServer implements Transport {
     if (uid !== undefined && uid !== known?.metadata.uid)
       return uidImmutable(plural, intent.metadata.name, uid);
     const manager = query?.fieldManager ?? '';
+    const fields = recordedFields(intent);
+    // Who names nothing any more lets go of all that is his.
+    if (known && Object.keys(fields).length === 0)
+      return { status: 200, body: this.drop(known, plural, manager) };
     const next = subresource
       ? { ...known!, status: (intent as { status?: unknown }).status }
       : { ...known, ...intent, ...(known && 'status' in known && { status: known.status }) };
     const others = managedFieldsOf(known).filter(
       (entry) => entry.manager !== manager || entry.subresource !== subresource,
     );
-    const own = applied(manager, recordedFields(intent), intent.apiVersion, subresource);
+    const own = applied(manager, fields, intent.apiVersion, subresource);
     const metadata = {
       ...(known ?? intent).metadata,
       ...(subresource ? {} : intent.metadata),
+      ...(known?.metadata.annotations &&
+        intent.metadata.annotations && {
+          annotations: { ...known.metadata.annotations, ...intent.metadata.annotations },
+        }),
       managedFields: [...others, own],
     };
     const changed = JSON.stringify({ ...next, metadata }) !== JSON.stringify(known);
@@ -203,7 +232,27 @@ export function uidImmutable(plural: string, name: string, uid: string): ApiResp
   });
 }
 
+function dropped(value: unknown, fields: FieldsV1): unknown {
+  if (Array.isArray(value)) {
+    const keys = Object.keys(fields).flatMap((segment) =>
+      segment.startsWith('k:') ? [JSON.parse(segment.slice(2)) as Record<string, unknown>] : [],
+    );
+    return value.filter(
+      (item: Record<string, unknown>) =>
+        !keys.some((key) => Object.entries(key).every(([name, is]) => item[name] === is)),
+    );
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const left = Object.entries(value).flatMap(([name, child]): [string, unknown][] => {
+    const below = fields[`f:${name}`];
+    if (!below) return [[name, child]];
+    return Object.keys(below).length === 0 ? [] : [[name, dropped(child, below)]];
+  });
+  return Object.fromEntries(left);
+}
+
 interface Entry {
+  readonly fieldsV1?: FieldsV1;
   readonly manager: string;
   readonly subresource?: string;
 }
