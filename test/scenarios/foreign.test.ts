@@ -1,41 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
-import { services } from '../cluster/support/cluster.js';
+import { configMaps } from '../cluster/support/cluster.js';
 import { eventually } from '../cluster/support/eventually.js';
 import { settled } from '../cluster/support/settled.js';
-import { small } from './support/kinds.js';
+import { parcel } from './support/kinds.js';
 import { watches } from './support/proxied-request.js';
-import { Scenario } from './support/scenario.js';
+import { Scenario, summaryOf } from './support/scenario.js';
 
 test.concurrent(
   'an object that somebody makes behind a watch that has gone silent is not taken over',
   async () => {
-    await using scenario = await Scenario.start({ purpose: 'foreign' });
+    await using scenario = await Scenario.start({ purpose: 'foreign', kind: parcel });
     const { subject, cluster, proxy } = scenario;
-    await subject.create('first', small);
-    await subject.ready('first');
-    await settled(cluster, scenario.user);
-    expect(proxy.silence(watches('services'))).toBeGreaterThan(0);
+    expect(proxy.silence(watches('configmaps'))).toBeGreaterThan(0);
 
     // In another second, and with nothing that contradicts what is rendered.
-    const place = subject.childPlace(services, 'web');
-    const made = await cluster.create(services, {
-      ...{ apiVersion: 'v1', kind: 'Service' },
-      metadata: { name: 'web', namespace: subject.namespace, labels: { whose: 'mine' } },
-      spec: { clusterIP: 'None' },
+    const place = subject.childPlace(configMaps, 'box-a');
+    const made = await cluster.create(configMaps, {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      metadata: { name: 'box-a', namespace: subject.namespace, labels: { whose: 'mine' } },
+      data: { mine: '1' },
     });
     await delay(1_500);
-    await subject.create('web', small);
+    const requests = scenario.requestsFromNowOn();
+    await subject.create('box', { parts: [{ name: 'a', data: { value: '1' } }] });
 
-    await subject.condition('web', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+    await subject.condition('box', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
     await eventually(async () => {
       const live = await cluster.get(place);
       expect(controllerOf(live)).toBeUndefined();
       expect(live.metadata.uid).toBe(made.metadata.uid);
       expect(live.metadata.labels).toEqual({ whose: 'mine' });
+      expect(live.data).toEqual({ mine: '1' });
     });
-    await subject.delete('web');
+    const sent = requests().filter(({ method, resource }) => method !== 'GET' && resource === 'configmaps');
+    expect(sent.map(summaryOf)).toEqual(['PATCH configmaps/box-a 200', 'PATCH configmaps/box-a 200']);
+    await subject.delete('box');
     await settled(cluster, scenario.user);
     expect((await cluster.get(place)).metadata.uid).toBe(made.metadata.uid);
   },
