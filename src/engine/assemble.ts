@@ -108,7 +108,7 @@ function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tool
 }
 
 function electorOf(
-  { election }: ManagerProps,
+  { election, transport: wire }: ManagerProps,
   transport: Transport,
   { clock, random, log, metrics }: Common,
   candidates: readonly Candidate[],
@@ -121,6 +121,8 @@ function electorOf(
       leadership.gained(aloneSince);
     },
     onLost: () => {
+      // What was begun in this turn of the event loop is still here.
+      wire.withdraw?.();
       leadership.lost();
     },
   });

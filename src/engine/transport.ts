@@ -40,5 +40,11 @@ export interface Transport {
   request(request: ApiRequest): Promise<ApiResponse>;
   /** For watches: they have connections of their own, so that nothing delays them. */
   stream(request: ApiRequest): Promise<ApiStream>;
+  /**
+   * Takes back, synchronously, what was handed to a connection and hasn't left this process; requests that wait for
+   * an answer fail as well. Watches and the lease's calls go on.
+   * @default - what was handed over may leave
+   */
+  withdraw?(): void;
   close(): Promise<void>;
 }

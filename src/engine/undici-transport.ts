@@ -8,6 +8,8 @@ import { admitting } from './admitting.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { TruncatedAnswer } from './connection-loss.js';
+import { readCredentials } from './credentials.js';
+import type { TlsMaterial } from './credentials.js';
 import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 import { unlessAborted } from './unless-aborted.js';
@@ -19,18 +21,18 @@ const LONGEST_READ_MILLISECONDS = 10_000;
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
 const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
 
-interface TlsMaterial {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-}
-
 interface Connection {
   readonly headers: Readonly<Record<string, string>>;
   readonly requests: Dispatcher;
   readonly watches: Dispatcher;
+}
+
+interface Current {
+  readonly connection: Connection;
+  readonly tls: TlsMaterial;
+  readonly tlsHash: string;
+  /** By the monotonic clock. */
+  readonly readAt: number;
 }
 
 /**
@@ -53,8 +55,7 @@ export class UndiciTransport implements Transport {
   private readonly origin: string;
   /** Where the API begins, on a server that has more than one; without a slash at the end. */
   private readonly root: string;
-  private current:
-    { readonly connection: Connection; readonly tlsHash: string; readonly readAt: number } | undefined;
+  private current: Current | undefined;
   private refreshing: Promise<Connection> | undefined;
   private readonly closing = new AbortController();
 
@@ -112,6 +113,13 @@ export class UndiciTransport implements Transport {
 
   private async open(req: ApiRequest, { watches, headers }: Connection): Promise<Dispatcher.ResponseData> {
     return this.dispatch(req, watches, headers, { bodyTimeout: 0 });
+  }
+
+  withdraw(): void {
+    if (!this.current) return;
+    const { connection, tls } = this.current;
+    this.current = { ...this.current, connection: { ...connection, requests: this.agent(tls) } };
+    void connection.requests.destroy();
   }
 
   private async dispatch(
@@ -173,14 +181,14 @@ export class UndiciTransport implements Transport {
   }
 
   private async refresh(): Promise<Connection> {
-    const { tls, headers } = await this.inTime(this.credentials());
+    const { tls, headers } = await this.inTime(readCredentials(this.kubeConfig));
     const tlsHash = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
     const before = this.current;
     const connection: Connection =
       before?.tlsHash === tlsHash
         ? { ...before.connection, headers }
         : { headers, requests: this.agent(tls), watches: this.agent(tls) };
-    this.current = { connection, tlsHash, readAt: this.clock.monotonic() };
+    this.current = { connection, tls, tlsHash, readAt: this.clock.monotonic() };
     if (before && before.tlsHash !== tlsHash) {
       const { requests, watches } = before.connection;
       // Closing waits for what is under way, which what was given the connection in this turn is by then.
@@ -200,26 +208,6 @@ export class UndiciTransport implements Transport {
     } finally {
       timer.cancel();
     }
-  }
-
-  /** Only headers and TLS material are taken from client-node, which would open a connection for every request. */
-  private async credentials(): Promise<{ tls: TlsMaterial; headers: Record<string, string> }> {
-    const options: TlsMaterial & { headers?: Record<string, unknown>; auth?: string | null } = {};
-    await this.kubeConfig.applyToHTTPSOptions(options);
-    const headers = Object.fromEntries(
-      Object.entries(options.headers ?? {})
-        .filter(([name]) => name.toLowerCase() !== 'user-agent')
-        .map(([name, value]) => [name.toLowerCase(), String(value)]),
-    );
-    if (options.auth && !('authorization' in headers))
-      headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
-    const { ca, cert, key, servername, rejectUnauthorized } = options;
-    const tls = Object.fromEntries(
-      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
-        ([, value]) => value !== undefined,
-      ),
-    );
-    return { tls, headers };
   }
 
   private agent(tls: TlsMaterial): Dispatcher {

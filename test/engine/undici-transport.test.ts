@@ -248,3 +248,28 @@ it('finds the API below the path that the kubeconfig names, with what is asked i
     '/k8s/clusters/c-1/api/v1/pods?labelSelector=a%3Db%2Cc',
   ]);
 });
+
+describe('what is taken back', () => {
+  it('does not leave, although it was handed to its connection, and others go on', async () => {
+    const server = await H2Server.start();
+    server.respond = (path, stream) => {
+      if (path !== '/watch') answer(stream);
+    };
+    const transport = transportTo(server.port);
+    const watch = transport.stream({ method: 'GET', path: '/watch' });
+    watch.catch(() => undefined);
+    await transport.request({ method: 'GET', path: '/before' });
+    // Right after the last look at the lease, and before the turn of the event loop ends.
+    const admit = (): void => {
+      queueMicrotask(() => {
+        transport.withdraw();
+      });
+    };
+
+    const late = transport.request({ method: 'PATCH', path: '/late', body: {}, admit });
+
+    await expect(late).rejects.toThrow();
+    expect((await transport.request({ method: 'GET', path: '/after' })).status).toBe(200);
+    expect(server.streams.map(({ path }) => path).sort()).toEqual(['/after', '/before', '/watch']);
+  });
+});
