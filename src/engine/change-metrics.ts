@@ -39,7 +39,7 @@ export class ChangeMetrics {
   }
 
   private countDrift(managers: readonly string[]): void {
-    const names = managers.length > 0 ? managers.map((manager) => this.named(manager)) : ['removed'];
+    const names = managers.length > 0 ? managers.map((manager) => this.named(manager)) : ['unknown'];
     for (const manager of new Set(names)) this.metrics.drift.inc({ controller: this.controller, manager });
   }
 

@@ -157,7 +157,7 @@ export class Metrics {
   );
   readonly drift = this.counter(
     'reconstruct_drift_total',
-    'Corrections of fields of ours that somebody else had changed, by field manager; after 20 managers it is `other`',
+    'Corrections of fields of ours that somebody else had changed, by field manager; `unknown` where nobody saw who it was, `other` after 20 managers',
     ['controller', 'manager'],
   );
   readonly storeObjects = this.gauge('reconstruct_store_objects', 'Objects in memory by type', ['type']);

@@ -47,12 +47,12 @@ it('logs what has changed at info, what was put right at warn, and the rest at d
   });
 });
 
-it('counts corrections by manager, and those of fields that were only removed', async () => {
+it('counts corrections by manager, and those whose author nobody saw', async () => {
   const { changes, metrics } = newChanges();
   changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], {
     at: () => recordingLogger([]),
   });
-  expect(await driftByManager(metrics)).toEqual({ 'kubectl-edit': 1, helm: 2, removed: 1 });
+  expect(await driftByManager(metrics)).toEqual({ 'kubectl-edit': 1, helm: 2, unknown: 1 });
 });
 
 it('counts more than twenty managers as one', async () => {
