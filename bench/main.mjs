@@ -80,10 +80,11 @@ if (wanted.includes('restart')) {
   await restart(figures, options);
 }
 about.push(`${count} custom resources, 16 requests at once`);
+if (wanted.length < names.length) about.push(`Only the phases ${wanted.join(', ')}`);
 writeReport({
   rows: figures.rows,
   about,
   options,
   json: values.json,
-  markdown: values.only === undefined && count >= 1000,
+  markdown: count >= 1000,
 });
