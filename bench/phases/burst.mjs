@@ -39,26 +39,33 @@ async function between(bench, size, raw, measure) {
 
 /** As the controller does it: 16 custom resources at once, the children of each in turn. */
 async function rawChildren(bench, size, count) {
-  const namespace = await bench.namespace('raw');
-  const crs = customResources(namespace, count, size);
-  return existing(bench, namespace, count, () =>
-    each(crs, CONCURRENCY, (cr) => applyChildren(bench.cluster, cr)),
-  );
+  return inPassing(bench, async (namespace) => {
+    const crs = [];
+    await createAll(bench.cluster, customResources(namespace, count, size), (cr) => crs.push(cr));
+    return existing(bench, namespace, count, () =>
+      each(crs, CONCURRENCY, (cr) => applyChildren(bench.cluster, cr)),
+    );
+  });
 }
 
 /** As in a live burst: while custom resources are created, 16 at once, the children of those that exist are applied. */
 async function rawPipeline(bench, size, count) {
   const { cluster } = bench;
-  const namespace = await bench.namespace('raw');
-  const crs = customResources(namespace, count, size);
-  const children = new Pool((cr) => applyChildren(cluster, cr));
-  const seconds = await existing(bench, namespace, count, async () => {
-    await createAll(cluster, crs, (cr) => children.add(cr));
-    await children.drained();
+  return inPassing(bench, (namespace) => {
+    const children = new Pool((cr) => applyChildren(cluster, cr));
+    return existing(bench, namespace, count, async () => {
+      await createAll(cluster, customResources(namespace, count, size), (cr) => children.add(cr));
+      await children.drained();
+    });
   });
-  // Else the controller would take them for its own.
-  await cluster.deleteAll(namespace);
-  return seconds;
+}
+
+/** In a namespace of its own, of which nothing is left: else the controller would take it for its own. */
+async function inPassing(bench, work) {
+  const namespace = await bench.namespace('raw');
+  const result = await work(namespace);
+  await bench.cluster.deleteAll(namespace);
+  return result;
 }
 
 /** Seconds until every child was seen to exist; the rollouts are over when this returns. */

@@ -10,6 +10,7 @@ const [appService] = builtInKinds;
 const [deployment, service] = appService.children;
 export { appService, deployment, service };
 
+const pod = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const namespaceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** As many as are in work at once: the default of `reconstruct run`. */
@@ -92,9 +93,13 @@ export class BenchCluster {
     return this.send('POST', pathOf(type, object.metadata.namespace), { body: object });
   }
 
-  /** Deletes all custom resources of a namespace. */
+  /** Deletes all custom resources of a namespace, and waits until all that came of them has been collected. */
   async deleteAll(namespace) {
     await this.send('DELETE', pathOf(appService.type, namespace));
+    for (const type of [service, deployment, pod]) {
+      const isEmpty = async () => (await this.list(type, namespace)).items.length === 0;
+      await until(`${type.plural} to be collected`, isEmpty, { milliseconds: 300_000, every: 500 });
+    }
   }
 
   /** Server-side apply, by force. */

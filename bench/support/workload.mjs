@@ -15,12 +15,13 @@ export function customResources(namespace, count, size) {
   }));
 }
 
-/** The Deployment and the Service, with the annotation that the controller adds, but without an owner. */
+/** The Deployment and the Service, with what the controller adds: the annotation, and the owner where it has a UID. */
 export function childrenOf(cr) {
   return render(appService, cr).map((object) => ({
     ...object,
     metadata: {
       ...object.metadata,
+      ...(cr.metadata.uid && { ownerReferences: [ownerReference(cr)] }),
       annotations: {
         'reconstruct.kosmos.io/applied-hash': hash('sha256', JSON.stringify(object)).slice(0, 32),
       },
@@ -28,14 +29,19 @@ export function childrenOf(cr) {
   }));
 }
 
+function ownerReference({ apiVersion, kind, metadata: { name, uid } }) {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
 export function typeOf(child) {
   return child.kind === deployment.kind ? deployment : service;
 }
 
+/** @param then is given each, as the API server has stored it */
 export async function createAll(cluster, crs, then) {
   await each(crs, CONCURRENCY, async (cr) => {
-    await cluster.create(appService.type, cr);
-    then?.(cr);
+    const created = await cluster.create(appService.type, cr);
+    then?.(created);
   });
 }
 

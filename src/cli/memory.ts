@@ -1,29 +1,44 @@
-import { PerformanceObserver } from 'node:perf_hooks';
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-
-/** Twice the semi-space. At half of it, collections take noticeably more processor time; above it, no less. */
-const ENOUGH_BYTES = 4 * 2 ** 20;
-
 /**
- * Lets V8's young generation grow to some MiB and no further. By itself it grows to over 100 MiB in a burst of events,
- * and holds on to most of that. What a controller allocates lives for one event or as long as its object does, so it
- * gains nothing from a large one.
- *
- * `--max-semi-space-size`, the flag meant for this, is read only when a process starts, and a command can't choose
- * the flags that it is started with. The growth factor is read whenever the young generation would grow. Whoever
- * sets a size of their own, in NODE_OPTIONS or on Node's command line, keeps it.
+ * What a controller allocates lives for one event or as long as its object does. By itself V8 lets the young generation
+ * grow to over 100 MiB in a burst of events and keeps most of that, and the old generation to twice of what lives.
  */
-export function keepYoungGenerationSmall(): void {
-  const chosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ''];
-  if (chosen.some((option) => /semi[-_]space/.test(option))) return;
-  const collections = new PerformanceObserver(() => {
-    if (youngGenerationBytes() < ENOUGH_BYTES) return;
-    setFlagsFromString('--semi-space-growth-factor=1');
-    collections.disconnect();
-  });
-  collections.observe({ entryTypes: ['gc'] });
+const LEAN_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=20'];
+
+/** Threads of V8 and libuv get memory pools of their own from glibc; what they hold on to adds up to tens of MiB. */
+const LEAN_ENV = { MALLOC_ARENA_MAX: '1' };
+
+/** How a process is started: flags of Node, and environment. */
+export interface Start {
+  readonly flags: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
 }
 
-function youngGenerationBytes(): number {
-  return getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')?.space_size ?? 0;
+/**
+ * How a process would be started that holds on to little memory, or `undefined` where this one was. Flags and variables
+ * that were chosen by somebody, in `NODE_OPTIONS` too, stay as they are.
+ */
+export function leanStart({ flags, env }: Start): Start | undefined {
+  const chosen = [...flags, ...(env.NODE_OPTIONS ?? '').split(' ')].map(optionName);
+  const missingFlags = LEAN_FLAGS.filter((flag) => !chosen.includes(optionName(flag)));
+  const missingEnv = Object.entries(LEAN_ENV).filter(([name]) => env[name] === undefined);
+  if (missingFlags.length + missingEnv.length === 0) return undefined;
+  return { flags: [...flags, ...missingFlags], env: { ...env, ...Object.fromEntries(missingEnv) } };
+}
+
+/**
+ * Begins this process anew, in place, with `leanStart`: the same process ID, arguments, streams and environment. V8 and
+ * glibc read these settings only when a process starts, and a command can't choose how it is started. To be called
+ * before anything is opened. Where the platform has no `execve` it returns, and all works as well with more memory;
+ * where `execve` is there and fails, Node aborts.
+ */
+export function startLean(): void {
+  const lean = leanStart({ flags: process.execArgv, env: process.env });
+  if (!lean || typeof process.execve !== 'function') return;
+  const { execPath, argv } = process;
+  process.execve(execPath, [execPath, ...lean.flags, ...argv.slice(1)], lean.env);
+}
+
+/** `--max_semi_space_size=4` is `--max-semi-space-size`. */
+function optionName(option: string): string {
+  return (option.split('=')[0] ?? '').replaceAll('_', '-');
 }

@@ -10,7 +10,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
-import { keepYoungGenerationSmall } from './memory.js';
+import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
@@ -62,7 +62,7 @@ export function runCommand(): Command {
 }
 
 async function run(options: RunOptions): Promise<void> {
-  keepYoungGenerationSmall();
+  startLean();
   const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
     await Promise.all([
       import('../kinds/index.js'),

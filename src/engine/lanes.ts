@@ -4,13 +4,13 @@
  * - `change`: somebody has changed what is asked for, and waits.
  * - `child`: something that it was made into, or depends on, has changed.
  * - `initial`: a complete list has brought it; as a rule nothing is to be done.
- * - `status`: all is done for it, but its status is behind.
+ * - `status`: all is done for it, but what is reported of it may be behind.
  */
 export const LANES = ['change', 'child', 'initial', 'status'] as const;
 export type Lane = (typeof LANES)[number];
 
-/** A lane that isn't empty is passed over this many times in a row: every eighth key is its own. */
-const PASSED_OVER_LIMIT = 7;
+/** A lane that isn't empty is passed over this many times in a row: every eighth key is its own, or every sixteenth. */
+const PASSED_OVER_LIMITS: Readonly<Record<Lane, number>> = { change: 7, child: 7, initial: 7, status: 15 };
 /** Nor is it passed over for longer than this, where workers are slow. */
 const PASSED_OVER_MILLISECONDS = 30_000;
 
@@ -39,6 +39,12 @@ class Line {
   /** Its place among the lanes, by when it was their turn last. */
   order = 0;
   private last: Place | undefined;
+
+  constructor(private readonly passedOverLimit: number) {}
+
+  get isDue(): boolean {
+    return this.passedOver >= this.passedOverLimit;
+  }
 
   append(place: Place): void {
     place.previous = this.last;
@@ -76,10 +82,10 @@ class Line {
  */
 export class Lanes {
   private readonly byLane: Readonly<Record<Lane, Line>> = {
-    change: new Line(),
-    child: new Line(),
-    initial: new Line(),
-    status: new Line(),
+    change: new Line(PASSED_OVER_LIMITS.change),
+    child: new Line(PASSED_OVER_LIMITS.child),
+    initial: new Line(PASSED_OVER_LIMITS.initial),
+    status: new Line(PASSED_OVER_LIMITS.status),
   };
   private readonly lines = LANES.map((lane) => this.byLane[lane]);
   private readonly places = new Map<string, Place>();
@@ -140,7 +146,7 @@ export class Lanes {
   private turn(now: number): Line | undefined {
     const waiting = this.lines.filter(({ first }) => first);
     if (waiting.length < 2) return waiting[0];
-    const due = waiting.findLast(({ passedOver }) => passedOver >= PASSED_OVER_LIMIT);
+    const due = waiting.findLast(({ isDue }) => isDue);
     if (due) return due;
     // With workers so slow that every lane is overdue, the lanes take turns.
     let overdue: Line | undefined;

@@ -44,7 +44,7 @@ describe('Runner, in a burst', () => {
     expect(kinds.filter((kind) => kind === 'status')).toHaveLength(COUNT);
     const statusesBefore = kinds.slice(0, kinds.lastIndexOf('child')).filter((kind) => kind === 'status');
     expect(statusesBefore.length).toBeGreaterThan(0);
-    // Every eighth key, and the ones at the end, when hardly anybody waits.
+    // Every sixteenth key, and the ones at the end, when hardly anybody waits.
     expect(statusesBefore.length).toBeLessThanOrEqual(4);
   });
 

@@ -71,6 +71,18 @@ describe('Triggers, changes of the status of a child', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
+  it('wait behind everything that has to be made or put right', async () => {
+    const { deliver, runner, clock } = startedRunner();
+    await deliver(child());
+    runner.queue.hold('test');
+    await deliver(child({}, { ready: 1 }));
+    await clock.advance(100);
+    expect(runner.queue.depthOf('status')).toBe(1);
+    await deliver(child({ generation: 2 }, { ready: 1 }));
+    expect(runner.queue.depthOf('status')).toBe(0);
+    expect(runner.queue.depthOf('child')).toBe(1);
+  });
+
   it('are served by a reconcile for another reason', async () => {
     const { deliver, reconciled, clock } = startedRunner();
     await deliver(child());
