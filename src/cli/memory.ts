@@ -2,7 +2,7 @@
  * What a controller allocates lives for one event or as long as its object does. By itself V8 lets the young generation
  * grow to over 100 MiB in a burst of events and keeps most of that, and the old generation to twice of what lives.
  */
-const LEAN_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=20'];
+const LEAN_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'];
 
 /** Threads of V8 and libuv get memory pools of their own from glibc; what they hold on to adds up to tens of MiB. */
 const LEAN_ENV = { MALLOC_ARENA_MAX: '1' };

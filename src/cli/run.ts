@@ -9,6 +9,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
+import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
@@ -74,6 +75,7 @@ async function run(options: RunOptions): Promise<void> {
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   debugOnSignal(log, systemClock);
+  collectWhenIdle(systemClock);
   const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const election = electionFor(kubeConfig, options);

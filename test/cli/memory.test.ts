@@ -5,7 +5,7 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { leanStart } from '../../src/cli/memory.js';
 
 const LEAN = {
-  flags: ['--max-semi-space-size=4', '--heap-growing-percent=20'],
+  flags: ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'],
   env: { MALLOC_ARENA_MAX: '1' },
 };
 
@@ -26,7 +26,7 @@ test.for<[string, readonly string[], NodeJS.ProcessEnv]>([
   ['NODE_OPTIONS', [], { NODE_OPTIONS: '--no-warnings --max-semi-space-size=16' }],
 ])('a size chosen by %s is kept', ([, flags, env]) => {
   expect(leanStart({ flags, env })).toEqual({
-    flags: [...flags, '--heap-growing-percent=20'],
+    flags: [...flags, '--heap-growing-percent=20', '--expose-gc'],
     env: { ...env, ...LEAN.env },
   });
 });
