@@ -39,10 +39,13 @@ export interface Watch {
    */
   readonly optional?: boolean;
   /**
-   * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`.
+   * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. An object
+   * for which it returns undefined is of no interest, as if it weren't there; only where `readOnly` is set.
    * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
    */
-  readonly keep?: (object: AnyObject) => AnyObject;
+  readonly keep?: (object: AnyObject) => AnyObject | undefined;
+  /** The controller never writes these objects: who owns which field isn't worked out. @default false */
+  readonly readOnly?: boolean;
   /** The keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
 }
@@ -59,6 +62,11 @@ export interface Reader {
    * @throws if no watch of the controller covers the type.
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
+  /**
+   * All objects of a type whose watch maps them to the key; only for watches with `readOnly`.
+   * @throws if no such watch of the controller covers the type.
+   */
+  mappedTo(type: TypeRef, key: string): readonly AnyObject[];
 }
 
 export interface TypeRef {
@@ -104,6 +112,12 @@ export interface ApplyStep {
    * @default false - such a change fails with the reason `ImmutableField`
    */
   readonly recreate?: boolean;
+  /**
+   * Sent as it is whenever it is planned, without hash and owner and never forced, to an object that is there: for a
+   * field that passes from one field manager to another. The plan has to leave it out once it is done.
+   * @default false
+   */
+  readonly handOver?: boolean;
 }
 
 export interface DeleteStep {

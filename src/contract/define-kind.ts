@@ -1,8 +1,9 @@
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
-import type { CustomResourceDefinition } from './crd.js';
+import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
 import type { Kind, KindConstruct } from './kind.js';
+import type { AnyObject, CustomResource } from './object.js';
 import { OwnedChildren } from './owned-children.js';
 import type { ChildType } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
@@ -17,6 +18,35 @@ export interface ChildTypeProps extends ResourceTypeProps {
    * @default false - the custom resource is stalled with the reason `ImmutableField`
    */
   readonly recreate?: boolean;
+  /**
+   * The kind works where this type isn't installed. A custom resource that needs it is stalled with the reason
+   * `KindNotInstalled` until it is.
+   * @default false - the controller starts once the type is served
+   */
+  readonly optional?: boolean;
+  /**
+   * What `status` and `handOver` read of a child, beside its identity and status: kept in memory, so little is best.
+   * It is given the object as the API server sent it, managedFields included.
+   * @default - nothing
+   */
+  readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
+}
+
+/** Objects that are made of the children by others, such as Pods: read for the status, and never written. */
+export interface RelatedTypeProps extends ResourceTypeProps {
+  /** A label selector: what doesn't carry it is never sent to us. */
+  readonly selector: string;
+  /** What of an object `status` reads, beside its identity; nothing is kept of one that it returns undefined for. */
+  readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
+  /** The name of the custom resource that it belongs to, in the same namespace; undefined if to none. */
+  readonly nameOf: (object: AnyObject) => string | undefined;
+}
+
+/** A field that passes from one writer to another without a moment of being nobody's. */
+export interface HandOver {
+  /** Identity, and the field with the value that it has: it is applied as it is, and never forced. */
+  readonly object: AnyObject;
+  readonly fieldManager: string;
 }
 
 export interface KindProps<Spec, Status extends object> {
@@ -31,6 +61,19 @@ export interface KindProps<Spec, Status extends object> {
   readonly children: readonly ChildTypeProps[];
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
+  /** @default - none */
+  readonly related?: readonly RelatedTypeProps[];
+  /**
+   * What has to be applied under another field manager before the children are, so that a field which the construct
+   * stops to set keeps its value; asked at each reconcile, so it must return nothing once that is done.
+   * @default - nothing
+   */
+  readonly handOver?: (input: {
+    readonly cr: CustomResource<Spec>;
+    readonly children: readonly AnyObject[];
+  }) => readonly HandOver[];
+  /** See `RenderedKind.policySchema`. */
+  readonly policySchema?: StructuralSchema;
   /**
    * How the custom resource fares, judged by its children, of which some may not be there yet. Where something
    * couldn't be rendered or applied, that error stands in the conditions instead of the readiness.
@@ -72,6 +115,8 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     construct: props.construct as KindConstruct<never>,
     children: props.children.map(childType),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
+    related: (props.related ?? []).map(resourceType),
+    ...(props.policySchema && { policySchema: props.policySchema }),
   };
   const types = [...kind.children, ...kind.formerChildren].map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);

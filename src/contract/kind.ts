@@ -1,6 +1,6 @@
 import type { Construct } from 'constructs';
 import type { Controller } from './controller.js';
-import type { CustomResourceDefinition } from './crd.js';
+import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { ResourceType } from './resource.js';
 
@@ -13,7 +13,18 @@ export interface CustomResourceProps<Spec> {
   };
   /** As the API server would store it: validated, and with the defaults of the schema. */
   readonly spec: Spec;
+  /** The API version that is rendered, e.g. `kosmos.io/v1`: a construct may serve several groups. */
+  readonly apiVersion: string;
+  /**
+   * The section of this kind in the admin's policy, valid by the kind's `policySchema`. What it forbids is refused with
+   * an OperatorError of the reason `PolicyDenied`.
+   * @default - nothing is forbidden
+   */
+  readonly policy?: unknown;
 }
+
+/** What the admin allows, by the name of the kind, e.g. `appservice`; from `--policy`. */
+export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
 export type KindConstruct<Spec> = new (
@@ -26,7 +37,7 @@ export type KindConstruct<Spec> = new (
  * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
  * @throws OperatorError when the resource can't be rendered
  */
-export type Render = (kind: RenderedKind, cr: CustomResource) => AnyObject[];
+export type Render = (kind: RenderedKind, cr: CustomResource, policy?: Policy) => AnyObject[];
 
 /** A kind as far as the renderer needs to know it. */
 export interface RenderedKind {
@@ -34,6 +45,8 @@ export interface RenderedKind {
   readonly construct: KindConstruct<never>;
   /** Whatever else the construct makes is refused. */
   readonly children: readonly ResourceType[];
+  /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
+  readonly policySchema?: StructuralSchema;
 }
 
 /** A kind of custom resource and what is done for it: what `reconstruct.config.mjs` lists and every command works on. */
@@ -43,6 +56,8 @@ export interface Kind extends RenderedKind {
   readonly crd: CustomResourceDefinition;
   /** Types that earlier releases rendered; found and pruned, never applied. */
   readonly formerChildren: readonly ResourceType[];
+  /** Types that are read for the status, and never written. */
+  readonly related: readonly ResourceType[];
   /** The kind as the engine runs it. */
   controller(render: Render): Controller;
 }

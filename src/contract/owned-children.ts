@@ -146,7 +146,8 @@ export class OwnedChildren implements Controller {
 
   private report(cr: LiveResource, reader: Reader, now: Date): StatusReport<object> {
     const children = this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
-    if (this.statusFunction) return this.statusFunction({ cr: cr as never, children, now });
+    if (this.statusFunction)
+      return this.statusFunction({ cr: cr as never, children, related: [], failures: [], now });
     return { readiness: worstReadiness(children.map(childReadiness)) };
   }
 

@@ -1,12 +1,23 @@
 import type { ConditionProps, Readiness } from './conditions.js';
-import type { AnyObject, CustomResource } from './object.js';
+import type { OperatorError } from './error.js';
+import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 
 /** What a kind's own status function is given. */
 export interface StatusInput<Spec, Status> {
   readonly cr: CustomResource<Spec, Status>;
-  /** The children as the API server has them now: identity and status, no spec. */
+  /** The children as the API server has them now: identity, status, and what their type's `keep` adds. */
   readonly children: readonly AnyObject[];
+  /** The objects of `related` types, as kept. */
+  readonly related: readonly AnyObject[];
+  /** What couldn't be rendered, applied or deleted; its readiness stands in the conditions instead of yours. */
+  readonly failures: readonly Failure[];
   readonly now: Date;
+}
+
+/** What went wrong, and with which child; without one, nothing could be rendered. */
+export interface Failure {
+  readonly ref?: ObjectRef;
+  readonly error: OperatorError;
 }
 
 /** How a custom resource fares, in the kind's own words. */

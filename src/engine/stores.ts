@@ -59,7 +59,7 @@ export class Stores {
       ...{ perNamespace, freeze },
       selective: selector !== undefined,
       keep: guardedKeep(
-        keep,
+        keep as (object: AnyObject) => AnyObject,
         reportTo(log, () => store),
       ),
     });
@@ -109,6 +109,10 @@ export class StoreReader implements Reader {
 
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
     return this.store(type).controlledBy(ownerUid);
+  }
+
+  mappedTo(): readonly AnyObject[] {
+    return [];
   }
 
   store(type: TypeRef): Store {

@@ -1,7 +1,7 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { IResolver, ResolutionContext } from 'cdk8s';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { CustomResourceProps, Render, RenderedKind } from '../contract/kind.js';
+import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -22,17 +22,22 @@ import { withEncodedSecret } from './secrets.js';
  * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`,
  * `UndeclaredChild`, `DuplicateChild`, `ForeignNamespace`.
  */
-export const render: Render = (kind, cr) => {
+export const render: Render = (kind, cr, policy) => {
   let objects: AnyObject[];
   try {
-    objects = synthesize(kind, cr, lazyResolver);
+    objects = synthesize(kind, cr, policy, lazyResolver);
   } catch (error) {
-    throw asOperatorError(kind, cr, error);
+    throw asOperatorError(kind, cr, policy, error);
   }
   return checkChildren(kind, cr, objects);
 };
 
-function synthesize(kind: RenderedKind, cr: CustomResource, resolver: IResolver): AnyObject[] {
+function synthesize(
+  kind: RenderedKind,
+  cr: CustomResource,
+  policy: Policy | undefined,
+  resolver: IResolver,
+): AnyObject[] {
   const { name, namespace } = cr.metadata;
   const labels = childLabels(kind.type, name);
   // One App for each custom resource: many charts in one App take quadratic time.
@@ -41,9 +46,12 @@ function synthesize(kind: RenderedKind, cr: CustomResource, resolver: IResolver)
     labels,
     disableResourceNameHashes: true,
   });
+  const section = policy?.[kind.type.kind.toLowerCase()];
   const props = {
     metadata: { name, ...(namespace && { namespace }) },
     spec: copyPlain(cr.spec ?? {}, 'spec'),
+    apiVersion: kind.type.apiVersion,
+    ...(section !== undefined && { policy: section }),
   };
   new kind.construct(chart, name, props as CustomResourceProps<never>);
   const manifests: unknown[] = chart.toJson();
@@ -64,8 +72,13 @@ function inOrder(manifest: unknown): AnyObject {
   return withEncodedSecret({ apiVersion, kind, metadata, ...rest });
 }
 
-function asOperatorError(kind: RenderedKind, cr: CustomResource, error: unknown): OperatorError {
-  const thrown = findOperatorError(error) ?? findOperatorError(lazilyThrown(kind, cr));
+function asOperatorError(
+  kind: RenderedKind,
+  cr: CustomResource,
+  policy: Policy | undefined,
+  error: unknown,
+): OperatorError {
+  const thrown = findOperatorError(error) ?? findOperatorError(lazilyThrown(kind, cr, policy));
   if (thrown) return thrown;
   const hint = messageOf(error).includes("can't render non-simple object")
     ? '; give plain JSON, in which no map has a key named "constructor"'
@@ -85,7 +98,7 @@ function findOperatorError(error: unknown): OperatorError | undefined {
 }
 
 /** What a lazy value threw: cdk8s keeps only its text, so the failed rendering is repeated with an ear to it. */
-function lazilyThrown(kind: RenderedKind, cr: CustomResource): unknown {
+function lazilyThrown(kind: RenderedKind, cr: CustomResource, policy: Policy | undefined): unknown {
   let thrown: unknown;
   const listener = {
     resolve(context: ResolutionContext): void {
@@ -99,7 +112,7 @@ function lazilyThrown(kind: RenderedKind, cr: CustomResource): unknown {
     },
   };
   try {
-    synthesize(kind, cr, listener);
+    synthesize(kind, cr, policy, listener);
   } catch {
     // It failed before and is known.
   }

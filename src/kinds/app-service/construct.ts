@@ -4,8 +4,8 @@ import { Construct } from 'constructs';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
 import { childLabels, selectorLabels } from '../../contract/names.js';
+import type { NamedKind } from '../../contract/names.js';
 import { containerPorts, DEFAULT_PROTOCOL } from './container-ports.js';
-import { APP_SERVICE } from './spec.js';
 import type { AppServiceSpec } from './spec.js';
 import type { Wire } from './wire.js';
 
@@ -23,43 +23,48 @@ export class AppService extends Construct {
   constructor(scope: Construct, id: string, props: AppServiceProps) {
     super(scope, id);
     const { name, namespace } = props.metadata;
+    const kind = { apiVersion: props.apiVersion, kind: 'AppService' };
     checkName(name);
-    const metadata = { name, ...(namespace && { namespace }), labels: childLabels(APP_SERVICE, name) };
+    const metadata = { name, ...(namespace && { namespace }), labels: childLabels(kind, name) };
 
     this.node.defaultChild = new ApiObject(this, 'Deployment', {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata,
-      spec: deploymentSpec(name, props.spec),
+      spec: deploymentSpec(kind, name, props.spec),
     });
     if (props.spec.ports?.length) {
       new ApiObject(this, 'Service', {
         apiVersion: 'v1',
         kind: 'Service',
         metadata,
-        spec: serviceSpec(name, props.spec.ports),
+        spec: serviceSpec(kind, name, props.spec.ports),
       });
     }
   }
 }
 
 /** @throws OperatorError `PortNameConflict` */
-export function deploymentSpec(name: string, spec: AppServiceSpec): Wire<V1DeploymentSpec> {
+export function deploymentSpec(kind: NamedKind, name: string, spec: AppServiceSpec): Wire<V1DeploymentSpec> {
   return {
     replicas: spec.size,
-    selector: { matchLabels: selectorLabels(APP_SERVICE, name) },
+    selector: { matchLabels: selectorLabels(kind, name) },
     template: {
-      metadata: { labels: childLabels(APP_SERVICE, name) },
+      metadata: { labels: childLabels(kind, name) },
       spec: { containers: [container(name, spec)] },
     },
   };
 }
 
 /** Each port passes through whole, so that fields which Kubernetes adds later arrive too. */
-export function serviceSpec(name: string, ports: NonNullable<AppServiceSpec['ports']>): Wire<V1ServiceSpec> {
+export function serviceSpec(
+  kind: NamedKind,
+  name: string,
+  ports: NonNullable<AppServiceSpec['ports']>,
+): Wire<V1ServiceSpec> {
   return {
     type: 'NodePort',
-    selector: selectorLabels(APP_SERVICE, name),
+    selector: selectorLabels(kind, name),
     ports: ports.map((port) => ({
       ...port,
       protocol: port.protocol ?? DEFAULT_PROTOCOL,
