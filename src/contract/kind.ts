@@ -13,8 +13,11 @@ export interface CustomResourceProps<Spec> {
   };
   /** As the API server would store it: validated, and with the defaults of the schema. */
   readonly spec: Spec;
-  /** The API version that is rendered, e.g. `kosmos.io/v1`: a construct may serve several groups. */
-  readonly apiVersion: string;
+  /**
+   * The API version that is rendered: a construct may serve several groups.
+   * @default - the one that the construct was written for
+   */
+  readonly apiVersion?: string;
   /**
    * The section of this kind in the admin's policy, valid by the kind's `policySchema`. What it forbids is refused with
    * an OperatorError of the reason `PolicyDenied`.

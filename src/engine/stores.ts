@@ -59,9 +59,9 @@ export class Stores {
       ...{ perNamespace, freeze },
       selective: selector !== undefined,
       keep: guardedKeep(
-        keep as (object: AnyObject) => AnyObject,
+        keep,
         reportTo(log, () => store),
-      ),
+      ) as (object: AnyObject) => AnyObject,
     });
     return store;
   }

@@ -60,7 +60,7 @@ test('a custom resource without a namespace renders without one', () => {
   expect(object?.metadata).not.toHaveProperty('namespace');
 });
 
-test('the construct gets metadata and spec only, and its changes stay its own', () => {
+test('the construct gets metadata, spec and API version only, and its changes stay its own', () => {
   const seen: unknown[] = [];
   const kind = kindThat((scope, props) => {
     seen.push(structuredClone(props));
@@ -72,7 +72,9 @@ test('the construct gets metadata and spec only, and its changes stay its own', 
 
   render(kind, cr);
 
-  expect(seen).toEqual([{ metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } }]);
+  expect(seen).toEqual([
+    { apiVersion: kind.type.apiVersion, metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } },
+  ]);
   expect(cr.spec).toEqual({ image: 'nginx' });
 });
 

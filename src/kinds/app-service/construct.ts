@@ -23,7 +23,7 @@ export class AppService extends Construct {
   constructor(scope: Construct, id: string, props: AppServiceProps) {
     super(scope, id);
     const { name, namespace } = props.metadata;
-    const kind = { apiVersion: props.apiVersion, kind: 'AppService' };
+    const kind = { apiVersion: props.apiVersion ?? 'kosmos.io/v1', kind: 'AppService' };
     checkName(name);
     const metadata = { name, ...(namespace && { namespace }), labels: childLabels(kind, name) };
 
