@@ -38,10 +38,15 @@ export class Audit {
   lines(mark) {
     const file = openSync(this.path, 'r');
     try {
-      const bytes = Buffer.alloc(fstatSync(file).size - mark);
-      readSync(file, bytes, 0, bytes.length, mark);
-      // The last piece is empty, or a line that is still being written.
-      return bytes.toString().split('\n').slice(0, -1);
+      const from = Math.max(0, mark - 1);
+      const bytes = Buffer.alloc(fstatSync(file).size - from);
+      readSync(file, bytes, 0, bytes.length, from);
+      // The last piece is empty, or a line that is still being written. So may be the one at the mark, whose rest is the
+      // first piece; else that is the end of the line before.
+      return bytes
+        .toString()
+        .split('\n')
+        .slice(mark > 0 ? 1 : 0, -1);
     } finally {
       closeSync(file);
     }

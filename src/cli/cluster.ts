@@ -37,6 +37,12 @@ export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): P
     }
     config.setCurrentContext(context);
   }
+  if (kubeconfig !== undefined && !config.getCurrentCluster()) {
+    throw new CliError(
+      `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
+      2,
+    );
+  }
   // What client-node falls back to when it has found nothing.
   const cluster = config.getCurrentCluster();
   if (!cluster || (cluster.name === 'cluster' && cluster.server === 'http://localhost:8080')) {

@@ -50,7 +50,7 @@ async function loadConfig(file: string): Promise<readonly Kind[]> {
   try {
     module = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown };
   } catch (error) {
-    throw new CliError(`${file}: can't be loaded: ${messageOf(error)}`, 2);
+    throw new CliError(`${file}: can't be loaded: ${messageOf(error)}${remedyFor(error)}`, 2);
   }
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   const config = module.default;
@@ -71,6 +71,11 @@ async function loadConfig(file: string): Promise<readonly Kind[]> {
     throw new CliError(`${file}: kinds[${index}] is ${found(kind)}, not a kind; make it with defineKind`, 2);
   });
   return kinds as Kind[];
+}
+
+/** Node keeps to itself where the mistake is. */
+function remedyFor(error: unknown): string {
+  return error instanceof SyntaxError ? '; `node --check` on it, and on what it imports, says where' : '';
 }
 
 /** Judged by its members: the configuration may have loaded this package a second time. */

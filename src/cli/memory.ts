@@ -14,11 +14,13 @@ export interface Start {
 }
 
 /**
- * How a process would be started that holds on to little memory, or `undefined` where this one was. Flags and variables
- * that were chosen by somebody, in `NODE_OPTIONS` too, stay as they are.
+ * How a process would be started that holds on to little memory, or `undefined` where this one was, or where a debugger
+ * may be attached to it already. Flags and variables that were chosen by somebody, in `NODE_OPTIONS` too, stay as they
+ * are.
  */
 export function leanStart({ flags, env }: Start): Start | undefined {
   const chosen = [...flags, ...(env.NODE_OPTIONS ?? '').split(' ')].map(optionName);
+  if (chosen.some((name) => name.startsWith('--inspect'))) return undefined;
   const missingFlags = LEAN_FLAGS.filter((flag) => !chosen.includes(optionName(flag)));
   const missingEnv = Object.entries(LEAN_ENV).filter(([name]) => env[name] === undefined);
   if (missingFlags.length + missingEnv.length === 0) return undefined;

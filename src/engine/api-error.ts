@@ -29,7 +29,10 @@ export class ApiError extends Error {
 
   constructor(what: string, response: ApiResponse) {
     const status = statusOf(response.body);
-    super(`${what}: ${String(response.status)} ${status.message ?? status.reason ?? ''}`.trimEnd());
+    const told = status.message ?? status.reason ?? '';
+    const code = String(response.status);
+    // A text begins with the code as it is.
+    super(`${what}: ${told.startsWith(code) ? told : `${code} ${told}`}`.trimEnd());
     this.name = 'ApiError';
     this.code = response.status;
     this.status = status;

@@ -32,7 +32,7 @@ export class Metrics {
   );
   readonly reconcilePanics = this.counter(
     'controller_runtime_reconcile_panics_total',
-    'Reconciles in which a kind threw',
+    'Reconciles in which a kind threw, beyond its construct and status function',
     ['controller'],
   );
   readonly reconcileTimeouts = this.counter(

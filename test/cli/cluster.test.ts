@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, expect, it } from 'vitest';
-import { currentNamespace, runsInCluster } from '../../src/cli/cluster.js';
+import { currentNamespace, loadKubeConfig, runsInCluster } from '../../src/cli/cluster.js';
 import { namespace, namespaces } from '../../src/cli/options.js';
 
 const folders: string[] = [];
@@ -51,4 +51,14 @@ it('refuses what can not name a namespace', () => {
   expect(() => namespace('Ops')).toThrow("Ops can't name a namespace.");
   expect(() => namespace('a,b')).toThrow("a,b can't name a namespace.");
   expect(() => namespaces('ops,Ops', undefined)).toThrow("Ops can't name a namespace.");
+});
+
+it('names a file that is no kubeconfig', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
+  folders.push(folder);
+  const kubeconfig = join(folder, 'page.yaml');
+  await writeFile(kubeconfig, 'kind: Page\nspec: {}\n');
+  await expect(loadKubeConfig({ kubeconfig })).rejects.toThrow(
+    `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
+  );
 });

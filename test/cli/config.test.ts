@@ -64,6 +64,10 @@ test.each<[text: string, expected: string]>([
     'kind Thing.demo.example.com is there twice',
   ],
   ["throw new Error('broken');", "can't be loaded: broken"],
+  [
+    "throw new SyntaxError('}');",
+    "can't be loaded: }; `node --check` on it, and on what it imports, says where",
+  ],
 ])('the configuration %j is refused', async (text, expected) => {
   const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
   const message = await messageOf(loadKinds({ builtIn: [WIDGET], config }));

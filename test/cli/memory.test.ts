@@ -10,15 +10,19 @@ const LEAN = {
 };
 
 test('what is missing is added, and what is there stays', () => {
-  const start = leanStart({ flags: ['--inspect'], env: { HOME: '/home/me' } });
+  const start = leanStart({ flags: ['--enable-source-maps'], env: { HOME: '/home/me' } });
   expect(start).toEqual({
-    flags: ['--inspect', ...LEAN.flags],
+    flags: ['--enable-source-maps', ...LEAN.flags],
     env: { HOME: '/home/me', ...LEAN.env },
   });
 });
 
 test('a process that was started so is left alone', () => {
   expect(leanStart(LEAN)).toBeUndefined();
+});
+
+test.for([['--inspect'], ['--inspect-brk=127.0.0.1:9229']])('a process with %s is left alone', (flags) => {
+  expect(leanStart({ flags, env: {} })).toBeUndefined();
 });
 
 test.for<[string, readonly string[], NodeJS.ProcessEnv]>([
