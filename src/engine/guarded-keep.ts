@@ -10,12 +10,18 @@ type Keep = NonNullable<Watch['keep']>;
  * A projection that never throws. Where the kind's own does, or loses the object's identity, the object is kept with
  * nothing but that: it is there, and whose it is; without spec, data and status nobody takes it for more.
  *
- * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned.
+ * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned. Only where
+ * nobody writes may a projection leave an object out.
  */
-export function guardedKeep(keep: Keep, report: (object: AnyObject, error: unknown) => void): Keep {
+export function guardedKeep(
+  keep: Keep,
+  readOnly: boolean,
+  report: (object: AnyObject, error: unknown) => void,
+): Keep {
   return (object) => {
     try {
-      const kept = keep(object) as AnyObject | undefined;
+      const kept = keep(object);
+      if (kept === undefined && readOnly) return undefined;
       if (hasIdentityOf(kept, object)) return kept;
       throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
     } catch (error) {
