@@ -25,7 +25,7 @@ export function guardedKeep(
       if (hasIdentityOf(kept, object)) return kept;
       throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
     } catch (error) {
-      const identity = keepIdentity(object);
+      const identity = readOnly ? undefined : keepIdentity(object);
       report(object, error);
       return identity;
     }
@@ -33,14 +33,19 @@ export function guardedKeep(
 }
 
 /** Says once per version of an object that its kind can't be trusted with it. */
-export function reportTo(log: Logger, store: () => Store): (object: AnyObject, error: unknown) => void {
+export function reportTo(
+  log: Logger,
+  readOnly: boolean,
+  store: () => Store,
+): (object: AnyObject, error: unknown) => void {
+  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
   return (object, error) => {
     const { namespace, name, resourceVersion } = object.metadata;
     const known = store().get(objectKey(namespace, name));
     if (known?.object.metadata.resourceVersion === resourceVersion) return;
     log.error(
       { err: error, resourceVersion },
-      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; only its identity is kept`,
+      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
     );
   };
 }

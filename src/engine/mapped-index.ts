@@ -10,7 +10,7 @@ export class MappedIndex {
 
   constructor(
     private readonly store: Store,
-    private readonly mapsTo: Watch['mapsTo'],
+    private readonly watch: Pick<Watch, 'mapsTo'>,
   ) {
     for (const key of store.keys()) this.move(undefined, store.get(key)?.object);
     store.onChange((before, after) => {
@@ -30,7 +30,7 @@ export class MappedIndex {
   /** A mapping that throws is reported where the keys are queued. */
   private keysOf(object: AnyObject): readonly string[] {
     try {
-      return this.mapsTo(object);
+      return this.watch.mapsTo(object);
     } catch {
       return [];
     }

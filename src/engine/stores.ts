@@ -70,7 +70,7 @@ export class Stores {
       keep: guardedKeep(
         keep,
         readOnly,
-        reportTo(log, () => store),
+        reportTo(log, readOnly, () => store),
       ),
     });
     return store;
@@ -159,7 +159,7 @@ export class StoreReader implements Reader {
 }
 
 function watched(watch: Watch, stores: Stores): Watched {
-  const { type, optional = false, readOnly, mapsTo } = watch;
+  const { type, optional = false, readOnly } = watch;
   const store = stores.open(watch);
-  return { type, store, optional, ...(readOnly && { mapped: new MappedIndex(store, mapsTo) }) };
+  return { type, store, optional, ...(readOnly && { mapped: new MappedIndex(store, watch) }) };
 }
