@@ -3,6 +3,8 @@ import type { ApplyStep, Controller } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Manager } from '../../src/engine/manager.js';
+import { MissingKind } from '../../src/engine/missing-kind.js';
+import { Store } from '../../src/engine/store.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
 import {
@@ -134,5 +136,32 @@ describe('An optional kind that is not installed', () => {
     await clock.advance(30_000);
     expect(told()).toEqual(['', '']);
     expect(server.get(ROUTE, 'shop/web')).toBeDefined();
+  });
+});
+
+describe('A kind that was installed', () => {
+  it('counts as gone when its objects do, and not before', () => {
+    const clock = new VirtualClock();
+    const store = new Store({ keep: (object) => object });
+    const props = { scope: { type: ROUTE }, store, clock, random: () => 0, log: recordingLogger([]) };
+    const missing = new MissingKind(props);
+    missing.notServed(new Error('404'));
+    expect(store.served('shop')).toBe(false);
+    missing.served();
+    expect(store.served('shop')).toBe(true);
+    const told: boolean[] = [];
+    store.replace([store.project(anObject(ROUTE, 'web', { resourceVersion: '1' }))], '1');
+    store.onChange(() => told.push(store.served('shop')));
+    missing.notServed(new Error('404'));
+    expect(store.served('shop')).toBe(true);
+    clock.jump(10_000);
+    missing.notServed(new Error('404'));
+    expect(told).toEqual([false]);
+  });
+
+  it('is missed in its own namespace only, where each has a watch of its own', () => {
+    const store = new Store({ keep: (object) => object, perNamespace: true });
+    store.setServed('shop', false);
+    expect([store.served('shop'), store.served('other')]).toEqual([false, true]);
   });
 });

@@ -4,11 +4,17 @@ import type { Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { StreamedList, listPages } from '../../src/engine/lists.js';
 import type { Api } from '../../src/engine/api.js';
+import { Applier } from '../../src/engine/apply.js';
+import { Manager } from '../../src/engine/manager.js';
 import type { Store } from '../../src/engine/store.js';
 import { StoreReader, Stores } from '../../src/engine/stores.js';
 import { applied, CONFIG_MAP, configMap, MANAGER, recordingLogger, widget } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { plan } from './support/bench.js';
+import { FakeApiServer } from './support/fake-api-server.js';
 import { startedRunner, WATCHES } from './support/started-runner.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
 
 /** What is well is of no interest; of the rest, the reason is kept. */
 const keep = (object: AnyObject): AnyObject | undefined => {
@@ -243,5 +249,28 @@ describe('A change of what is only read', () => {
     const { deliver, reconciled } = started();
     await deliver(widget('web') as unknown as AnyObject);
     expect(reconciled).toEqual(['shop/web']);
+  });
+});
+
+describe('What goes of what is only read', () => {
+  it('is nothing that the applier has to remember', async () => {
+    const gone = vi.spyOn(Applier.prototype, 'gone');
+    const server = new FakeApiServer();
+    const controller = { name: 'widget', kind: 'Widget', watches: [WATCH], reconcile: () => plan({}) };
+    const manager = new Manager({
+      ...{ controllers: [controller], transport: server, metrics: new Metrics(), clock: new VirtualClock() },
+      ...{ log: recordingLogger([]), instance: 'pod-1', random: () => 0 },
+    });
+    const run = new AbortController();
+    const running = manager.run(run.signal);
+    await settled();
+    server.put(CONFIG_MAP, pod('a', 1, 'Crash'));
+    await settled();
+    server.remove(CONFIG_MAP, 'shop/a');
+    await settled();
+    run.abort();
+    await running;
+    expect(gone).not.toHaveBeenCalled();
+    gone.mockRestore();
   });
 });
