@@ -49,7 +49,7 @@ interface Deployment extends AnyObject {
 }
 
 async function deployment(name: string): Promise<Deployment> {
-  return (await cluster.get(stages.childPlace(deployments, name))) as Deployment;
+  return cluster.get<Deployment>(stages.childPlace(deployments, name));
 }
 
 /** Whose word `spec.replicas` is. */

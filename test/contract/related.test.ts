@@ -45,7 +45,7 @@ interface Given {
 
 function planned({ own, children = [], related = [], render }: Given): Plan {
   const reader: Reader = {
-    get: () => CR as AnyObject,
+    get: () => CR,
     controlledBy: (type) => children.filter((child) => groupKind(child) === groupKind(type)),
     mappedTo: (type, key) => (type.kind === 'Pod' && key === 'shop/web' ? related : []),
   };
@@ -99,18 +99,18 @@ describe('Types of a kind', () => {
 
   it('keep of related objects what tells them, and what the kind asks for; or nothing', () => {
     const pod = object(POD, 'web-1', { uid: 'p', labels: { 'demo.io/widget': 'web' }, managedFields: [{}] });
-    const { keep } = watchOf(POD);
-    expect(keep!({ ...pod, spec: {} })).toBeUndefined();
-    expect(keep!({ ...pod, spec: {}, reason: 'Crash' })).toEqual({
+    const watch = watchOf(POD);
+    expect(watch.keep!({ ...pod, spec: {} })).toBeUndefined();
+    expect(watch.keep!({ ...pod, spec: {}, reason: 'Crash' })).toEqual({
       ...object(POD, 'web-1', { uid: 'p', labels: { 'demo.io/widget': 'web' } }),
       reason: 'Crash',
     });
   });
 
   it('map related objects to the custom resource of their namespace that they name', () => {
-    const { mapsTo } = watchOf(POD);
-    expect(mapsTo(object(POD, 'web-1', { labels: { 'demo.io/widget': 'web' } }))).toEqual(['shop/web']);
-    expect(mapsTo(object(POD, 'web-1'))).toEqual([]);
+    const watch = watchOf(POD);
+    expect(watch.mapsTo(object(POD, 'web-1', { labels: { 'demo.io/widget': 'web' } }))).toEqual(['shop/web']);
+    expect(watch.mapsTo(object(POD, 'web-1'))).toEqual([]);
   });
 });
 

@@ -20,8 +20,8 @@ import { settled, VirtualClock } from './support/virtual-clock.js';
 const keep = (object: AnyObject): AnyObject | undefined => {
   if (object.reason === 'throw') throw new TypeError('a bug of the kind');
   if (!object.reason) return undefined;
-  const { namespace, name, uid, resourceVersion, labels } = object.metadata as Record<string, unknown>;
-  const metadata = { namespace, name, uid, resourceVersion, labels } as unknown as AnyObject['metadata'];
+  const { namespace, name, uid, resourceVersion, labels } = object.metadata;
+  const metadata = { namespace, name, uid, resourceVersion, labels } as AnyObject['metadata'];
   return { apiVersion: object.apiVersion, kind: object.kind, metadata, reason: object.reason };
 };
 const mapsTo = ({ metadata }: AnyObject): string[] => (metadata.labels?.app ?? '').split(',').filter(Boolean);
