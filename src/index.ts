@@ -10,6 +10,7 @@ export * from './contract/controller.js';
 export * from './contract/crd.js';
 export * from './contract/define-kind.js';
 export * from './contract/error.js';
+export * from './contract/hand-over.js';
 export * from './contract/kind.js';
 export * from './contract/names.js';
 export * from './contract/object.js';

@@ -1,9 +1,19 @@
 import type { CrdVersion, CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
 
-const OPTIONS = ['crd', 'construct', 'children', 'formerChildren', 'status'];
+const OPTIONS = [
+  'crd',
+  'construct',
+  'children',
+  'formerChildren',
+  'related',
+  'handOver',
+  'policySchema',
+  'status',
+];
 const TYPE_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
-const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate'];
+const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate', 'optional', 'keep'];
+const RELATED_OPTIONS = [...TYPE_OPTIONS, 'selector', 'keep', 'nameOf'];
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
 /**
@@ -26,9 +36,11 @@ export function checkKindProps(props: unknown): void {
   checkTypes('defineKind: children', props.children, CHILD_OPTIONS);
   if (props.formerChildren !== undefined)
     checkTypes('defineKind: formerChildren', props.formerChildren, TYPE_OPTIONS);
-  if (props.status !== undefined && typeof props.status !== 'function') {
-    throw invalid('defineKind: status', `give a function, not ${shown(props.status)}`);
-  }
+  if (props.related !== undefined) checkRelated(props.related);
+  for (const option of ['handOver', 'status'])
+    if (props[option] !== undefined) checkFunction(`defineKind: ${option}`, props[option]);
+  if (props.policySchema !== undefined && !isMap(props.policySchema))
+    throw invalid('defineKind: policySchema', `give a schema, not ${shown(props.policySchema)}`);
 }
 
 /**
@@ -63,9 +75,29 @@ function checkTypes(path: string, types: unknown, options: readonly string[]): v
       throw invalid(at, `write ${EXAMPLE}, not ${shown(type)}`);
     }
     checkOptions(at, type, options);
-    if (type.recreate !== undefined && typeof type.recreate !== 'boolean')
-      throw invalid(`${at}.recreate`, `give true or false, not ${shown(type.recreate)}`);
+    for (const option of ['recreate', 'optional'])
+      if (type[option] !== undefined && typeof type[option] !== 'boolean')
+        throw invalid(`${at}.${option}`, `give true or false, not ${shown(type[option])}`);
+    if (type.keep !== undefined) checkFunction(`${at}.keep`, type.keep);
   });
+}
+
+function checkRelated(types: unknown): void {
+  checkTypes('defineKind: related', types, RELATED_OPTIONS);
+  (types as readonly Record<string, unknown>[]).forEach(({ selector, keep, nameOf }, index) => {
+    const at = `defineKind: related[${String(index)}]`;
+    if (typeof selector !== 'string' || selector.trim() === '') {
+      const why =
+        "every object of the type in the cluster would be read; give a label selector such as 'demo.io/widget'";
+      throw invalid(`${at}.selector`, `${why}, not ${shown(selector)}`);
+    }
+    checkFunction(`${at}.keep`, keep);
+    checkFunction(`${at}.nameOf`, nameOf);
+  });
+}
+
+function checkFunction(path: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalid(path, `give a function, not ${shown(value)}`);
 }
 
 function checkOptions(path: string, given: Record<string, unknown>, known: readonly string[]): void {

@@ -44,7 +44,11 @@ export interface Watch {
    * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
    */
   readonly keep?: (object: AnyObject) => AnyObject | undefined;
-  /** The controller never writes these objects: who owns which field isn't worked out. @default false */
+  /**
+   * The controller never writes these objects: who owns which field isn't worked out, and a change of which nothing is
+   * kept calls nobody.
+   * @default false
+   */
   readonly readOnly?: boolean;
   /** The keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
@@ -78,7 +82,8 @@ export interface TypeRef {
 export interface Plan {
   /**
    * Applied one after another. One that fails doesn't keep the next from being applied, unless the API server is out
-   * of reach or overloaded: then the rest of the plan waits for the next try, the status included.
+   * of reach or overloaded: then the rest of the plan waits for the next try, the status included. What can't be handed
+   * over keeps the same object from being applied.
    */
   readonly apply: readonly ApplyStep[];
   /** Carried out only when every apply has succeeded. */
@@ -89,6 +94,12 @@ export interface Plan {
   readonly events: readonly EventStep[];
   /** Reconcile again at this time at the latest. @default - only when something changes */
   readonly requeueAt?: Date;
+  /**
+   * Whether to reconcile again at once, as where only an object that was made now tells what is to be done next. A plan
+   * must not ask for it each time.
+   * @default - only when something changes
+   */
+  readonly again?: AfterApply<boolean>;
   /** Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it too. */
   readonly error?: OperatorError;
 }
@@ -114,7 +125,8 @@ export interface ApplyStep {
   readonly recreate?: boolean;
   /**
    * Sent as it is whenever it is planned, without hash and owner and never forced, to an object that is there: for a
-   * field that passes from one field manager to another. The plan has to leave it out once it is done.
+   * field that passes from one field manager to another. It comes before the apply that lets go of the field. The plan
+   * has to leave it out once it is done.
    * @default false
    */
   readonly handOver?: boolean;

@@ -1,11 +1,13 @@
+import type { ChildType, RelatedType } from './child-types.js';
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
+import type { HandOverFunction } from './hand-over.js';
 import type { Kind, KindConstruct } from './kind.js';
-import type { AnyObject, CustomResource } from './object.js';
+import type { AnyObject } from './object.js';
 import { OwnedChildren } from './owned-children.js';
-import type { ChildType } from './owned-children.js';
+import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
@@ -26,7 +28,8 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly optional?: boolean;
   /**
    * What `status` and `handOver` read of a child, beside its identity and status: kept in memory, so little is best.
-   * It is given the object as the API server sent it, managedFields included.
+   * It is given the object as the API server sent it, managedFields included. Kinds that share the function share the
+   * memory.
    * @default - nothing
    */
   readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
@@ -36,17 +39,16 @@ export interface ChildTypeProps extends ResourceTypeProps {
 export interface RelatedTypeProps extends ResourceTypeProps {
   /** A label selector: what doesn't carry it is never sent to us. */
   readonly selector: string;
-  /** What of an object `status` reads, beside its identity; nothing is kept of one that it returns undefined for. */
+  /**
+   * What of an object `status` reads, beside its identity, its labels and its owners; nothing is kept of one that it
+   * returns undefined for. Where many are well and few are not, keep those few.
+   */
   readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
-  /** The name of the custom resource that it belongs to, in the same namespace; undefined if to none. */
+  /**
+   * The name of the custom resource that it belongs to, in the same namespace; undefined if to none. It is given the
+   * object as kept.
+   */
   readonly nameOf: (object: AnyObject) => string | undefined;
-}
-
-/** A field that passes from one writer to another without a moment of being nobody's. */
-export interface HandOver {
-  /** Identity, and the field with the value that it has: it is applied as it is, and never forced. */
-  readonly object: AnyObject;
-  readonly fieldManager: string;
 }
 
 export interface KindProps<Spec, Status extends object> {
@@ -68,10 +70,7 @@ export interface KindProps<Spec, Status extends object> {
    * stops to set keeps its value; asked at each reconcile, so it must return nothing once that is done.
    * @default - nothing
    */
-  readonly handOver?: (input: {
-    readonly cr: CustomResource<Spec>;
-    readonly children: readonly AnyObject[];
-  }) => readonly HandOver[];
+  readonly handOver?: HandOverFunction<Spec>;
   /** See `RenderedKind.policySchema`. */
   readonly policySchema?: StructuralSchema;
   /**
@@ -115,22 +114,36 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     construct: props.construct as KindConstruct<never>,
     children: props.children.map(childType),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
-    related: (props.related ?? []).map(resourceType),
+    related: (props.related ?? []).map(relatedType),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
-  const types = [...kind.children, ...kind.formerChildren].map(groupKind);
+  const types = [...kind.children, ...kind.formerChildren, ...kind.related].map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice) {
     throw new OperatorError({
       reason: 'InvalidDefinition',
-      message: `Kind ${kind.type.kind}: child type ${twice} is listed twice; list it once, in children or in formerChildren`,
+      message: `Kind ${kind.type.kind}: type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
     });
   }
   // The adapter handles kinds of every type, so it can't know this one's.
-  const status = props.status as unknown as StatusFunction<never, object> | undefined;
-  return { ...kind, controller: (render) => new OwnedChildren(kind, render, status) };
+  const own = {
+    ...(props.status && { status: props.status }),
+    ...(props.handOver && { handOver: props.handOver }),
+  } as unknown as OwnFunctions;
+  return { ...kind, controller: (render) => new OwnedChildren(kind, render, own) };
 }
 
 function childType(props: ChildTypeProps): ChildType {
-  return { ...resourceType(props), ...(props.recreate && { recreate: true }) };
+  const { recreate, optional, keep } = props;
+  return {
+    ...resourceType(props),
+    ...(recreate && { recreate }),
+    ...(optional && { optional }),
+    ...(keep && { keep }),
+  };
+}
+
+function relatedType(props: RelatedTypeProps): RelatedType {
+  const { selector, keep, nameOf } = props;
+  return { ...resourceType(props), selector, keep, nameOf };
 }

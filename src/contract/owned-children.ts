@@ -1,31 +1,33 @@
-import type { Change, ChangeSet } from './change.js';
+import type { ChangeSet } from './change.js';
+import { keyOf, watchesFor } from './child-types.js';
+import type { OwningKind } from './child-types.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition, Readiness } from './conditions.js';
-import type { ApplyStep, Controller, DeleteStep, EventProps, Plan, Reader, Watch } from './controller.js';
+import type { Condition } from './conditions.js';
+import type { ApplyStep, Controller, DeleteStep, Plan, Reader, Watch } from './controller.js';
 import { messageOf, OperatorError } from './error.js';
-import type { RenderedKind, Render } from './kind.js';
+import { correctionEvent, failureEvent, failureReadiness, failuresOf, worstOf } from './failures.js';
+import type { HandOver, HandOverFunction } from './hand-over.js';
+import type { Render } from './kind.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
-import { controllerOf, describeRef, groupOf, objectKey, refOf } from './object.js';
+import { refOf } from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
-import type { ResourceType } from './resource.js';
-import type { StatusFunction, StatusReport } from './status.js';
-
-/** A type of children, and how its objects are treated. */
-export interface ChildType extends ResourceType {
-  /** See `ApplyStep.recreate`. @default false */
-  readonly recreate?: boolean;
-}
-
-/** A kind without what the adapter doesn't need. */
-export interface OwningKind extends RenderedKind {
-  readonly name: string;
-  readonly children: readonly ChildType[];
-  readonly formerChildren: readonly ResourceType[];
-}
+import type { Failure, StatusFunction, StatusReport } from './status.js';
 
 type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+
+/** What the author of a kind has written beside its construct; the adapter handles kinds of every type. */
+export interface OwnFunctions {
+  readonly status?: StatusFunction<never, object>;
+  readonly handOver?: HandOverFunction<never>;
+}
+
+/** What is to be applied. */
+interface Wanted {
+  readonly rendered: readonly AnyObject[];
+  readonly handOver: readonly HandOver[];
+}
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
@@ -38,47 +40,46 @@ export class OwnedChildren implements Controller {
   constructor(
     private readonly owning: OwningKind,
     private readonly render: Render,
-    private readonly statusFunction: StatusFunction<never, object> | undefined,
+    private readonly own: OwnFunctions = {},
   ) {
     this.name = owning.name;
     this.kind = owning.type.kind;
-    const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => this.ownersKey(object) });
-    this.watches = [
-      { type: owning.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
-      ...owning.children.map(owned),
-      // Of what isn't installed any more, nothing is left to be pruned.
-      ...owning.formerChildren.map((type) => ({ ...owned(type), optional: true })),
-    ];
+    this.watches = watchesFor(owning);
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) return NOTHING;
-    const rendered = this.renderSafely(cr);
-    const error = rendered instanceof OperatorError ? rendered : undefined;
+    const wanted = this.wanted(cr, reader);
+    const error = wanted instanceof OperatorError ? wanted : undefined;
+    const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
     return {
-      apply: error ? [] : this.applySteps(cr, rendered as AnyObject[]),
-      delete: error ? [] : this.pruneSteps(cr, rendered as AnyObject[], reader),
+      apply: [...handOver.map((step) => ({ ...step, handOver: true })), ...this.applySteps(cr, rendered)],
+      delete: error ? [] : this.pruneSteps(cr, rendered, reader),
       status: [
         {
           target: cr,
           fieldManager: statusFieldManager(this.owning.type.kind),
-          status: (changes) => this.status(cr, error ?? failureOf(changes), reader, now),
+          status: (changes) => this.status(cr, failuresOf(changes, error), reader, now),
         },
       ],
       events: [
-        { regarding, event: (changes) => failureEvent(cr, error ?? failureOf(changes)) },
+        { regarding, event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error))) },
         { regarding, event: correctionEvent },
       ],
+      // What is to be handed over may depend on what was made.
+      ...(this.own.handOver && { again: hasMade }),
       ...(error && { error }),
     };
   }
 
-  private renderSafely(cr: LiveResource): AnyObject[] | OperatorError {
+  private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
     try {
-      return this.render(this.owning, cr);
+      const rendered = this.render(this.owning, cr);
+      const children = this.own.handOver ? this.children(cr, reader) : [];
+      return { rendered, handOver: this.own.handOver?.({ cr: cr as never, children }) ?? [] };
     } catch (error) {
       if (error instanceof OperatorError) return error;
       return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
@@ -117,8 +118,8 @@ export class OwnedChildren implements Controller {
       .map((object) => ({ object }));
   }
 
-  private status(cr: LiveResource, error: OperatorError | undefined, reader: Reader, now: Date): object {
-    const report = error ? this.reportBesideFailure(error, cr, reader, now) : this.report(cr, reader, now);
+  private status(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): object {
+    const report = this.reportBesideFailures(cr, failures, reader, now);
     const { readiness } = report;
     const generation = cr.metadata.generation;
     const conditions = [...standardConditions(readiness), ...(report.conditions ?? [])];
@@ -129,77 +130,40 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  /** The failure is the news, but what the children say stays of use, where they are enough to say something. */
-  private reportBesideFailure(
-    error: OperatorError,
+  /** A failure is the news, but what the children say stays of use, where they are enough to say something. */
+  private reportBesideFailures(
     cr: LiveResource,
+    failures: readonly Failure[],
     reader: Reader,
     now: Date,
   ): StatusReport<object> {
-    const readiness = failureReadiness(error);
+    const worst = worstOf(failures);
+    if (!worst) return this.report(cr, failures, reader, now);
+    const readiness = failureReadiness(worst);
     try {
-      return { ...this.report(cr, reader, now), readiness };
+      return { ...this.report(cr, failures, reader, now), readiness };
     } catch {
       return { readiness };
     }
   }
 
-  private report(cr: LiveResource, reader: Reader, now: Date): StatusReport<object> {
-    const children = this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
-    if (this.statusFunction)
-      return this.statusFunction({ cr: cr as never, children, related: [], failures: [], now });
-    return { readiness: worstReadiness(children.map(childReadiness)) };
+  private report(
+    cr: LiveResource,
+    failures: readonly Failure[],
+    reader: Reader,
+    now: Date,
+  ): StatusReport<object> {
+    const children = this.children(cr, reader);
+    if (!this.own.status) return { readiness: worstReadiness(children.map(childReadiness)) };
+    const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+    return this.own.status({ cr: cr as never, children, related, failures, now });
   }
 
-  /** The custom resource that controls the object, whatever version of its API the owner reference was written in. */
-  private ownersKey(object: AnyObject): string[] {
-    const owner = controllerOf(object);
-    if (owner?.kind !== this.owning.type.kind) return [];
-    if (groupOf(owner.apiVersion) !== groupOf(this.owning.type.apiVersion)) return [];
-    return [objectKey(this.owning.type.namespaced ? object.metadata.namespace : undefined, owner.name)];
+  private children(cr: LiveResource, reader: Reader): AnyObject[] {
+    return this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
   }
 }
 
-function keyOf(object: AnyObject | LiveResource): string {
-  return objectKey(object.metadata.namespace, object.metadata.name);
-}
-
-/** Custom resources are kept whole, for the renderer, but for the bookkeeping that nobody reads. */
-function keepWithoutManagedFields(object: AnyObject): AnyObject {
-  const { managedFields, ...metadata } = object.metadata as AnyObject['metadata'] & {
-    managedFields?: unknown;
-  };
-  return { ...object, metadata };
-}
-
-function failureOf(changes: ChangeSet): OperatorError | undefined {
-  const failed = changes.filter((change): change is Change & { error: OperatorError } => !!change.error);
-  // What needs somebody's hand is worth more to the reader than what passes by itself.
-  return (failed.find(({ error }) => error.retry === 'onChange') ?? failed[0])?.error;
-}
-
-function failureReadiness({ retry, reason, message }: OperatorError): Readiness {
-  return { phase: retry === 'onChange' ? 'stalled' : 'failing', reason, message };
-}
-
-/** What takes a person to end is told in one Warning when it begins, and in none while it stays the same. */
-function failureEvent(cr: LiveResource, error: OperatorError | undefined): EventProps | undefined {
-  if (!error || (error.retry !== 'onChange' && error.reason !== 'FieldContested')) return undefined;
-  const type = error.retry === 'onChange' ? 'Stalled' : 'Reconciling';
-  const told = cr.status?.conditions?.find((condition) => condition.type === type);
-  const known = told?.status === 'True' && told.message === error.message;
-  return known
-    ? undefined
-    : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
-}
-
-/** One event when somebody's changes were undone, so that they learn why theirs didn't last, and from whom. */
-function correctionEvent(changes: ChangeSet): EventProps | undefined {
-  const notes = changes.flatMap(({ ref, action, drift }) => {
-    if (action !== 'corrected' || !drift) return [];
-    const who = drift.managers.join(', ') || 'somebody';
-    return [`${describeRef(ref)}: put back ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
-  });
-  if (notes.length === 0) return undefined;
-  return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note: notes.join('; ') };
+function hasMade(changes: ChangeSet): boolean {
+  return changes.some(({ action }) => action === 'created' || action === 'recreated');
 }

@@ -1,6 +1,6 @@
 import type { Action, Change, Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
-import { OperatorError } from '../contract/error.js';
+import type { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -11,6 +11,8 @@ import { refusalId, refused, taskOf, withUid } from './apply-task.js';
 import type { Task } from './apply-task.js';
 import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
+import { asStale, handOver } from './hand-over.js';
+import { checkInstalled } from './installed.js';
 import { ownerKey } from './managed-fields.js';
 import { Newcomers } from './newcomers.js';
 import { Owners } from './owners.js';
@@ -42,7 +44,8 @@ type Outcome = { readonly action: Action; readonly drift?: Drift };
  * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
  * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
- * What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it.
+ * What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
+ * kind that isn't installed is refused without a request.
  *
  * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
  *
@@ -71,6 +74,8 @@ export class Applier {
   async apply(step: ApplyStep, reader: StoreReader): Promise<Change> {
     const ref = refOf(step.object);
     try {
+      checkInstalled(step.object, reader);
+      if (step.handOver) return { ref, action: await handOver(this.props.api, step, reader) };
       return { ref, ...(await this.ensure(taskOf(step, reader))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
@@ -226,8 +231,4 @@ function isCorrection({ hash, step }: Task, { object, owned }: Entry): boolean {
 /** Whether a failure leads to deleting the object, and making it anew. */
 function isRecreated({ step }: Task, { reason }: OperatorError): boolean {
   return step.recreate === true && step.owner !== undefined && reason === 'ImmutableField';
-}
-
-function asStale({ reason, message, cause }: OperatorError): OperatorError {
-  return new OperatorError({ reason, message, cause, retry: 'now' });
 }

@@ -81,7 +81,8 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     watches: watchesOf(controller, reflectors),
   }));
   const elector = electorOf(props, transport, common, candidates);
-  for (const { store } of stores.all()) {
+  for (const { store, readOnly } of stores.all()) {
+    if (readOnly) continue;
     store.onChange((before, after) => {
       if (before && !after) tools.applier.gone(before);
     });

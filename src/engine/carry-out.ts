@@ -1,7 +1,7 @@
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import { refOf } from '../contract/object.js';
+import { objectId, refOf } from '../contract/object.js';
 import type { Api } from './api.js';
 import type { Applier } from './apply.js';
 import type { EventRecorder } from './events.js';
@@ -48,8 +48,16 @@ export async function carryOut(
 ): Promise<Outcome> {
   const steps = new Steps(signal);
   const changes: Change[] = [];
-  for (const step of plan.apply)
-    changes.push(await steps.take(refOf(step.object), async () => tools.applier.apply(step, reader)));
+  // Applied without them, an object would lose the fields that were to be handed over.
+  const held = new Set<string>();
+  for (const step of plan.apply) {
+    const ref = refOf(step.object);
+    const change = held.has(objectId(ref))
+      ? ({ ref, action: 'skipped' } as const)
+      : await steps.take(ref, async () => tools.applier.apply(step, reader));
+    if (step.handOver && change.action === 'failed') held.add(objectId(ref));
+    changes.push(change);
+  }
   const failed = changes.some(({ action }) => action === 'failed');
   for (const step of plan.delete) {
     const ref = refOf(step.object);

@@ -5,6 +5,7 @@ import { askedDelay } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
+import { KIND_NOT_INSTALLED } from './installed.js';
 import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
@@ -16,6 +17,8 @@ const IMMEDIATE_RETRIES = 5;
 
 /** A plan that asks for a time that has passed is carried out again after this. */
 const PAST_REQUEUE_MILLISECONDS = 1_000;
+
+const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
 
 export interface FollowUpProps {
   readonly controller: string;
@@ -58,7 +61,7 @@ export class FollowUp {
     const requeueIn = requeueDelay(plan.requeueAt, clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
     if (plan.error) errors.unshift(plan.error);
-    if (errors.some(({ reason }) => reason === 'KindNotServed')) this.lackingKind.add(key);
+    if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);
@@ -70,6 +73,7 @@ export class FollowUp {
       metrics.reconciles.inc({ controller, result });
     }
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
+    if (plan.again?.(outcome.changes)) queue.addAgain(key);
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */

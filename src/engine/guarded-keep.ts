@@ -10,16 +10,22 @@ type Keep = NonNullable<Watch['keep']>;
  * A projection that never throws. Where the kind's own does, or loses the object's identity, the object is kept with
  * nothing but that: it is there, and whose it is; without spec, data and status nobody takes it for more.
  *
- * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned.
+ * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned. Only where
+ * nobody writes may a projection leave an object out.
  */
-export function guardedKeep(keep: Keep, report: (object: AnyObject, error: unknown) => void): Keep {
+export function guardedKeep(
+  keep: Keep,
+  readOnly: boolean,
+  report: (object: AnyObject, error: unknown) => void,
+): Keep {
   return (object) => {
     try {
-      const kept = keep(object) as AnyObject | undefined;
+      const kept = keep(object);
+      if (kept === undefined && readOnly) return undefined;
       if (hasIdentityOf(kept, object)) return kept;
       throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
     } catch (error) {
-      const identity = keepIdentity(object);
+      const identity = readOnly ? undefined : keepIdentity(object);
       report(object, error);
       return identity;
     }
@@ -27,14 +33,19 @@ export function guardedKeep(keep: Keep, report: (object: AnyObject, error: unkno
 }
 
 /** Says once per version of an object that its kind can't be trusted with it. */
-export function reportTo(log: Logger, store: () => Store): (object: AnyObject, error: unknown) => void {
+export function reportTo(
+  log: Logger,
+  readOnly: boolean,
+  store: () => Store,
+): (object: AnyObject, error: unknown) => void {
+  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
   return (object, error) => {
     const { namespace, name, resourceVersion } = object.metadata;
     const known = store().get(objectKey(namespace, name));
     if (known?.object.metadata.resourceVersion === resourceVersion) return;
     log.error(
       { err: error, resourceVersion },
-      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; only its identity is kept`,
+      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
     );
   };
 }

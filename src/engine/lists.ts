@@ -12,8 +12,8 @@ export interface CompleteList {
   readonly resourceVersion: string;
 }
 
-/** How an object becomes an entry. */
-export type Project = (object: AnyObject) => Entry;
+/** How an object becomes an entry; nothing becomes of one that is of no interest. */
+export type Project = (object: AnyObject) => Entry | undefined;
 
 /** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
 export function reusing(store: Store): Project {
@@ -35,7 +35,10 @@ export async function listPages(
   let continueToken: string | undefined;
   for (;;) {
     const page = await api.list(scope, continueToken, signal);
-    for (const item of page.items) entries.push(project(item));
+    for (const item of page.items) {
+      const entry = project(item);
+      if (entry) entries.push(entry);
+    }
     continueToken = page.continueToken;
     if (!continueToken) return { entries, resourceVersion: page.resourceVersion };
   }
@@ -65,8 +68,9 @@ export class StreamedList {
       return { entries, resourceVersion };
     }
     // What happens between the server's snapshot and the version that the list has to reach comes as changes.
-    if (event.type === 'DELETED') this.entries.delete(objectKey(namespace, name));
-    else this.entries.set(objectKey(namespace, name), this.project(event.object));
+    const entry = event.type === 'DELETED' ? undefined : this.project(event.object);
+    if (entry) this.entries.set(objectKey(namespace, name), entry);
+    else this.entries.delete(objectKey(namespace, name));
     // The initial events come unordered, so none of their versions is one to go on from.
     return undefined;
   }

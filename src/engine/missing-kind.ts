@@ -49,7 +49,9 @@ export class MissingKind {
     const delay = backoffDelay(BACKOFF, this.tries, random);
     this.tell(error, delay);
     this.tries++;
-    if (this.filled && clock.monotonic() - this.since >= CERTAIN_AFTER_MILLISECONDS) this.empty();
+    // That a kind has gone is believed less easily than that it has never been there.
+    if (!this.filled) this.setServed(false);
+    else if (clock.monotonic() - this.since >= CERTAIN_AFTER_MILLISECONDS) this.empty();
     return delay;
   }
 
@@ -64,14 +66,21 @@ export class MissingKind {
     this.tries = 0;
     this.since = undefined;
     this.filled = true;
+    this.setServed(true);
   }
 
   private empty(): void {
     const { store, scope, log } = this.props;
     this.filled = false;
+    this.setServed(false);
     log.warn({ ...this.fields(), objects: store.size }, 'The kind has been removed, and its objects with it');
     // Nothing that was known counts any more, as after a list that is older than everything: versions included.
     store.replace([], '0', scope.namespace);
+  }
+
+  private setServed(served: boolean): void {
+    const { store, scope } = this.props;
+    store.setServed(scope.namespace, served);
   }
 
   /** The first time is news. */

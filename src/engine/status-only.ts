@@ -30,3 +30,12 @@ export function onlyStatusDiffers(before: AnyObject | undefined, after: AnyObjec
 export function sameStatus(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
   return isDeepStrictEqual(before?.status, after?.status);
 }
+
+/** Whether what is kept of an object is what it was, in another version. */
+export function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return !!before && !!after && isDeepStrictEqual(withoutVersion(before), withoutVersion(after));
+}
+
+function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }: AnyObject): object {
+  return { ...rest, metadata };
+}

@@ -26,8 +26,10 @@ export interface Entry {
 }
 
 export interface StoreProps {
-  /** The projection taken of each object. */
-  readonly keep: (object: AnyObject) => AnyObject;
+  /** The projection taken of each object. An object for which it returns undefined counts as absent. */
+  readonly keep: (object: AnyObject) => AnyObject | undefined;
+  /** Nobody here writes these objects, so who owns which of their fields isn't worked out. @default false */
+  readonly readOnly?: boolean;
   /** Each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
   /** The watch delivers only what a selector matches. @default false */
@@ -40,7 +42,8 @@ export interface StoreProps {
  * The objects of one type: what the watches delivered and what our own writes returned, whichever is newer.
  *
  * **Guarantees.** An object never goes back to an older version. What was deleted doesn't come back through the
- * late answer to a write. A relist replaces everything at once, and tells what has gone.
+ * late answer to a write. A relist replaces everything at once, and tells what has gone. An object that is of no
+ * interest any more goes as one that is deleted.
  *
  * **Caveats.** Objects are shared, not copied: they must not be changed.
  */
@@ -52,6 +55,8 @@ export class Store {
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
+  /** The watches that know that there is no such kind. */
+  private readonly unserved = new Set<string>();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -84,15 +89,31 @@ export class Store {
     else this.live.delete(this.watchOf(namespace));
   }
 
+  /** Whether there may be such objects at all: false once it is certain that the kind isn't installed. */
+  served(namespace: string | undefined): boolean {
+    return !this.unserved.has(this.watchOf(namespace));
+  }
+
+  /** The kind was found to be installed, or not. */
+  setServed(namespace: string | undefined, served: boolean): void {
+    if (served) this.unserved.delete(this.watchOf(namespace));
+    else this.unserved.add(this.watchOf(namespace));
+  }
+
   /** @param name what the listener names itself by when it writes */
   onChange(listener: Listener, name?: unknown): void {
     this.listeners.add(listener, name);
   }
 
-  /** What is kept of an object, so that the rest needn't be held until a list is complete. */
-  project(object: AnyObject): Entry {
+  /**
+   * What is kept of an object, so that the rest needn't be held until a list is complete; nothing if it is of no
+   * interest.
+   */
+  project(object: AnyObject): Entry | undefined {
     const kept = this.props.keep(object);
+    if (!kept) return undefined;
     if (this.props.freeze) deepFreeze(kept);
+    if (this.props.readOnly) return { object: kept, owned: NOTHING_OWNED };
     const shared = sharedWithLegacy(object);
     return { object: kept, owned: this.paths.owned(object), ...(shared && { sharedWithLegacy: shared }) };
   }
@@ -104,6 +125,10 @@ export class Store {
     // As a rule this is the echo of a write of our own: there is nothing to work out again.
     if (before && !isNewer(object, before.object)) return;
     const entry = this.project(object);
+    if (!entry) {
+      this.remove(keyOf(object), {});
+      return;
+    }
     this.put(
       before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
       {},
@@ -120,7 +145,8 @@ export class Store {
   }
 
   /** A watch has delivered all objects of a namespace, or of the cluster, as they were at one version. */
-  replace(entries: readonly Entry[], resourceVersion: string, namespace?: string): void {
+  replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): void {
+    const entries = all.filter((entry) => entry !== undefined);
     const listed = new Set(entries.map(({ object }) => keyOf(object)));
     // A list is never older than what was delivered before, unless the server itself was put back to a backup: then
     // nothing that was known counts.
@@ -155,7 +181,12 @@ export class Store {
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
     // The watch may have been faster.
-    if (!known || isNewer(object, known.object)) this.put(this.project(object), { writer });
+    if (!known || isNewer(object, known.object)) {
+      const entry = this.project(object);
+      // Removed now, it could come back with an older version that the watch has yet to deliver.
+      if (!entry) return;
+      this.put(entry, { writer });
+    }
     this.explained(keyOf(object), version);
   }
 
@@ -223,6 +254,8 @@ export class Store {
     this.listeners.tell(key, before, undefined, source);
   }
 }
+
+const NOTHING_OWNED: OwnedPaths = new Map();
 
 function keyOf(object: AnyObject): string {
   return objectKey(object.metadata.namespace, object.metadata.name);

@@ -6,7 +6,8 @@ import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
-import { keepStatus } from './keep-status.js';
+import { keepStatus } from '../contract/keep-status.js';
+import { MappedIndex } from './mapped-index.js';
 import type { Writer } from './pending-writes.js';
 import { Store } from './store.js';
 
@@ -17,6 +18,8 @@ export interface WatchedStore {
   readonly store: Store;
   /** None of those who read it needs the kind to be installed. */
   readonly optional: boolean;
+  /** None of those who read it writes such objects. */
+  readonly readOnly: boolean;
 }
 
 export interface StoresProps {
@@ -26,7 +29,10 @@ export interface StoresProps {
   readonly log?: Logger;
 }
 
-/** The stores of all controllers: one for each combination of type, selector and projection, however many read it. */
+/**
+ * The stores of all controllers: one for each combination of type, selector, projection and whether it is only read,
+ * however many read it.
+ */
 export class Stores {
   private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];
 
@@ -34,18 +40,21 @@ export class Stores {
 
   /** The store for a watch, made when the first one asks. */
   open(watch: Watch): Store {
+    const { optional = false, readOnly = false } = watch;
     const known = this.watched.find(
-      ({ type, selector, keep }) =>
-        groupKind(type) === groupKind(watch.type) && selector === watch.selector && keep === watch.keep,
+      (other) =>
+        groupKind(other.type) === groupKind(watch.type) &&
+        other.selector === watch.selector &&
+        other.keep === watch.keep &&
+        other.readOnly === readOnly,
     );
-    const optional = watch.optional ?? false;
     if (known) {
       known.optional &&= optional;
       return known.store;
     }
     const store = this.make(watch);
     const selector = watch.selector === undefined ? {} : { selector: watch.selector };
-    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep, optional });
+    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep, optional, readOnly });
     return store;
   }
 
@@ -53,21 +62,28 @@ export class Stores {
     return this.watched;
   }
 
-  private make({ keep = keepStatus, selector }: Watch): Store {
+  private make({ keep = keepStatus, selector, readOnly = false }: Watch): Store {
     const { perNamespace, freeze, log = silentLogger } = this.props;
     const store: Store = new Store({
       ...{ perNamespace, freeze },
-      selective: selector !== undefined,
+      ...{ selective: selector !== undefined, readOnly },
       keep: guardedKeep(
         keep,
-        reportTo(log, () => store),
-      ) as (object: AnyObject) => AnyObject,
+        readOnly,
+        reportTo(log, readOnly, () => store),
+      ),
     });
     return store;
   }
 }
 
-type Watched = ReadonlyMap<string, { readonly type: ResourceType; readonly store: Store }>;
+interface Watched {
+  readonly type: ResourceType;
+  readonly store: Store;
+  readonly optional: boolean;
+  /** Only of what is only read. */
+  readonly mapped?: MappedIndex;
+}
 
 /** What one controller may see: the stores of its own watches. */
 export class StoreReader implements Reader {
@@ -75,7 +91,7 @@ export class StoreReader implements Reader {
   readonly writer: Writer;
 
   private constructor(
-    private readonly byType: Watched,
+    private readonly byType: ReadonlyMap<string, Watched>,
     readonly controller: string,
     writer?: Writer,
   ) {
@@ -92,9 +108,7 @@ export class StoreReader implements Reader {
         message: `${twice} is watched twice by one controller; watch it once`,
       });
     }
-    const byType = new Map(
-      watches.map((watch) => [groupKind(watch.type), { type: watch.type, store: stores.open(watch) }]),
-    );
+    const byType = new Map(watches.map((watch) => [groupKind(watch.type), watched(watch, stores)]));
     return new StoreReader(byType, controller);
   }
 
@@ -111,12 +125,22 @@ export class StoreReader implements Reader {
     return this.store(type).controlledBy(ownerUid);
   }
 
-  mappedTo(): readonly AnyObject[] {
-    return [];
+  mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
+    const { mapped } = this.watched(type);
+    if (mapped) return mapped.objectsOf(key);
+    throw new OperatorError({
+      reason: 'UndeclaredType',
+      message: `${groupKind(type)} is not watched with readOnly: only what is never written is found by the key that it maps to`,
+    });
   }
 
   store(type: TypeRef): Store {
     return this.watched(type).store;
+  }
+
+  /** Whether the controller works without the kind. */
+  optional(type: TypeRef): boolean {
+    return this.watched(type).optional;
   }
 
   /** How the type is served. */
@@ -124,7 +148,7 @@ export class StoreReader implements Reader {
     return this.watched(type).type;
   }
 
-  private watched(type: TypeRef): { readonly type: ResourceType; readonly store: Store } {
+  private watched(type: TypeRef): Watched {
     const known = this.byType.get(groupKind(type));
     if (known) return known;
     throw new OperatorError({
@@ -132,4 +156,10 @@ export class StoreReader implements Reader {
       message: `${groupKind(type)} is not among the controller's watches: declare it, so that it is watched and permitted`,
     });
   }
+}
+
+function watched(watch: Watch, stores: Stores): Watched {
+  const { type, optional = false, readOnly } = watch;
+  const store = stores.open(watch);
+  return { type, store, optional, ...(readOnly && { mapped: new MappedIndex(store, watch) }) };
 }

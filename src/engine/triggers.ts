@@ -8,7 +8,7 @@ import type { ChangeOrigin } from './listeners.js';
 import { tellsNothingMore } from './own-change.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
-import { asksForTheSame, onlyStatusDiffers, sameStatus } from './status-only.js';
+import { asksForTheSame, onlyStatusDiffers, sameButVersion, sameStatus } from './status-only.js';
 import type { StoreReader } from './stores.js';
 
 /** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
@@ -33,8 +33,10 @@ interface Seen {
  * Puts the keys that a change concerns into the queue.
  *
  * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
- * those that the object is in the way of. What changes only in the status of a child is looked at within 100 ms, or in a
- * burst once everything has been made, and everything else at once. A change of the custom resource, which is what the first watch delivers, comes first.
+ * those that the object is in the way of. What changes only in the status of a child, or in an object that is only
+ * read, is looked at within 100 ms, or in a burst once everything has been made, and everything else at once. What is
+ * kept of an object that is only read has to differ. A change of the custom resource, which is what the first watch
+ * delivers, comes first.
  * A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake its key,
  * unless the answer shows that somebody else has changed something too.
  */
@@ -57,7 +59,10 @@ export class Triggers {
     const { before, after, origin, own } = change;
     // A failure whose text is new each time would otherwise wake itself by being written down.
     if (own && asksForTheSame(before, after) && (own.statusOnly || sameStatus(before, after))) return;
-    const canWait = origin === 'event' && laneOfEvents === 'child' && onlyStatusDiffers(before, after);
+    if (watch.readOnly && sameButVersion(before, after)) return;
+    // Nothing has to be put right in what is only read.
+    const isStatus = watch.readOnly === true || onlyStatusDiffers(before, after);
+    const canWait = origin === 'event' && laneOfEvents === 'child' && isStatus;
     const lane = origin === 'list' ? 'initial' : canWait ? 'status' : laneOfEvents;
     // Each key once: a worker that waits takes it at the first add.
     const keys = new Set<string>();

@@ -14,7 +14,8 @@ export interface PolicyRule {
 
 /**
  * The rights that a controller of these kinds needs, and no more: custom resources are read and their status is
- * written, children are written, former children are only found and deleted.
+ * written, children are written, former children are only found and deleted, related objects are only read. A type that
+ * need not be installed needs its rights all the same: they are asked for first.
  */
 export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
   const rules = kinds.flatMap((kind) => [
@@ -25,6 +26,7 @@ export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
     rule(kind.type, '/finalizers', ['update']),
     ...kind.children.map((type) => rule(type, '', ['get', 'list', 'watch', 'create', 'patch', 'delete'])),
     ...kind.formerChildren.map((type) => rule(type, '', ['get', 'list', 'watch', 'delete'])),
+    ...kind.related.map((type) => rule(type, '', ['get', 'list', 'watch'])),
   ]);
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);

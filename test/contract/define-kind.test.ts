@@ -40,6 +40,12 @@ const crd = (spec: object = {}): object => ({
 
 const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment' };
 
+const PODS = {
+  ...{ apiVersion: 'v1', kind: 'Pod', selector: 'demo.io/widget' },
+  keep: () => ({}),
+  nameOf: () => undefined,
+};
+
 const define = (props: object = {}): Kind =>
   defineKind({ crd: crd(), construct: Widget, children: [DEPLOYMENT], ...props } as never);
 
@@ -63,6 +69,32 @@ describe('defineKind', () => {
     const { children } = define({ children: [job, { ...DEPLOYMENT, recreate: false }] });
     expect(children).toMatchObject([{ kind: 'Job', recreate: true }, { kind: 'Deployment' }]);
     expect(children[1]).not.toHaveProperty('recreate');
+  });
+
+  it('knows what is kept, which children need not be installed, and what is related', () => {
+    const keep = (): object => ({});
+    const kind = define({
+      children: [
+        { ...DEPLOYMENT, keep },
+        { apiVersion: 'x.io/v1', kind: 'Route', optional: true },
+      ],
+      related: [PODS],
+    });
+    expect(kind.children).toMatchObject([{ keep }, { optional: true }]);
+    expect(kind.children[0]).not.toHaveProperty('optional');
+    expect(kind.related).toEqual([{ ...PODS, plural: 'pods', namespaced: true }]);
+    const watches = kind
+      .controller(() => [])
+      .watches.map(({ type, selector, readOnly, optional }) => [
+        type.kind,
+        ...[selector, readOnly, optional],
+      ]);
+    expect(watches).toEqual([
+      ['Widget', undefined, undefined, undefined],
+      ['Deployment', undefined, undefined, undefined],
+      ['Route', undefined, undefined, true],
+      ['Pod', 'demo.io/widget', true, undefined],
+    ]);
   });
 
   it('knows a kind without namespaces', () => {
@@ -102,6 +134,22 @@ describe('defineKind', () => {
       { children: [{ ...DEPLOYMENT, recreate: 'yes' }] },
       'children[0].recreate: give true or false',
     ],
+    ['a child that is related', { related: [{ ...PODS, ...DEPLOYMENT }] }, 'Deployment.apps is listed twice'],
+    ['a related type twice', { related: [PODS, PODS] }, 'Pod is listed twice'],
+    ['a related type without selector', { related: [{ ...PODS, selector: '' }] }, 'related[0].selector'],
+    ['a selector that is no text', { related: [{ ...PODS, selector: {} }] }, 'related[0].selector'],
+    ['a related type that keeps nothing', { related: [{ ...PODS, keep: true }] }, 'related[0].keep'],
+    ['a related type of nobody', { related: [{ ...PODS, nameOf: undefined }] }, 'related[0].nameOf'],
+    ['a related type that is written', { related: [{ ...PODS, recreate: true }] }, 'option recreate'],
+    ['related types that are no list', { related: {} }, 'defineKind: related'],
+    ['a child that keeps no function', { children: [{ ...DEPLOYMENT, keep: [] }] }, 'children[0].keep'],
+    [
+      'a child that is optional or not',
+      { children: [{ ...DEPLOYMENT, optional: 1 }] },
+      'children[0].optional',
+    ],
+    ['a hand-over that is no function', { handOver: {} }, 'defineKind: handOver: give a function'],
+    ['a policy that is no schema', { policySchema: true }, 'defineKind: policySchema'],
     [
       'a former child that is made anew',
       { formerChildren: [{ apiVersion: 'v1', kind: 'Secret', recreate: true }] },

@@ -45,7 +45,7 @@ function controller({ render = () => [object(SERVICE, 'web')], status }: Given =
     children: [SERVICE, DEPLOYMENT],
     formerChildren: [SECRET],
   };
-  return new OwnedChildren(kind, render, status);
+  return new OwnedChildren(kind, render, status && { status });
 }
 
 function planned(given: Given): Plan {
@@ -56,6 +56,7 @@ function planned(given: Given): Plan {
         : undefined,
     controlledBy: (type, uid) =>
       (given.children ?? []).filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
+    mappedTo: () => [],
   };
   return controller(given).reconcile('shop/web', reader, NOW);
 }
@@ -233,12 +234,12 @@ describe('OwnedChildren, types that may be made anew', () => {
       children: [SERVICE, { ...DEPLOYMENT, recreate: true }],
       formerChildren: [],
     };
-    const adapter = new OwnedChildren(
-      kind,
-      () => [object(SERVICE, 'web'), object(DEPLOYMENT, 'web')],
-      undefined,
-    );
-    const reader: Reader = { get: () => cr() as object as AnyObject, controlledBy: () => [] };
+    const adapter = new OwnedChildren(kind, () => [object(SERVICE, 'web'), object(DEPLOYMENT, 'web')]);
+    const reader: Reader = {
+      get: () => cr() as object as AnyObject,
+      controlledBy: () => [],
+      mappedTo: () => [],
+    };
     const { apply } = adapter.reconcile('shop/web', reader, NOW);
     expect(apply.map(({ object: { kind: name }, recreate }) => [name, recreate])).toEqual([
       ['Service', undefined],

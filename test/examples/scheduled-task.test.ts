@@ -93,6 +93,7 @@ describe('the status', () => {
     const reader = {
       get: () => ({ ...cr, spec: { ...cr.spec, ...changes } }),
       controlledBy: (type: { kind: string }) => (type.kind === 'CronJob' ? [cronJob] : []),
+      mappedTo: () => [],
     };
     const plan = kind.controller(render).reconcile('shop/good-morning', reader, new Date(0));
     return plan.status[0]!.status([]);

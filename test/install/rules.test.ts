@@ -5,11 +5,12 @@ import { leaseRules, rulesFor } from '../../src/install/rules.js';
 
 const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
 
-function kind(name: string, children: string[], formerChildren: string[] = []): Kind {
+function kind(name: string, children: string[], formerChildren: string[] = [], related: string[] = []): Kind {
   return {
     type: type('demo.io/v1', name),
     children: children.map((child) => type('apps/v1', child)),
     formerChildren: formerChildren.map((child) => type('apps/v1', child)),
+    related: related.map((other) => type('apps/v1', other)),
   } as unknown as Kind;
 }
 
@@ -31,6 +32,10 @@ describe('rulesFor', () => {
     const kinds = [kind('Widget', ['Deployment'], ['StatefulSet'])];
     expect(verbs(kinds, 'deployments')).toEqual(['create', 'delete', 'get', 'list', 'patch', 'watch']);
     expect(verbs(kinds, 'statefulsets')).toEqual(['delete', 'get', 'list', 'watch']);
+  });
+
+  it('only reads what is related', () => {
+    expect(verbs([kind('Widget', [], [], ['ReplicaSet'])], 'replicasets')).toEqual(['get', 'list', 'watch']);
   });
 
   it('has one rule for what kinds share, with the rights of all', () => {

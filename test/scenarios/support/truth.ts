@@ -117,6 +117,7 @@ function expectedStatus(
             ?.find(({ metadata }) => objectKey(metadata.namespace, metadata.name) === key),
     controlledBy: (type, uid) =>
       (byOwner.get(uid) ?? []).filter((object) => groupKind(object) === groupKind(type)),
+    mappedTo: () => [],
   };
   const key = objectKey(namespace, cr.metadata.name);
   const plan = kind.controller(render).reconcile(key, reader, new Date());

@@ -1,5 +1,5 @@
-import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from '../contract/names.js';
-import type { AnyObject, ObjectMeta } from '../contract/object.js';
+import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from './names.js';
+import type { AnyObject, ObjectMeta } from './object.js';
 
 const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
 

@@ -1,0 +1,182 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import type { Kind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { Cluster, deployments } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-26';
+const config = join(repoFolder(), 'test/cluster/kinds/stage.config.mjs');
+const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+const backdrops = resourceType({ apiVersion: 'scenery.example.com/v1', kind: 'Backdrop' });
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+const { stage, backdropCrd } = (await import(pathToFileURL(config).href)) as {
+  readonly stage: Kind;
+  readonly backdropCrd: AnyObject;
+};
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let stages: Subject;
+let controller: RunningController;
+
+beforeAll(async () => {
+  await installCrd(cluster, stage);
+  stages = new Subject(cluster, stage, await cluster.makeNamespace('hand-over'));
+  controller = await startController({
+    ...{ cluster, user, kinds: [stage], config, namespaces: [stages.namespace] },
+  });
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+const statusOf = async (name: string) => (await stages.get(name)).status;
+
+interface Deployment extends AnyObject {
+  readonly spec: { readonly replicas: number };
+}
+
+async function deployment(name: string): Promise<Deployment> {
+  return cluster.get<Deployment>(stages.childPlace(deployments, name));
+}
+
+/** Whose word `spec.replicas` is. */
+async function owners(name: string): Promise<string[]> {
+  const { managedFields } = (await deployment(name)).metadata as unknown as {
+    managedFields: { manager: string; fieldsV1: { 'f:spec'?: object } }[];
+  };
+  return managedFields
+    .filter(({ fieldsV1 }) => 'f:replicas' in (fieldsV1['f:spec'] ?? {}))
+    .map(({ manager }) => manager);
+}
+
+/** The replicas in every event of the Deployment since a version. */
+async function replicasSince(name: string, resourceVersion: string): Promise<number[]> {
+  const path = `/apis/apps/v1/namespaces/${stages.namespace}/deployments`;
+  const query = {
+    watch: 'true',
+    resourceVersion,
+    timeoutSeconds: '1',
+    fieldSelector: `metadata.name=${name}`,
+  };
+  const { body } = await cluster.send('GET', path, { query });
+  // One event is JSON, several are lines of it.
+  const lines = typeof body.message === 'string' ? body.message.trim().split('\n') : [JSON.stringify(body)];
+  const events = lines
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { object: Deployment });
+  return events.map(({ object }) => object.spec.replicas);
+}
+
+test('a field is handed over without ever having another value, and taken back', async () => {
+  await stages.create('web', { size: 4 });
+  await stages.ready('web');
+  const { resourceVersion } = (await deployment('web')).metadata;
+  const requests = await requestsFromNowOn(cluster, user);
+
+  await stages.edit('web', { size: 1, yielded: true });
+  await eventually(async () => {
+    expect(await owners('web')).toEqual(['stage-replicas']);
+  });
+  await stages.ready('web');
+  await cluster.merge(stages.childPlace(deployments, 'web'), { spec: { replicas: 6 } }, 'autoscaler');
+  await stages.edit('web', { size: 6, yielded: true });
+  await eventually(async () => {
+    expect((await statusOf('web'))?.observedGeneration).toBe(3);
+  });
+  expect(await owners('web')).toEqual(['autoscaler']);
+  const seen = await replicasSince('web', resourceVersion!);
+  expect(seen.length).toBeGreaterThanOrEqual(3);
+  expect(seen.filter((replicas) => replicas < 4)).toEqual([]);
+  expect(new Set(seen)).toEqual(new Set([4, 6]));
+
+  await stages.edit('web', { size: 5 });
+  await eventually(async () => {
+    expect((await deployment('web')).spec.replicas).toBe(5);
+    expect(await owners('web')).toEqual(['stage-controller']);
+  });
+  const applies = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
+  // The hand-over, the apply that lets go, and the one that takes back.
+  expect(applies.map(summary)).toHaveLength(3);
+});
+
+test('what is to be handed over of an object that is new is handed over right after it was made', async () => {
+  await stages.create('new', { size: 3, yielded: true });
+  await eventually(async () => {
+    expect((await deployment('new')).spec.replicas).toBe(3);
+  });
+  expect(await owners('new')).toEqual(['stage-replicas']);
+});
+
+test('related objects are found by their label, while they are of interest', async () => {
+  await stages.create('watched', { size: 0 });
+  await stages.ready('watched');
+  const place = { type: pods, namespace: stages.namespace, name: 'watched-1' };
+  const pod = (name: string, labels: object): AnyObject => ({
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { namespace: stages.namespace, name, labels } as AnyObject['metadata'],
+    spec: { containers: [{ name: 'app', image: 'example.com/app:1' }], automountServiceAccountToken: false },
+  });
+  const fail = async (name: string, reason: string | null): Promise<void> => {
+    const path = `/api/v1/namespaces/${stages.namespace}/pods/${name}/status`;
+    const contentType = 'application/merge-patch+json';
+    const { status } = await cluster.send('PATCH', path, { body: { status: { reason } }, contentType });
+    expect(status).toBe(200);
+  };
+  await cluster.create(pods, pod('watched-1', { 'stage.example.com/stage': 'watched' }));
+  await cluster.create(pods, pod('stranger', { app: 'watched' }));
+  await fail('stranger', 'Evicted');
+  await fail('watched-1', 'Evicted');
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: Evicted']);
+  });
+  await fail('watched-1', null);
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual([]);
+  });
+  await fail('watched-1', 'NodeLost');
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: NodeLost']);
+  });
+  await cluster.delete(place);
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual([]);
+  });
+});
+
+test('a child whose kind is installed later, and removed, keeps nothing else from being made', async () => {
+  const requests = await requestsFromNowOn(cluster, user);
+  await stages.create('scenic', { size: 0, backdrop: true });
+  const missing = async (): Promise<void> => {
+    const status = await statusOf('scenic');
+    expect(status?.failed).toEqual(['Backdrop KindNotInstalled']);
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready).toMatchObject({ status: 'False', reason: 'KindNotInstalled' });
+    expect(ready?.message).toContain('the kind Backdrop of the group scenery.example.com is not installed');
+  };
+  await eventually(missing);
+  expect(await deployment('scenic')).toBeDefined();
+  expect(writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'backdrops')).toEqual([]);
+
+  const patient = { deadlineMilliseconds: 60_000 };
+  await eventually(() => cluster.apply(definitions, backdropCrd, 'test'));
+  await eventually(async () => {
+    expect(await cluster.find(stages.childPlace(backdrops, 'scenic'))).toBeDefined();
+    expect((await statusOf('scenic'))?.failed).toEqual([]);
+  }, patient);
+
+  await cluster.delete({ type: definitions, namespace: '', name: backdropCrd.metadata.name });
+  await eventually(missing, patient);
+});

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest';
+import type { ApplyStep } from '../../src/contract/controller.js';
+import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { carryOut } from '../../src/engine/carry-out.js';
+import { deployment, edit, newSetup, settledSetup, step } from './support/apply-setup.js';
+import { newBench, plan } from './support/bench.js';
+import {
+  anObject,
+  applied,
+  CONFIG_MAP,
+  configMap,
+  DEPLOYMENT,
+  failure,
+  fieldConflict,
+  MANAGER,
+  ownedBy,
+} from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { apply, cr, startedRunner } from './support/started-runner.js';
+
+const REPLICAS = 'widget-replicas';
+const replicas = (count = 1): ApplyStep => ({
+  object: anObject(DEPLOYMENT, 'web', {}, { spec: { replicas: count } }),
+  fieldManager: REPLICAS,
+  handOver: true,
+});
+
+/** The API server merges, which the fake one doesn't: the answer is the object, owned by one more. */
+function merging(server: FakeApiServer): void {
+  server.intercept = ({ method, query }) => {
+    if (method !== 'PATCH' || query?.fieldManager !== REPLICAS) return undefined;
+    const live = server.get(DEPLOYMENT, 'shop/web')!;
+    const managedFields = [
+      ...(live.metadata as { managedFields?: object[] }).managedFields!,
+      applied(REPLICAS, { 'f:spec': { 'f:replicas': {} } }, 'apps/v1'),
+    ];
+    const metadata = { ...live.metadata, managedFields } as AnyObject['metadata'];
+    return { status: 200, body: server.put(DEPLOYMENT, { ...live, metadata }) };
+  };
+}
+
+describe('A hand-over', () => {
+  it('is sent as it is planned, without hash and owner, without force, to the object that is known', async () => {
+    const setup = await settledSetup();
+    merging(setup.server);
+    expect(await setup.apply(replicas())).toMatchObject({ action: 'configured' });
+    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
+    const { uid } = setup.server.get(DEPLOYMENT, 'shop/web')!.metadata;
+    expect(setup.last().body).toEqual({
+      ...replicas().object,
+      metadata: { namespace: 'shop', name: 'web', uid },
+    });
+  });
+
+  it('sends nothing for what is not there, or is going', async () => {
+    const setup = newSetup();
+    expect(await setup.apply(replicas())).toMatchObject({ action: 'skipped' });
+    expect(setup.server.requests).toEqual([]);
+    await setup.apply();
+    edit(setup, (live) => ({
+      ...live,
+      metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    }));
+    setup.sync();
+    setup.server.requests.length = 0;
+    expect(await setup.apply(replicas())).toMatchObject({ action: 'skipped' });
+    expect(setup.server.requests).toEqual([]);
+  });
+
+  it('leaves what is remembered of the apply of the same object, and is no drift', async () => {
+    const setup = await settledSetup();
+    merging(setup.server);
+    await setup.apply(replicas());
+    setup.sync();
+    setup.server.requests.length = 0;
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(setup.server.requests).toEqual([]);
+    expect(setup.reader.store(DEPLOYMENT).get('shop/web')?.drifted).toBeUndefined();
+    expect(await setup.metrics.scrape()).not.toMatch(/reconstruct_drift_total\{/);
+  });
+
+  it('is followed by an apply that lets go of the field, and that is no correction', async () => {
+    const setup = await settledSetup();
+    merging(setup.server);
+    await setup.apply(replicas());
+    const { replicas: _, ...spec } = deployment().spec as Record<string, unknown>;
+    const { action } = await setup.apply(step({ ...deployment(), spec }));
+    expect(action).toBe('configured');
+    expect(setup.last().body.metadata.annotations).toHaveProperty([APPLIED_HASH_ANNOTATION]);
+  });
+
+  it('is tried again at once where the value has moved, with the value that it has now', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => ({ ...live, status: { replicas: 7 } }));
+    setup.server.intercept = ({ method }) => (method === 'PATCH' ? fieldConflict('hpa') : undefined);
+    const { action, error } = await setup.apply(replicas());
+    expect(action).toBe('failed');
+    expect(error).toMatchObject({ reason: 'FieldConflict', retry: 'now' });
+    expect(setup.reader.get(DEPLOYMENT, 'shop/web')?.status).toEqual({ replicas: 7 });
+  });
+
+  it('is tried again at once where the object has been replaced', async () => {
+    const setup = await settledSetup();
+    setup.server.remove(DEPLOYMENT, 'shop/web');
+    const { error } = await setup.apply(replicas());
+    expect(error).toMatchObject({ reason: 'Conflict', retry: 'now' });
+    expect(setup.reader.get(DEPLOYMENT, 'shop/web')).toBeUndefined();
+  });
+
+  it('fails like an apply where it is refused', async () => {
+    const setup = await settledSetup();
+    setup.server.intercept = () => failure(403, 'Forbidden', 'no');
+    expect((await setup.apply(replicas())).error).toMatchObject({ reason: 'Forbidden', retry: 'backoff' });
+  });
+});
+
+describe('A hand-over that fails', () => {
+  it('keeps its object from being applied, and no other', async () => {
+    const bench = newBench(new FakeApiServer());
+    const { uid, resourceVersion, ...metadata } = configMap('a', '1').metadata;
+    const child = (name: string): ApplyStep => ({
+      object: { ...configMap(name, '1'), metadata: { ...metadata, name } },
+      fieldManager: MANAGER,
+      owner: ownedBy('web'),
+    });
+    const old = configMap('a', '1', { ownerReferences: [ownedBy('web')] });
+    bench.reader.store(CONFIG_MAP).observed(bench.server.put(CONFIG_MAP, old));
+    bench.server.intercept = ({ query }) => (query?.fieldManager === REPLICAS ? fieldConflict() : undefined);
+    const handOver = { object: child('a').object, fieldManager: REPLICAS, handOver: true };
+    const { changes } = await carryOut(
+      plan({ apply: [handOver, child('a'), child('b')] }),
+      bench.reader,
+      bench.tools,
+      new AbortController().signal,
+    );
+    expect(changes.map(({ ref, action }) => `${ref.name} ${action}`)).toEqual([
+      'a failed',
+      'a skipped',
+      'b created',
+    ]);
+  });
+});
+
+describe('The runner', () => {
+  const handOver = { ...apply('a'), fieldManager: REPLICAS, handOver: true };
+
+  it('wakes nobody for what a hand-over writes, even where the watch is faster than the answer', async () => {
+    const { deliver, reconciled, server, reader } = startedRunner((_key, count) =>
+      plan({ apply: count === 1 ? [apply('a')] : [handOver] }),
+    );
+    const store = reader.store(CONFIG_MAP);
+    await deliver(cr('web'));
+    server.intercept = async (request) => {
+      server.intercept = () => undefined;
+      const answer = await server.request(request);
+      store.observed(answer.body as AnyObject);
+      return answer;
+    };
+    await deliver(cr('web'));
+    expect(server.requests.filter(({ query }) => query?.fieldManager === REPLICAS)).toHaveLength(2);
+    const live = server.get(CONFIG_MAP, 'shop/a');
+    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe(live?.metadata.resourceVersion);
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+  });
+
+  it('knows at once what a hand-over has written', async () => {
+    const { deliver, server, reader } = startedRunner((_key, count) =>
+      plan({ apply: count === 1 ? [apply('a')] : [handOver] }),
+    );
+    await deliver(cr('web'));
+    await deliver(cr('web'));
+    const { resourceVersion } = server.get(CONFIG_MAP, 'shop/a')!.metadata;
+    expect(reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it('takes a key again at once where its plan asks for it, and only then', async () => {
+    const { deliver, reconciled, server } = startedRunner(() =>
+      plan({
+        apply: [apply('a')],
+        again: (changes) => changes.some(({ action }) => action === 'created'),
+      }),
+    );
+    await deliver(cr('web'));
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+    expect(server.writes).toHaveLength(1);
+    await deliver(cr('web'));
+    expect(reconciled).toHaveLength(3);
+  });
+});
