@@ -2,11 +2,11 @@ import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { StatusInput, StatusReport } from '../../contract/status.js';
-import type { KeptDeployment, KeptService } from './kept.js';
 import type { KeptPod } from './pods.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { mirroredConditions, replicaCounts } from './status/deployment.js';
 import type { DeploymentStatus } from './status/deployment.js';
+import { liveReplicas, runningImage, servicePorts } from './status/kept.js';
 import { progressing, readiness } from './status/readiness.js';
 import { routeReady, routeUrl } from './status/route.js';
 
@@ -14,10 +14,11 @@ type Input = StatusInput<AppServiceSpec, AppServiceStatus>;
 
 /** The status of an AppService: the counters and conditions of its Deployment, and the verdict on them. */
 export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
-  const deployment = child(input, 'Deployment') as (AnyObject & Partial<KeptDeployment>) | undefined;
-  const service = child(input, 'Service') as (AnyObject & Partial<KeptService>) | undefined;
+  const deployment = child(input, 'Deployment');
+  const service = child(input, 'Service');
   const status = reportedStatus(deployment);
-  const ports = service?.spec?.ports;
+  const image = deployment && runningImage(deployment);
+  const ports = service && servicePorts(service);
   const url = input.cr.spec.route && child(input, 'HTTPRoute') && routeUrl(input.cr.spec.route);
   return {
     readiness: verdict(input, deployment),
@@ -25,9 +26,9 @@ export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
     fields: {
       ...(status && replicaCounts(status)),
       selector: selectorText(input),
-      ...(ports?.length && { ports }),
+      ...(ports && { ports }),
       ...(url && { url }),
-      ...(deployment?.image !== undefined && { image: deployment.image }),
+      ...(image && { image }),
     },
   };
 }
@@ -42,15 +43,12 @@ function reportedStatus(deployment: AnyObject | undefined): DeploymentStatus | u
   return status?.observedGeneration === undefined ? undefined : status;
 }
 
-function verdict(
-  { cr: { spec }, related }: Input,
-  deployment: (AnyObject & Partial<KeptDeployment>) | undefined,
-): Readiness {
+function verdict({ cr: { spec }, related }: Input, deployment: AnyObject | undefined): Readiness {
   const status = reportedStatus(deployment);
   if (!deployment || !status)
     return progressing('Pending', "The Deployment's controller has yet to report on it");
   // An autoscaler decides on the Deployment's replicas, and `size` is where it began.
-  const wanted = spec.autoscaling ? (deployment.spec?.replicas ?? spec.size) : spec.size;
+  const wanted = spec.autoscaling ? (liveReplicas(deployment) ?? spec.size) : spec.size;
   return readiness({ spec, deployment, status, wanted, pods: related as unknown as readonly KeptPod[] });
 }
 

@@ -131,10 +131,15 @@ describe('of a pod that waits for', () => {
     {
       title: 'a runtime that says other ids each time',
       of: trouble(
-        waiting('CreateContainerError', `name "k8s_web_${NAME}" is reserved for ${'0a'.repeat(32)}`),
+        waiting(
+          'CreateContainerError',
+          `back-off 1m20s for name "k8s_web_${NAME}" of 0b9f2c1e-5a55-4b7e-9c0e-0a1b2c3d4e5f pod=${POD}, ` +
+            `reserved for ${'0a'.repeat(32)}`,
+        ),
       ),
       reason: 'CreateContainerError',
-      message: 'container "web" can\'t be started (CreateContainerError): name "k8s_web_*" is reserved for *',
+      message:
+        'container "web" can\'t be started (CreateContainerError): back-off for name "k8s_web_*" of *, reserved for *',
     },
     {
       title: 'another user than root',

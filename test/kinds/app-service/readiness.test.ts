@@ -266,6 +266,16 @@ describe('replicas that are missing for a reason', () => {
     expectReadiness(readiness, expected);
   });
 
+  test('no more than three troubles are told of', () => {
+    const pods = ['A', 'B', 'C', 'D'].map((reason) => ({
+      trouble: { reason, message: `because of ${reason}` },
+    }));
+
+    expect(report({ status: NONE, pods }).readiness.message).toBe(
+      '0 of 3 replicas are available; because of A; because of B; because of C',
+    );
+  });
+
   test('the order of the pods makes no difference', () => {
     const pods = [PULL, CRASH, ROOT, { ...CRASH, message: 'another' }].map((trouble) => ({ trouble }));
 

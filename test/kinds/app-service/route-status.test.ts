@@ -107,6 +107,11 @@ describe('RouteReady', () => {
       is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
     },
     {
+      title: 'accepted by another listener only',
+      of: ready({ parentRefs: [LOCAL] }, [httpRoute(parent({ ...LOCAL, sectionName: 'tls' }, GOOD, 4))]),
+      is: ['Unknown', 'Pending', 'Gateway shop/local has yet to accept the route'],
+    },
+    {
       title: 'accepted by both',
       of: ready(both, [httpRoute(parent(LOCAL, GOOD, 4), parent(PUBLIC, GOOD, 4))]),
       is: [

@@ -1,0 +1,29 @@
+import type { V1Deployment, V1Service } from '@kubernetes/client-node';
+import type { AnyObject } from '../../../contract/object.js';
+import type { AppServiceStatus } from '../spec.js';
+import type { Wire } from '../wire.js';
+
+/** The replicas that are wanted now, whoever has set them. */
+export function liveReplicas(deployment: AnyObject): number | undefined {
+  return (deployment as Partial<Wire<V1Deployment>>).spec?.replicas;
+}
+
+/** Of the container that is named as the Deployment; others were injected. */
+export function runningImage(deployment: AnyObject): string | undefined {
+  const { spec } = deployment as Partial<Wire<V1Deployment>>;
+  const containers = spec?.template.spec?.containers ?? [];
+  return containers.find(({ name }) => name === deployment.metadata.name)?.image;
+}
+
+/** In the order of the Service; nothing where there are none. */
+export function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
+  const ports = (service as Partial<Wire<V1Service>>).spec?.ports;
+  if (!ports?.length) return undefined;
+  return ports.map(({ name, port, nodePort, protocol }) => ({
+    ...(name !== undefined && { name }),
+    port,
+    // A Service that needs none any more may have 0.
+    ...(nodePort && { nodePort }),
+    ...(protocol !== undefined && { protocol }),
+  }));
+}
