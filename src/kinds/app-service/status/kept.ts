@@ -1,23 +1,34 @@
-import type { V1Deployment, V1Service } from '@kubernetes/client-node';
+import type { V1ServicePort } from '@kubernetes/client-node';
 import type { AnyObject } from '../../../contract/object.js';
 import type { AppServiceStatus } from '../spec.js';
 import type { Wire } from '../wire.js';
 
+/** What is read of a Deployment, beside its identity and status. */
+interface Workload {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: {
+      readonly spec?: {
+        readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+      };
+    };
+  };
+}
+
 /** The replicas that are wanted now, whoever has set them. */
 export function liveReplicas(deployment: AnyObject): number | undefined {
-  return (deployment as Partial<Wire<V1Deployment>>).spec?.replicas;
+  return (deployment as Workload).spec?.replicas;
 }
 
 /** Of the container that is named as the Deployment; others were injected. */
 export function runningImage(deployment: AnyObject): string | undefined {
-  const { spec } = deployment as Partial<Wire<V1Deployment>>;
-  const containers = spec?.template.spec?.containers ?? [];
-  return containers.find(({ name }) => name === deployment.metadata.name)?.image;
+  const containers = (deployment as Workload).spec?.template?.spec?.containers;
+  return containers?.find(({ name }) => name === deployment.metadata.name)?.image;
 }
 
 /** In the order of the Service; nothing where there are none. */
 export function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
-  const ports = (service as Partial<Wire<V1Service>>).spec?.ports;
+  const { ports } = (service.spec ?? {}) as { readonly ports?: readonly Wire<V1ServicePort>[] };
   if (!ports?.length) return undefined;
   return ports.map(({ name, port, nodePort, protocol }) => ({
     ...(name !== undefined && { name }),
