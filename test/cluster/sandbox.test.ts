@@ -64,6 +64,24 @@ describe('the control plane', () => {
     await kubectl('wait', '--for=jsonpath={.status.failed}=1', 'job/bad', '--timeout=60s');
   });
 
+  test.each([
+    ['no-image', 'ImagePullBackOff'],
+    ['no-config', 'CreateContainerConfigError'],
+    ['root', 'CreateContainerConfigError'],
+  ])('pods of the image %s wait with the reason %s', async (image, reason) => {
+    await kubectl('create', 'deployment', image, `--image=sandbox.invalid/${image}:1`);
+
+    const path = 'jsonpath={.items[0].status.containerStatuses[0].state.waiting.reason}';
+    await waitFor(
+      `the pod to wait with ${reason}`,
+      async () => {
+        const { stdout } = await kubectl('get', 'pods', '-l', `app=${image}`, '-o', path);
+        return stdout === reason ? true : undefined;
+      },
+      inTime,
+    );
+  });
+
   test('pods of the images set aside for it never become ready', async () => {
     await kubectl('create', 'deployment', 'crashing', '--image=sandbox.invalid/fail:1.0');
     await kubectl('create', 'deployment', 'pending', '--image=sandbox.invalid/never-ready');

@@ -1,119 +1,70 @@
-import type { V1DeploymentCondition, V1DeploymentStatus } from '@kubernetes/client-node';
-import type { ConditionProps, ConditionStatus, Readiness } from '../../contract/conditions.js';
+import type { ConditionProps, Readiness } from '../../contract/conditions.js';
+import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { StatusInput, StatusReport } from '../../contract/status.js';
-import type { AppServiceSpec, AppServiceStatus, ReplicaCounts } from './spec.js';
-import type { Wire } from './wire.js';
+import type { KeptPod } from './pods.js';
+import type { AppServiceSpec, AppServiceStatus } from './spec.js';
+import { mirroredConditions, replicaCounts } from './status/deployment.js';
+import type { DeploymentStatus } from './status/deployment.js';
+import { liveReplicas, runningImage, servicePorts } from './status/kept.js';
+import { progressing, readiness } from './status/readiness.js';
+import { routeReady, routeUrl } from './status/route.js';
 
-type DeploymentStatus = Wire<V1DeploymentStatus>;
-type DeploymentCondition = Wire<V1DeploymentCondition>;
+type Input = StatusInput<AppServiceSpec, AppServiceStatus>;
 
 /** The status of an AppService: the counters and conditions of its Deployment, and the verdict on them. */
-export function appServiceStatus(
-  input: StatusInput<AppServiceSpec, AppServiceStatus>,
-): StatusReport<AppServiceStatus> {
-  const deployment = input.children.find(({ kind }) => kind === 'Deployment');
+export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
+  const deployment = child(input, 'Deployment');
+  const service = child(input, 'Service');
+  const status = reportedStatus(deployment);
+  const image = deployment && runningImage(deployment);
+  const ports = service && servicePorts(service);
+  const url = input.cr.spec.route && child(input, 'HTTPRoute') && routeUrl(input.cr.spec.route);
+  return {
+    readiness: verdict(input, deployment),
+    conditions: [...(status ? mirroredConditions(status) : []), ...accepted(input), ...routed(input)],
+    fields: {
+      ...(status && replicaCounts(status)),
+      selector: selectorText(input),
+      ...(ports && { ports }),
+      ...(url && { url }),
+      ...(image && { image }),
+    },
+  };
+}
+
+function child({ children }: Input, wanted: string): AnyObject | undefined {
+  return children.find(({ kind }) => kind === wanted);
+}
+
+/** A Deployment's status without a generation is one that its controller hasn't written yet. */
+function reportedStatus(deployment: AnyObject | undefined): DeploymentStatus | undefined {
   const status = deployment?.status as DeploymentStatus | undefined;
-  // A Deployment's status without a generation is one that its controller hasn't written yet.
-  if (!deployment || status?.observedGeneration === undefined) {
-    return { readiness: progressing('Pending', "The Deployment's controller has yet to report on it") };
-  }
-  return {
-    readiness: readiness(input.cr.spec.size, deployment, status),
-    conditions: mirroredConditions(status),
-    fields: replicaCounts(status),
-  };
+  return status?.observedGeneration === undefined ? undefined : status;
 }
 
-/**
- * The verdict of `kubectl rollout status`, and of kstatus where that is the stricter: surplus replicas of the
- * present spec are waited for too.
- * @see https://github.com/kubernetes/kubectl/blob/master/pkg/polymorphichelpers/rollout_status.go
- */
-function readiness(size: number, deployment: AnyObject, status: DeploymentStatus): Readiness {
-  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
-    return progressing('RollingOut', "The Deployment's controller has yet to see the latest change");
-  }
-  const missing = whatIsMissing(size, replicaCounts(status));
-  const failure = find(status, 'ReplicaFailure', 'True');
-  const overdue = find(status, 'Progressing', 'False');
-  if (overdue?.reason === 'ProgressDeadlineExceeded') {
-    return {
-      phase: 'stalled',
-      reason: overdue.reason,
-      message: sentence(overdue.message, missing, failure?.message),
-    };
-  }
-  if (missing === undefined) {
-    return size === 0
-      ? { phase: 'ready', reason: 'ScaledToZero', message: 'The size is 0, and no replica is left' }
-      : { phase: 'ready', reason: 'Available', message: `${size} of ${size} replicas are available` };
-  }
-  if (failure) {
-    return { phase: 'failing', reason: 'ReplicaFailure', message: sentence(missing, failure.message) };
-  }
-  return progressing('RollingOut', missing);
+function verdict({ cr: { spec }, related }: Input, deployment: AnyObject | undefined): Readiness {
+  const status = reportedStatus(deployment);
+  if (!deployment || !status)
+    return progressing('Pending', "The Deployment's controller has yet to report on it");
+  // An autoscaler decides on the Deployment's replicas, and `size` is where it began.
+  const wanted = spec.autoscaling ? (liveReplicas(deployment) ?? spec.size) : spec.size;
+  return readiness({ spec, deployment, status, wanted, pods: related as unknown as readonly KeptPod[] });
 }
 
-/** What a rollout still waits for; nothing when it is complete. */
-function whatIsMissing(size: number, counts: ReplicaCounts): string | undefined {
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = counts;
-  if (updatedReplicas < size) return `${updatedReplicas} of ${size} replicas run the present spec`;
-  const outdated = replicas - updatedReplicas;
-  if (outdated > 0) return `Replicas of an earlier spec still to go: ${outdated}`;
-  if (replicas > size) return `Surplus replicas still to go: ${replicas - size}`;
-  if (availableReplicas < size) return `${availableReplicas} of ${size} replicas are available`;
-  return undefined;
+/** Said only where it is refused: that a policy allows something is nothing that anybody waits for. */
+function accepted({ failures }: Input): ConditionProps[] {
+  const error = failures.find((failure) => failure.error.reason === 'PolicyDenied')?.error;
+  return error ? [{ type: 'Accepted', status: 'False', reason: error.reason, message: error.message }] : [];
 }
 
-/**
- * The Deployment's counters. A counter of 0 is left out on the wire, so it is put back for readers; the last two
- * are left out by clusters that don't count them, so there is nothing to put back.
- */
-function replicaCounts(status: DeploymentStatus): ReplicaCounts {
-  const { replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
-  const { unavailableReplicas = 0, terminatingReplicas, collisionCount } = status;
-  return {
-    replicas,
-    updatedReplicas,
-    readyReplicas,
-    availableReplicas,
-    unavailableReplicas,
-    ...(terminatingReplicas !== undefined && { terminatingReplicas }),
-    ...(collisionCount !== undefined && { collisionCount }),
-  };
+function routed(input: Input): ConditionProps[] {
+  const { route } = input.cr.spec;
+  return route ? [routeReady(route, child(input, 'HTTPRoute'), input.failures)] : [];
 }
 
-const MIRRORED: readonly string[] = ['Available', 'Progressing', 'ReplicaFailure'];
-
-/** Without `lastUpdateTime`, which moves although nothing else does. */
-function mirroredConditions({ conditions = [] }: DeploymentStatus): ConditionProps[] {
-  return MIRRORED.flatMap((wanted) => conditions.filter(({ type }) => type === wanted)).map(
-    // A reason is optional in a Deployment's conditions and required in ours.
-    ({ type, status, reason, message = '' }) => ({
-      type,
-      status: status as ConditionStatus,
-      reason: reason || type,
-      message,
-    }),
-  );
-}
-
-function find(
-  { conditions = [] }: DeploymentStatus,
-  type: string,
-  status: ConditionStatus,
-): DeploymentCondition | undefined {
-  return conditions.find((condition) => condition.type === type && condition.status === status);
-}
-
-function sentence(...parts: readonly (string | undefined)[]): string {
-  return parts
-    .filter((part) => part !== undefined)
-    .map((part) => part.replace(/\.$/, ''))
-    .join('; ');
-}
-
-function progressing(reason: string, message: string): Readiness {
-  return { phase: 'progressing', reason, message };
+function selectorText({ cr }: Input): string {
+  return Object.entries(selectorLabels(cr, cr.metadata.name))
+    .map(([label, value]) => `${label}=${value}`)
+    .join(',');
 }

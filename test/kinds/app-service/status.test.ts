@@ -1,191 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { standardConditions } from '../../../src/contract/conditions.js';
+import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { appServiceStatus } from '../../../src/kinds/app-service/status.js';
+import { condition, counts, PROGRESSING, QUOTA, report } from './report.js';
 
-const PROGRESSING = {
-  type: 'Progressing',
-  status: 'True',
-  reason: 'ReplicaSetUpdated',
-  message: 'is progressing',
-};
-const OVERDUE = {
-  type: 'Progressing',
-  status: 'False',
-  reason: 'ProgressDeadlineExceeded',
-  message: 'ReplicaSet "web-1" has timed out progressing.',
-};
-const QUOTA = {
-  type: 'ReplicaFailure',
-  status: 'True',
-  reason: 'FailedCreate',
-  message: 'pods "web-1" is forbidden: exceeded quota: small',
-};
+const metadata = { name: 'web', namespace: 'shop' };
 
-/** The report on an AppService of a size whose Deployment has a status; the generation is 2 and observed. */
-function report(size: number, status?: object, generation = 2) {
-  const deployment: AnyObject = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'shop', generation },
-    ...(status && { status: { observedGeneration: 2, ...status } }),
-  };
-  const service: AnyObject = {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'web' },
-    status: { loadBalancer: {} },
-  };
-  return appServiceStatus({
-    cr: {
-      apiVersion: 'kosmos.io/v1',
-      kind: 'AppService',
-      metadata: { name: 'web', namespace: 'shop', generation: 7 },
-      spec: { size, image: 'nginx:1.27' },
-    },
-    children: [service, deployment],
-    now: new Date('2026-01-01T00:00:00Z'),
-  });
+function service(ports: readonly object[]): AnyObject {
+  const spec = { type: 'NodePort', ports };
+  return { apiVersion: 'v1', kind: 'Service', metadata, status: { loadBalancer: {} }, spec };
 }
-
-function counts(replicas: number, updated: number, available: number) {
-  return {
-    replicas,
-    updatedReplicas: updated,
-    readyReplicas: available,
-    availableReplicas: available,
-    unavailableReplicas: replicas - available,
-  };
-}
-
-describe('readiness', () => {
-  test.each([
-    {
-      title: 'a Deployment that nobody has reported on',
-      of: report(3),
-      phase: 'progressing',
-      reason: 'Pending',
-      message: "The Deployment's controller has yet to report on it",
-    },
-    {
-      title: 'a status from before the latest change',
-      of: report(3, counts(3, 3, 3), 3),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: "The Deployment's controller has yet to see the latest change",
-    },
-    {
-      title: 'a deadline exceeded before the latest change',
-      of: report(3, { ...counts(3, 1, 2), conditions: [OVERDUE] }, 3),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: "The Deployment's controller has yet to see the latest change",
-    },
-    {
-      title: 'replicas that are not updated yet',
-      of: report(3, { ...counts(4, 1, 3), conditions: [PROGRESSING] }),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: '1 of 3 replicas run the present spec',
-    },
-    {
-      title: 'replicas of an earlier spec that remain',
-      of: report(3, counts(4, 3, 3)),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: 'Replicas of an earlier spec still to go: 1',
-    },
-    {
-      title: 'replicas too many',
-      of: report(1, counts(3, 3, 3)),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: 'Surplus replicas still to go: 2',
-    },
-    {
-      title: 'replicas that are not available yet',
-      of: report(3, counts(3, 3, 2)),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: '2 of 3 replicas are available',
-    },
-    {
-      title: 'all replicas updated and available',
-      of: report(3, counts(3, 3, 3)),
-      phase: 'ready',
-      reason: 'Available',
-      message: '3 of 3 replicas are available',
-    },
-    {
-      title: 'a failure that left nothing missing',
-      of: report(3, { ...counts(3, 3, 3), conditions: [QUOTA] }),
-      phase: 'ready',
-      reason: 'Available',
-      message: '3 of 3 replicas are available',
-    },
-    {
-      title: 'size 0 and nothing left',
-      of: report(0, {}),
-      phase: 'ready',
-      reason: 'ScaledToZero',
-      message: 'The size is 0, and no replica is left',
-    },
-    {
-      title: 'size 0 and a replica left',
-      of: report(0, counts(1, 1, 1)),
-      phase: 'progressing',
-      reason: 'RollingOut',
-      message: 'Surplus replicas still to go: 1',
-    },
-    {
-      title: 'a deadline exceeded',
-      of: report(3, { ...counts(4, 1, 3), conditions: [OVERDUE] }),
-      phase: 'stalled',
-      reason: 'ProgressDeadlineExceeded',
-      message: 'ReplicaSet "web-1" has timed out progressing; 1 of 3 replicas run the present spec',
-    },
-    {
-      title: 'replicas that cannot be created',
-      of: report(3, { ...counts(1, 1, 1), conditions: [PROGRESSING, QUOTA] }),
-      phase: 'failing',
-      reason: 'ReplicaFailure',
-      message: '1 of 3 replicas run the present spec; pods "web-1" is forbidden: exceeded quota: small',
-    },
-    {
-      title: 'replicas that could not be created before the deadline',
-      of: report(3, { ...counts(1, 1, 1), conditions: [OVERDUE, QUOTA] }),
-      phase: 'stalled',
-      reason: 'ProgressDeadlineExceeded',
-      message:
-        'ReplicaSet "web-1" has timed out progressing; 1 of 3 replicas run the present spec; ' +
-        'pods "web-1" is forbidden: exceeded quota: small',
-    },
-  ])('$title: $phase, $reason', ({ of: { readiness }, phase, reason, message }) => {
-    expect(readiness).toEqual({ phase, reason, message });
-    const status = Object.fromEntries(standardConditions(readiness).map((c) => [c.type, c.status]));
-    expect(status.Reconciling === 'True' && status.Stalled === 'True').toBe(false);
-  });
-
-  test('a Deployment that is gone is pending', () => {
-    const { readiness, fields, conditions } = appServiceStatus({
-      cr: {
-        apiVersion: 'kosmos.io/v1',
-        kind: 'AppService',
-        metadata: { name: 'web' },
-        spec: { size: 1, image: 'a' },
-      },
-      children: [],
-      now: new Date(0),
-    });
-
-    expect(readiness.reason).toBe('Pending');
-    expect({ fields, conditions }).toEqual({ fields: undefined, conditions: undefined });
-  });
-});
 
 describe('fields', () => {
   test('counters are copied, and those that are 0 on the wire are 0', () => {
-    const { fields } = report(2, { replicas: 2, updatedReplicas: 2, unavailableReplicas: 2 });
+    const { fields } = report({ status: { replicas: 2, updatedReplicas: 2, unavailableReplicas: 2 } });
 
     expect(fields).toEqual({
       replicas: 2,
@@ -193,17 +20,74 @@ describe('fields', () => {
       readyReplicas: 0,
       availableReplicas: 0,
       unavailableReplicas: 2,
+      selector: 'kosmos.io/appservice=web',
     });
   });
 
   test('counters that only some clusters keep are copied where they are', () => {
-    const { fields } = report(1, { ...counts(1, 1, 1), terminatingReplicas: 0, collisionCount: 2 });
+    const { fields } = report({ status: { ...counts(1, 1, 1), terminatingReplicas: 0, collisionCount: 2 } });
 
     expect(fields).toMatchObject({ terminatingReplicas: 0, collisionCount: 2 });
   });
 
   test("the Deployment's generation is not the custom resource's", () => {
-    expect(report(1, counts(1, 1, 1)).fields).not.toHaveProperty('observedGeneration');
+    expect(report({ status: counts(1, 1, 1) }).fields).not.toHaveProperty('observedGeneration');
+  });
+
+  test('without children there is the selector, which autoscalers read', () => {
+    const { fields, conditions } = report({});
+
+    expect({ fields, conditions }).toEqual({
+      fields: { selector: 'kosmos.io/appservice=web' },
+      conditions: [],
+    });
+  });
+
+  test('the image is that of the container named as the AppService', () => {
+    const containers = [
+      { name: 'injected', image: 'proxy:1' },
+      { name: 'web', image: 'nginx:1.27@sha256:abc' },
+    ];
+    const kept = { spec: { replicas: 4, template: { spec: { containers } } } };
+
+    expect(report({ status: {}, kept }).fields).toHaveProperty('image', 'nginx:1.27@sha256:abc');
+  });
+
+  test.each([
+    { title: 'no Service', children: [], ports: undefined },
+    { title: 'a Service without ports', children: [service([])], ports: undefined },
+    {
+      title: 'a Service that was just made a ClusterIP Service',
+      children: [service([{ port: 80, nodePort: 0, protocol: 'TCP', targetPort: 80 }])],
+      ports: [{ port: 80, protocol: 'TCP' }],
+    },
+    {
+      title: 'a NodePort Service: in its order, with the ports that it was given',
+      children: [
+        service([
+          {
+            name: 'web',
+            port: 80,
+            nodePort: 30080,
+            protocol: 'TCP',
+            targetPort: 'http',
+            appProtocol: 'http',
+          },
+          { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP', targetPort: 53 },
+        ]),
+      ],
+      ports: [
+        { name: 'web', port: 80, nodePort: 30080, protocol: 'TCP' },
+        { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP' },
+      ],
+    },
+    {
+      title: 'a Service of which nothing is kept',
+      children: [{ apiVersion: 'v1', kind: 'Service', metadata }],
+      ports: undefined,
+    },
+  ])('ports of $title', ({ children, ports }) => {
+    expect(report({ children }).fields?.ports).toEqual(ports);
   });
 });
 
@@ -211,18 +95,15 @@ describe('conditions', () => {
   test("are the Deployment's, in one order, without its times", () => {
     // GIVEN
     const times = { lastUpdateTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' };
-    const available = {
-      type: 'Available',
-      status: 'True',
-      reason: 'MinimumReplicasAvailable',
-      message: 'enough',
-    };
-    const own = { type: 'SomebodysOwn', status: 'True', reason: 'X', message: '' };
+    const available = condition('Available', 'True', 'MinimumReplicasAvailable', 'enough');
+    const own = condition('SomebodysOwn', 'True', 'X', '');
 
     // WHEN
-    const { conditions } = report(1, {
-      ...counts(1, 1, 1),
-      conditions: [QUOTA, PROGRESSING, own, available].map((condition) => ({ ...condition, ...times })),
+    const { conditions } = report({
+      status: {
+        ...counts(1, 1, 1),
+        conditions: [QUOTA, PROGRESSING, own, available].map((each) => ({ ...each, ...times })),
+      },
     });
 
     // THEN
@@ -230,8 +111,29 @@ describe('conditions', () => {
   });
 
   test('have a reason and a message where the Deployment gives none', () => {
-    const { conditions } = report(1, { conditions: [{ type: 'Available', status: 'Unknown' }] });
+    const { conditions } = report({ status: { conditions: [{ type: 'Available', status: 'Unknown' }] } });
 
     expect(conditions).toEqual([{ type: 'Available', status: 'Unknown', reason: 'Available', message: '' }]);
+  });
+
+  test('tell what the policy refuses, beside other failures', () => {
+    // GIVEN
+    const message = 'spec.size: 50 is more than the policy allows: 10';
+    const failures = [
+      { error: new OperatorError({ reason: 'Forbidden', message: 'no' }) },
+      { error: new OperatorError({ reason: 'PolicyDenied', message }) },
+    ];
+
+    // WHEN
+    const { conditions } = report({ failures });
+
+    // THEN
+    expect(conditions).toEqual([condition('Accepted', 'False', 'PolicyDenied', message)]);
+  });
+
+  test('say nothing of a policy that refuses nothing', () => {
+    const failures = [{ error: new OperatorError({ reason: 'OwnershipConflict', message: 'no' }) }];
+
+    expect(report({ failures }).conditions).toEqual([]);
   });
 });

@@ -1,0 +1,40 @@
+import type { V1ServicePort } from '@kubernetes/client-node';
+import type { AnyObject } from '../../../contract/object.js';
+import type { AppServiceStatus } from '../spec.js';
+import type { Wire } from '../wire.js';
+
+/** What is read of a Deployment, beside its identity and status. */
+interface Workload {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: {
+      readonly spec?: {
+        readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+      };
+    };
+  };
+}
+
+/** The replicas that are wanted now, whoever has set them. */
+export function liveReplicas(deployment: AnyObject): number | undefined {
+  return (deployment as Workload).spec?.replicas;
+}
+
+/** Of the container that is named as the Deployment; others were injected. */
+export function runningImage(deployment: AnyObject): string | undefined {
+  const containers = (deployment as Workload).spec?.template?.spec?.containers;
+  return containers?.find(({ name }) => name === deployment.metadata.name)?.image;
+}
+
+/** In the order of the Service; nothing where there are none. */
+export function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
+  const { ports } = (service.spec ?? {}) as { readonly ports?: readonly Wire<V1ServicePort>[] };
+  if (!ports?.length) return undefined;
+  return ports.map(({ name, port, nodePort, protocol }) => ({
+    ...(name !== undefined && { name }),
+    port,
+    // A Service that needs none any more may have 0.
+    ...(nodePort && { nodePort }),
+    ...(protocol !== undefined && { protocol }),
+  }));
+}

@@ -1,0 +1,129 @@
+import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import type { AnyObject } from '../../../contract/object.js';
+import type { Wire } from '../wire.js';
+import { steady, steadyUnschedulable } from './steady.js';
+
+/** Why a pod doesn't run, in words that don't change from one try to the next. */
+export interface PodTrouble {
+  /** The waiting container's own reason, `Unschedulable` or `ImageRunsAsRoot`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+type ContainerStatus = Wire<V1ContainerStatus>;
+type Pod = Pick<Wire<V1Pod>, 'status'> & AnyObject;
+
+/** What takes an edit to end comes before what may pass by itself. Any other waiting reason is between the last two. */
+const WORST_FIRST: readonly string[] = [
+  'ImageRunsAsRoot',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'ImagePullBackOff',
+  'CrashLoopBackOff',
+];
+
+/** Containers wait for these reasons in any pod that starts. */
+const NO_TROUBLE: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
+
+/** What a pull that fails is called while it is tried; in the pauses between the tries it is `ImagePullBackOff`. */
+const PULL_FAILURES: ReadonlySet<string> = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'RegistryUnavailable',
+  'SignatureValidationFailed',
+]);
+
+/** @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go, Condition.Reason */
+const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
+
+/** The worst of what keeps a pod from running; nothing for one that runs, starts, is going or has ended. */
+export function podTrouble(pod: Pod): PodTrouble | undefined {
+  const { status } = pod;
+  if (!status || pod.metadata.deletionTimestamp || ['Succeeded', 'Failed'].includes(status.phase ?? ''))
+    return undefined;
+  const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return worstFirst([
+    ...unschedulable(pod),
+    ...containers.flatMap((container) => containerTrouble(container, pod.metadata.name)),
+  ])[0];
+}
+
+/** One of each reason, the worst first, the same whatever the order of the troubles. */
+export function worstFirst(troubles: readonly PodTrouble[]): PodTrouble[] {
+  const found = new Map<string, PodTrouble>();
+  for (const trouble of [...troubles].sort(byMessage)) {
+    if (!found.has(trouble.reason)) found.set(trouble.reason, trouble);
+  }
+  return [...found.values()].sort((a, b) => rank(a) - rank(b) || compare(a.reason, b.reason));
+}
+
+function byMessage(a: PodTrouble, b: PodTrouble): number {
+  return compare(a.message, b.message);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+function rank({ reason }: PodTrouble): number {
+  if (reason === 'Unschedulable') return WORST_FIRST.length + 1;
+  const index = WORST_FIRST.indexOf(reason);
+  return index < 0 ? WORST_FIRST.length : index;
+}
+
+function unschedulable({ metadata, status }: Pod): PodTrouble[] {
+  const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (condition?.status !== 'False' || condition.reason !== 'Unschedulable') return [];
+  const why = steadyUnschedulable(condition.message ?? '', metadata.name);
+  return [{ reason: 'Unschedulable', message: `no node takes the pod${colon(why)}` }];
+}
+
+function containerTrouble(container: ContainerStatus, podName: string): PodTrouble[] {
+  const { waiting } = container.state ?? {};
+  if (!waiting?.reason || NO_TROUBLE.has(waiting.reason)) return [];
+  const message = steady(waiting.message ?? '', podName);
+  const name = `container "${container.name}"`;
+  if (PULL_FAILURES.has(waiting.reason)) {
+    const cause = pullFailure(message);
+    return [
+      {
+        reason: 'ImagePullBackOff',
+        message: `image "${container.image}" of ${name} can't be pulled${colon(cause)}`,
+      },
+    ];
+  }
+  // A container that has run before comes back to this state between two pauses of its crash loop.
+  const ended = container.lastState?.terminated;
+  if (waiting.reason === 'CrashLoopBackOff' || (waiting.reason === 'RunContainerError' && ended)) {
+    return [{ reason: 'CrashLoopBackOff', message: `${name} ${crash(ended, podName)}` }];
+  }
+  if (message.startsWith('container has runAsNonRoot and image will run as root')) {
+    return [
+      { reason: 'ImageRunsAsRoot', message: `the image of ${name} runs as root, and runAsNonRoot is set` },
+    ];
+  }
+  const reason = REASON.test(waiting.reason) ? waiting.reason : 'ContainerWaiting';
+  return [{ reason, message: `${name} can't be started (${reason})${colon(message)}` }];
+}
+
+/** A kubelet puts this before the failure of the last try during a pause, or in its place. */
+function pullFailure(message: string): string {
+  return message.replace(/^Back-off pulling image "[^"]*"(?:: )?(?:\w+: )?/, '');
+}
+
+/** These are the runtime's words for a container that never began; then its message is worth more than the code. */
+const NEVER_BEGAN: ReadonlySet<string> = new Set(['StartError', 'ContainerCannotRun']);
+
+function crash(ended: Wire<V1ContainerState>['terminated'], podName: string): string {
+  if (!ended) return 'ends again and again';
+  const { exitCode, reason, message } = ended;
+  if (NEVER_BEGAN.has(reason ?? '')) return `can't be started${colon(steady(message ?? '', podName))}`;
+  return `ends again and again, last with exit code ${exitCode}${reason ? ` (${reason})` : ''}`;
+}
+
+function colon(detail: string): string {
+  return detail && `: ${detail}`;
+}
