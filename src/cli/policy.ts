@@ -19,9 +19,12 @@ const EXAMPLE = 'write e.g. "appservice: { maxSize: 10 }"';
  */
 export function loadPolicy(file: string, kinds: readonly Kind[]): Policy {
   const document = unwrapped(onlyDocument(file, readText(file)));
-  const problems = problemsOf(document.value, kinds);
+  const problems = problemsOf(document.value, kinds)
+    .map((problem) => ({ line: document.lineOf(problem.path), text: formatProblem(problem) }))
+    .sort((a, b) => a.line - b.line);
   if (problems.length > 0) {
-    throw refusal(problems.map((problem) => `${place(document, problem)}: ${formatProblem(problem)}`));
+    // A ConfigMap's text counts its own lines.
+    throw refusal(problems.map(({ line, text }) => `${document.file}: line ${line}: ${text}`));
   }
   return document.value as Policy;
 }
@@ -90,11 +93,6 @@ function sections(kinds: readonly Kind[]): Record<string, StructuralSchema> {
   return Object.fromEntries(
     kinds.flatMap(({ name, policySchema }) => (policySchema ? [[name, policySchema] as const] : [])),
   );
-}
-
-/** A ConfigMap's text counts its own lines. */
-function place(document: Document, { path }: Problem): string {
-  return `${document.file}: line ${document.lineOf(path)}`;
 }
 
 function refusal(lines: readonly string[]): CliError {

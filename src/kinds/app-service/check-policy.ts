@@ -42,7 +42,7 @@ const RULES: readonly Rule[] = [
     return [
       {
         path: ['spec', 'securityProfile'],
-        message: `${own ? `"${own}" is` : 'without one it is'} less than the policy's securityProfile, ${least}`,
+        message: `${own ? `"${own}" is` : 'is not set, which is'} less than the policy's securityProfile, ${least}`,
         remedy: `set it to ${least}`,
       },
     ];

@@ -12,7 +12,7 @@ function withFields(cases: readonly FieldCase[]): AppServiceSpec {
   return {
     ...BASE,
     ...Object.fromEntries(cases.map(({ field, value }) => [field, value])),
-  } as AppServiceSpec;
+  };
 }
 
 /** Every value of the output by its path, which begins with the kind. */
