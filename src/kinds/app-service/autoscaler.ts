@@ -5,8 +5,7 @@ import type { AppServiceSpec, Autoscaling } from './spec.js';
 import type { Wire } from './wire.js';
 
 /**
- * It scales the Deployment, not the AppService, so that `size` stays as it is written in Git. Without any metric
- * Kubernetes takes 80 % of the CPU request.
+ * It scales the Deployment, not the AppService, so that `size` stays as it is written in Git.
  */
 export function autoscalerSpec(
   { name }: Identity,

@@ -1,8 +1,10 @@
-import type { HandOver } from '../../contract/define-kind.js';
+import type { KindProps } from '../../contract/define-kind.js';
 import { childrenFieldManager } from '../../contract/names.js';
-import type { AnyObject, CustomResource } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
 import type { KeptDeployment } from './keep.js';
 import type { AppServiceSpec } from './spec.js';
+
+type HandOverFunction = NonNullable<KindProps<AppServiceSpec, object>['handOver']>;
 
 /** Holds `spec.replicas` from when the controller lets go of it until the autoscaler writes it. */
 export const REPLICAS_FIELD_MANAGER = 'appservice-replicas';
@@ -21,11 +23,7 @@ const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
  * @returns nothing, once any of them has been done
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
  */
-export function handOver(input: {
-  readonly cr: CustomResource<AppServiceSpec>;
-  readonly children: readonly AnyObject[];
-}): readonly HandOver[] {
-  const { cr, children } = input;
+export const handOver: HandOverFunction = ({ cr, children }) => {
   const deployment = children.find(
     ({ kind, metadata }) => kind === 'Deployment' && metadata.name === cr.metadata.name,
   );
@@ -33,7 +31,7 @@ export function handOver(input: {
   const replicas = replicasToHold(deployment as AnyObject & Partial<KeptDeployment>, cr.spec.size);
   if (replicas === undefined) return [];
   return [{ object: withReplicas(deployment, replicas), fieldManager: REPLICAS_FIELD_MANAGER }];
-}
+};
 
 /** Undefined where another manager has the field already, so that it keeps its value whoever lets go of it. */
 function replicasToHold(

@@ -24,11 +24,12 @@ interface ManagedFields {
 export function keepDeployment(object: AnyObject): Readonly<Record<string, unknown>> & KeptDeployment {
   const { spec } = object as unknown as Wire<V1Deployment>;
   const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
-  const containers = spec?.template.spec?.containers ?? [];
+  // Others were injected.
+  const own = (spec?.template.spec?.containers ?? []).filter(({ name }) => name === object.metadata.name);
   return {
     spec: {
       ...(spec?.replicas !== undefined && { replicas: spec.replicas }),
-      template: { spec: { containers: containers.map((container) => given(container, 'name', 'image')) } },
+      template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } },
     },
     // An autoscaler and `kubectl scale` write through `/scale`, which is an entry of its own.
     replicasManagers: managedFields

@@ -206,6 +206,7 @@ describe('the name of a volume', () => {
     const paths = ['/etc/web', '/etc-web', '/etc/web/', '/ETC/web', '/etc//web', '/etc.web', '/'];
     const long = ['a', 'b'].map((end) => `/${'x'.repeat(100)}${end}`);
 
+    expect(long.map((path) => volumeName(path).length)).toEqual([57, 57]);
     expect(new Set([...paths, ...long].map(volumeName)).size).toBe(paths.length + long.length);
   });
 });

@@ -51,24 +51,12 @@ describe('whatever other fields there are', () => {
         const without = others.filter(({ field }) => field !== added.field);
         const before = render(withFields(without)).objects;
         const after = render(withFields([...without, added])).objects;
-        const elsewhere = changedPaths(before, after).filter(
-          (path) => !added.touches.some((place) => `${path}.`.startsWith(`${place}.`)),
-        );
-        expect(elsewhere).toEqual([]);
+        const changed = changedPaths(before, after);
+        const isAboutIt = (path: string): boolean =>
+          added.touches.some((place) => `${path}.`.startsWith(`${place}.`));
+        expect(changed).not.toEqual([]);
+        expect(changed.filter((path) => !isAboutIt(path))).toEqual([]);
       }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('each field can be seen in the output', () => {
-    fc.assert(
-      fc.property(subset, fc.constantFrom(...fieldCases), (others, added) => {
-        const without = others.filter(({ field }) => field !== added.field);
-        const before = render(withFields(without)).objects;
-        const after = render(withFields([...without, added])).objects;
-        expect(changedPaths(before, after)).not.toEqual([]);
-      }),
-      { numRuns: 200 },
     );
   });
 });
