@@ -4,6 +4,7 @@ import { childMetadata, podSelector } from './metadata.js';
 import type { Identity } from './metadata.js';
 import { podSpec } from './pod.js';
 import type { AppServiceSpec } from './spec.js';
+import { strategyOf } from './strategy.js';
 import type { Wire } from './wire.js';
 
 /**
@@ -14,7 +15,8 @@ import type { Wire } from './wire.js';
 export function deploymentSpec(app: Identity, spec: AppServiceSpec): Wire<V1DeploymentSpec> {
   return {
     ...(!spec.autoscaling && { replicas: spec.size }),
-    ...given(spec, 'strategy', 'minReadySeconds', 'progressDeadlineSeconds'),
+    ...(spec.strategy && { strategy: strategyOf(spec.strategy) }),
+    ...given(spec, 'minReadySeconds', 'progressDeadlineSeconds'),
     selector: podSelector(app),
     template: { metadata: { labels: childMetadata(app).labels }, spec: podSpec(app, spec) },
   };

@@ -3,6 +3,7 @@ import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { KeptDeployment } from './keep.js';
 import type { AppServiceSpec } from './spec.js';
+import { strategySteps } from './strategy.js';
 
 type HandOverFunction = NonNullable<KindProps<AppServiceSpec, object>['handOver']>;
 
@@ -10,6 +11,20 @@ type HandOverFunction = NonNullable<KindProps<AppServiceSpec, object>['handOver'
 export const REPLICAS_FIELD_MANAGER = 'appservice-replicas';
 
 const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
+
+/** What passes from one field manager to another before the children are applied; nothing, once that is done. */
+export const handOver: HandOverFunction = ({ cr, children }) => {
+  const deployment = children.find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === cr.metadata.name,
+  );
+  if (!deployment || deployment.metadata.deletionTimestamp) return [];
+  const kept = deployment as AnyObject & Partial<KeptDeployment>;
+  const identity = identityOf(deployment);
+  return [
+    ...(cr.spec.autoscaling ? replicasSteps(kept, cr.spec.size, identity) : []),
+    ...(kept.strategy ? strategySteps(kept.strategy, cr.spec.strategy, identity) : []),
+  ];
+};
 
 /**
  * Hands `spec.replicas` of the Deployment over to its autoscaler.
@@ -20,18 +35,17 @@ const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
  * too, and gets `size` in the same way. In the other direction nothing is needed: once `autoscaling` is removed,
  * `size` is applied and takes the field back.
  *
- * @returns nothing, once any of them has been done
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
  */
-export const handOver: HandOverFunction = ({ cr, children }) => {
-  const deployment = children.find(
-    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === cr.metadata.name,
-  );
-  if (!cr.spec.autoscaling || !deployment || deployment.metadata.deletionTimestamp) return [];
-  const replicas = replicasToHold(deployment as AnyObject & Partial<KeptDeployment>, cr.spec.size);
+function replicasSteps(
+  kept: Partial<KeptDeployment>,
+  size: number,
+  identity: AnyObject,
+): ReturnType<HandOverFunction> {
+  const replicas = replicasToHold(kept, size);
   if (replicas === undefined) return [];
-  return [{ object: withReplicas(deployment, replicas), fieldManager: REPLICAS_FIELD_MANAGER }];
-};
+  return [{ object: { ...identity, spec: { replicas } }, fieldManager: REPLICAS_FIELD_MANAGER }];
+}
 
 /** Undefined where another manager has the field already, so that it keeps its value whoever lets go of it. */
 function replicasToHold(
@@ -44,12 +58,7 @@ function replicasToHold(
 }
 
 /** With the uid, so that what is deleted meanwhile doesn't come back. */
-function withReplicas({ apiVersion, kind, metadata }: AnyObject, replicas: number): AnyObject {
+function identityOf({ apiVersion, kind, metadata }: AnyObject): AnyObject {
   const { name, namespace, uid } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, ...(namespace && { namespace }), ...(uid && { uid }) },
-    spec: { replicas },
-  };
+  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }), ...(uid && { uid }) } };
 }

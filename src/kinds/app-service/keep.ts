@@ -1,6 +1,8 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import type { AnyObject } from '../../contract/object.js';
 import { given } from './given.js';
+import { keepStrategy } from './strategy.js';
+import type { KeptStrategy } from './strategy.js';
 import type { Wire } from './wire.js';
 
 /** A Deployment as it is kept beside its identity and status. */
@@ -13,6 +15,7 @@ export interface KeptDeployment {
   };
   /** The field managers that own `spec.replicas`; none, where the API server's default stands. */
   readonly replicasManagers: readonly string[];
+  readonly strategy: KeptStrategy;
 }
 
 interface ManagedFields {
@@ -35,6 +38,7 @@ export function keepDeployment(object: AnyObject): Readonly<Record<string, unkno
     replicasManagers: managedFields
       .filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:replicas'])
       .map(({ manager = '' }) => manager),
+    strategy: keepStrategy(object),
   };
 }
 

@@ -67,6 +67,7 @@ describe('what is kept of a Deployment', () => {
     expect(kept(4, [CHILDREN, STATUS, SCALED])).toEqual({
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: IDENTITY },
       replicasManagers: ['appservice-controller', 'kube-controller-manager'],
+      strategy: { typeManagers: [], rollingUpdateManagers: [] },
       spec: { replicas: 4, template: { spec: { containers: [{ name: 'web', image: 'nginx' }] } } },
     });
   });
@@ -76,6 +77,7 @@ describe('what is kept of a Deployment', () => {
 
     expect(keepDeployment(bare)).toEqual({
       replicasManagers: [],
+      strategy: { typeManagers: [], rollingUpdateManagers: [] },
       spec: { template: { spec: { containers: [] } } },
     });
   });
