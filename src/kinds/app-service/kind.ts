@@ -1,8 +1,10 @@
+import { loadCrd } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
 import type { Kind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
 import { keepDeployment, keepRoute, keepService } from './keep.js';
+import { podsOf } from './pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { appServiceStatus } from './status.js';
@@ -13,7 +15,8 @@ export const appService = defineAppService(
 );
 
 /** The kind under the group of a CRD: the same fields, children and status, whatever the group is. */
-export function defineAppService(crd: URL): Kind {
+export function defineAppService(file: URL): Kind {
+  const crd = loadCrd(file);
   return defineKind<AppServiceSpec, AppServiceStatus>({
     crd,
     construct: AppService,
@@ -24,6 +27,7 @@ export function defineAppService(crd: URL): Kind {
       { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
       { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', optional: true, keep: keepRoute },
     ],
+    related: [podsOf({ apiVersion: `${crd.spec.group}/v1`, kind: 'AppService' })],
     handOver,
     policySchema,
     status: appServiceStatus,
