@@ -89,7 +89,7 @@ test('a kind that is installed late, removed and installed again is followed all
   // The kind itself is required; that a former child's kind doesn't exist is nobody's concern.
   await eventually(async () => {
     expect(await readyz()).toContain(
-      `[-]caches failed: lifecycletasks.lifecycle.example.com in ${namespace}: Watch lifecycletasks: 404 404 page not found\n`,
+      `[-]caches failed: lifecycletasks.lifecycle.example.com in ${namespace}: Watch lifecycletasks: 404 page not found\n`,
     );
   });
 

@@ -117,7 +117,7 @@ describe('Before the first lists', () => {
     const { server, clock, manager } = await started((fake) => (install = unserved(fake, 'configmaps')));
     await clock.advance(60_000);
     expect(manager.notReady()).toEqual([
-      { what: 'configmaps', why: 'Watch configmaps: 404 404 page not found' },
+      { what: 'configmaps', why: 'Watch configmaps: 404 page not found' },
     ]);
     expect(server.writes).toEqual([]);
     install();

@@ -865,7 +865,7 @@ describe('Reflector, of a kind that is not served', () => {
     });
     expect(reflector).toMatchObject({
       synced: false,
-      state: { phase: 'waiting', error: { message: 'Watch configmaps: 404 404 page not found' } },
+      state: { phase: 'waiting', error: { message: 'Watch configmaps: 404 page not found' } },
     });
   });
 
