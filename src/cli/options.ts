@@ -30,7 +30,10 @@ export function positiveInteger(value: string): number {
 export const sharedOptions = {
   config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
   kinds: () =>
-    new Option('--kinds <names>', 'only these kinds, e.g. appservice (default: all)').argParser(list),
+    new Option(
+      '--kinds <names>',
+      'only these kinds, e.g. appservice (default: all but those on request)',
+    ).argParser(list),
   kubeconfig: () =>
     new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
   context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),

@@ -64,15 +64,20 @@ export function runCommand(): Command {
 
 async function run(options: RunOptions): Promise<void> {
   startLean();
-  const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('../telemetry/logger.js'),
-      import('../telemetry/metrics.js'),
-      import('../telemetry/debug-window.js'),
-      import('../engine/clock.js'),
-    ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
+  const [
+    { builtInKinds, kindsOnRequest },
+    { createLogger },
+    { Metrics },
+    { debugOnSignal },
+    { systemClock },
+  ] = await Promise.all([
+    import('../kinds/index.js'),
+    import('../telemetry/logger.js'),
+    import('../telemetry/metrics.js'),
+    import('../telemetry/debug-window.js'),
+    import('../engine/clock.js'),
+  ]);
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);

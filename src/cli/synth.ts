@@ -40,7 +40,7 @@ export function synthCommand(): Command {
 
 async function run(sources: readonly string[], flags: SynthFlags): Promise<void> {
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
-  const [{ builtInKinds }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
+  const [{ builtInKinds, kindsOnRequest }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
     import('../kinds/index.js'),
     import('./config.js'),
     import('../synth/synth.js'),
@@ -49,6 +49,7 @@ async function run(sources: readonly string[], flags: SynthFlags): Promise<void>
   const { namespace, recursive, config, kinds: names } = flags;
   const kinds = await loadKinds({
     builtIn: builtInKinds,
+    onRequest: kindsOnRequest,
     ...(config !== undefined && { config }),
     ...(names !== undefined && { kinds: names }),
   });

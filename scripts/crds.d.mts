@@ -1,0 +1,2 @@
+/** See crds.mjs. */
+export function appExampleCrd(source: string): string;
