@@ -162,9 +162,9 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     spec: { autoscaling: hpa },
-    valid: { autoscaling: { ...hpa, cpu: 80 }, resources: { limits: { cpu: 1 } } },
+    valid: { autoscaling: hpa, resources: { limits: { cpu: 1 } } },
     path: 'spec.autoscaling',
-    message: 'give cpu, memory or metrics',
+    message: 'scales by 80 % of the CPU request',
   },
   ...['cpu', 'memory'].map((resource) => ({
     spec: { autoscaling: { ...hpa, [resource]: 80 }, resources: { limits: { other: 1 }, requests: {} } },
