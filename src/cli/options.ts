@@ -34,6 +34,7 @@ export const sharedOptions = {
       '--kinds <names>',
       'only these kinds, e.g. appservice (default: all but those on request)',
     ).argParser(list),
+  policy: () => new Option('--policy <file>', 'what an admin allows (default: everything)'),
   kubeconfig: () =>
     new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
   context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, Policy, Render } from '../contract/kind.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -13,12 +13,14 @@ import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
+import { policyOf } from './policy-option.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
 
 interface RunOptions extends ClusterOptions {
   readonly config?: string;
   readonly kinds?: string[];
+  readonly policy?: string;
   readonly watchNamespace?: string[];
   readonly workers: number;
   readonly leaderElect?: boolean;
@@ -37,6 +39,7 @@ export function runCommand(): Command {
     .addOption(sharedOptions.context())
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy())
     .addOption(sharedOptions.watchNamespace())
     .addOption(
       new Option('--workers <number>', 'custom resources in work at once, per kind')
@@ -78,13 +81,20 @@ async function run(options: RunOptions): Promise<void> {
     import('../engine/clock.js'),
   ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const policy = await policyOf(options, builtInKinds);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);
   const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const election = electionFor(kubeConfig, options);
-  const manager = await createManager(kubeConfig, { ...options, election }, kinds, log, metrics);
+  const manager = await createManager(
+    kubeConfig,
+    { ...options, election, allowed: policy },
+    kinds,
+    log,
+    metrics,
+  );
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   const stop = (): void => {
@@ -103,6 +113,7 @@ async function run(options: RunOptions): Promise<void> {
         server: kubeConfig.getCurrentCluster()?.server,
         context: kubeConfig.getCurrentContext(),
         watchNamespaces: options.watchNamespace ?? 'all',
+        policy: options.policy,
         leaderElectionNamespace: election?.namespace,
       },
       'Starting',
@@ -126,7 +137,10 @@ function electionFor(kubeConfig: KubeConfig, options: RunOptions): ElectionProps
 
 async function createManager(
   kubeConfig: KubeConfig,
-  options: RunOptions & { readonly election: ElectionProps | undefined },
+  options: RunOptions & {
+    readonly election: ElectionProps | undefined;
+    readonly allowed: Policy | undefined;
+  },
   kinds: readonly Kind[],
   log: Logger,
   metrics: Metrics,
@@ -136,8 +150,9 @@ async function createManager(
     import('../engine/undici-transport.js'),
     import('../synth/render.js'),
   ]);
+  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.allowed);
   return new Manager({
-    controllers: kinds.map((kind) => kind.controller(render)),
+    controllers: kinds.map((kind) => kind.controller(renderAllowed)),
     transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
     log,
     metrics,

@@ -3,6 +3,7 @@ import { OperatorError } from '../contract/error.js';
 import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
 import { sharedOptions } from './options.js';
+import { policyOf } from './policy-option.js';
 
 interface SynthFlags {
   readonly output?: string;
@@ -11,6 +12,7 @@ interface SynthFlags {
   readonly recursive?: boolean;
   readonly config?: string;
   readonly kinds?: readonly string[];
+  readonly policy?: string;
 }
 
 /** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
@@ -35,6 +37,7 @@ export function synthCommand(): Command {
     .option('-R, --recursive', 'look into subfolders too')
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy())
     .action(run);
 }
 
@@ -53,12 +56,14 @@ async function run(sources: readonly string[], flags: SynthFlags): Promise<void>
     ...(config !== undefined && { config }),
     ...(names !== undefined && { kinds: names }),
   });
+  const policy = await policyOf(flags, builtInKinds);
   try {
     const files = await synth({
       kinds,
       sources,
       ...(namespace !== undefined && { namespace }),
       ...(recursive !== undefined && { recursive }),
+      ...(policy && { policy }),
     });
     const folder = outputFolder(flags, process.env);
     if (folder === undefined) await print(files);

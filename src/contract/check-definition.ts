@@ -1,9 +1,12 @@
 import type { CrdVersion, CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
 
-const OPTIONS = ['crd', 'construct', 'children', 'formerChildren', 'status'];
+const OPTIONS = [
+  ...['crd', 'construct', 'children', 'formerChildren', 'related'],
+  ...['handOver', 'policySchema', 'status'],
+];
 const TYPE_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
-const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate'];
+const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate', 'optional', 'keep'];
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
 /**

@@ -1,12 +1,16 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import { placeOf, readCustomResources } from './custom-resource.js';
+import type { Policy } from '../contract/kind.js';
 import type { CustomResourceInput, ReadOptions } from './custom-resource.js';
 import { fileName, manifestText } from './output.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
 import { render } from './render.js';
 
-export type SynthOptions = ReadOptions;
+export interface SynthOptions extends ReadOptions {
+  /** What an admin allows. @default - everything */
+  readonly policy?: Policy;
+}
 
 /**
  * Renders custom resources to manifests, in memory: reads, validates and renders all of them or fails.
@@ -22,7 +26,7 @@ export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
   const problems: string[] = [];
   for (const input of await readCustomResources(options)) {
     try {
-      const text = manifestText(render(input.kind, input.cr));
+      const text = manifestText(render(input.kind, input.cr, options.policy));
       if (text !== '') files.push({ name: fileName(input.kind.type, input.cr), text });
     } catch (error) {
       problems.push(explain(input, error));

@@ -1,10 +1,13 @@
 import { defineKind } from '../../contract/define-kind.js';
 import type { Kind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
+import { handOver } from './hand-over.js';
+import { keepDeployment, keepRoute, keepService } from './keep.js';
+import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { appServiceStatus } from './status.js';
 
-/** AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment and a NodePort Service. */
+/** AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and what is asked for beside. */
 export const appService = defineAppService(
   new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url),
 );
@@ -15,9 +18,14 @@ export function defineAppService(crd: URL): Kind {
     crd,
     construct: AppService,
     children: [
-      { apiVersion: 'apps/v1', kind: 'Deployment' },
-      { apiVersion: 'v1', kind: 'Service' },
+      { apiVersion: 'apps/v1', kind: 'Deployment', keep: keepDeployment },
+      { apiVersion: 'v1', kind: 'Service', keep: keepService },
+      { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler' },
+      { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+      { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', optional: true, keep: keepRoute },
     ],
+    handOver,
+    policySchema,
     status: appServiceStatus,
   });
 }
