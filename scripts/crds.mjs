@@ -1,5 +1,6 @@
 // Writes crds/appservices.app.example.com.yaml from the CRD of kosmos.io: the same kind under the group of the
-// tutorial, for those who install it on request. `npm run crds` runs it; a test compares.
+// tutorial, for those who install it on request. `npm run crds` runs it; a test compares,
+// with what it writes to the file that its argument names.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +12,16 @@ const TARGET = `crds/appservices.${GROUP}.yaml`;
 
 const HEADER = `# Generated from ${SOURCE} by "npm run crds"; edit that file instead.\n`;
 
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const target = process.argv[2] ?? join(root, TARGET);
+writeFileSync(target, appExampleCrd(readFileSync(join(root, SOURCE), 'utf8')));
+
 /**
  * The text of the generated file. It has neither the short name nor the category, so that `kubectl get appsvc` and
  * `kubectl get all` speak of kosmos.io alone.
  * @param {string} source the text of the CRD of kosmos.io
  */
-export function appExampleCrd(source) {
+function appExampleCrd(source) {
   const { metadata, spec, ...rest } = parse(source);
   const { shortNames, categories, ...names } = spec.names;
   const [{ name, served, storage, ...version }] = spec.versions;
@@ -38,9 +43,4 @@ export function appExampleCrd(source) {
   };
   // What is alike stands there once, by aliases of YAML; kubectl writes it out.
   return HEADER + stringify(crd, { lineWidth: 0 });
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const root = dirname(dirname(fileURLToPath(import.meta.url)));
-  writeFileSync(join(root, TARGET), appExampleCrd(readFileSync(join(root, SOURCE), 'utf8')));
 }

@@ -3,6 +3,7 @@ import { OperatorError } from '../contract/error.js';
 import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
 import { sharedOptions } from './options.js';
+import { kindsOnRequest } from './kinds-on-request.js';
 import { policyOf } from './policy-option.js';
 
 interface SynthFlags {
@@ -43,7 +44,7 @@ export function synthCommand(): Command {
 
 async function run(sources: readonly string[], flags: SynthFlags): Promise<void> {
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
-  const [{ builtInKinds, kindsOnRequest }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
+  const [{ builtInKinds }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
     import('../kinds/index.js'),
     import('./config.js'),
     import('../synth/synth.js'),

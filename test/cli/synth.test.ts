@@ -6,7 +6,7 @@ import { CliError } from '../../src/cli/exit.js';
 import { synthCommand } from '../../src/cli/synth.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 
-vi.mock('../../src/kinds/index.js', () => ({ builtInKinds: [widgetKind()], kindsOnRequest: {} }));
+vi.mock('../../src/kinds/index.js', () => ({ builtInKinds: [widgetKind()] }));
 
 const FILE = 'shop.widget.demo.example.com.web.yaml';
 const WEB = `apiVersion: demo.example.com/v1

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { Cluster } from './support/cluster.js';
@@ -13,7 +12,7 @@ const cluster = new Cluster(openSandbox(inject('sandbox')));
 let namespace: string;
 
 const base = { size: 1, image: 'nginx' };
-const { kubectl } = cluster.sandbox;
+const kubectl: typeof cluster.sandbox.kubectl = (args, options) => cluster.sandbox.kubectl(args, options);
 
 beforeAll(async () => {
   await Promise.all([installCrd(cluster, appService), installCrd(cluster, appServiceOfExample)]);
@@ -97,7 +96,7 @@ describe('an AppService with a status', () => {
     await cluster.create(type, {
       ...{ apiVersion: type.apiVersion, kind: type.kind, metadata: { name: 'web', namespace } },
       spec: { ...base, ports },
-    } as AnyObject);
+    });
     const condition = { type: 'Ready', status: 'True', reason: 'Available', message: 'All is well.' };
     await cluster.send('PATCH', `/apis/kosmos.io/v1/namespaces/${namespace}/appservices/web/status`, {
       contentType: 'application/merge-patch+json',

@@ -1,2 +1,0 @@
-/** See crds.mjs. */
-export function appExampleCrd(source: string): string;
