@@ -72,7 +72,7 @@ export const brokenRules: readonly BrokenRule[] = [
     valid: {
       ports: [
         { port: 80, name: 'a', nodePort: 30080 },
-        { port: 81, name: 'b', nodePort: 30080, protocol: 'UDP' },
+        { port: 80, name: 'b', nodePort: 30080, protocol: 'UDP' },
       ],
     },
     path: 'spec.ports',
