@@ -170,7 +170,10 @@ export class Cluster {
 }
 
 /** The path of all objects of a type, in a namespace. */
-export function collection({ apiVersion, plural, namespaced }: ResourceType, namespace: string | undefined): string {
+export function collection(
+  { apiVersion, plural, namespaced }: ResourceType,
+  namespace: string | undefined,
+): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespaced && namespace !== undefined
     ? `${root}/namespaces/${namespace}/${plural}`
