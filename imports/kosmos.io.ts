@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 
 
 /**
- * An application, run as a Deployment and reached through a NodePort Service. Both, and the container, are named as this object, so its name has at most 63 characters: lower-case letters, digits and "-", with a letter or digit at both ends.
+ * An application, run as a Deployment and reached through a Service. Both, and the container, are named as this object, so its name has at most 63 characters: lower-case letters, digits and "-", with a letter at the start and a letter or digit at the end.
  *
  * @schema AppService
  */
@@ -58,7 +58,7 @@ export class KosmosAppService extends ApiObject {
 }
 
 /**
- * An application, run as a Deployment and reached through a NodePort Service. Both, and the container, are named as this object, so its name has at most 63 characters: lower-case letters, digits and "-", with a letter or digit at both ends.
+ * An application, run as a Deployment and reached through a Service. Both, and the container, are named as this object, so its name has at most 63 characters: lower-case letters, digits and "-", with a letter at the start and a letter or digit at the end.
  *
  * @schema AppService
  */
@@ -131,6 +131,162 @@ export interface AppServiceSpec {
    * @schema AppServiceSpec#envs
    */
   readonly envs?: AppServiceSpecEnvs[];
+
+  /**
+   * ConfigMaps and Secrets of which every key becomes an environment variable. A later one wins over an earlier one, and "envs" over all of them.
+   *
+   * @schema AppServiceSpec#envFrom
+   */
+  readonly envFrom?: AppServiceSpecEnvFrom[];
+
+  /**
+   * The program that is run, with its first arguments; no shell reads it. "$(NAME)" is replaced by the variable of that name. Defaults to the entrypoint of the image.
+   *
+   * @default the entrypoint of the image.
+   * @schema AppServiceSpec#command
+   */
+  readonly command?: string[];
+
+  /**
+   * The arguments of the program. "$(NAME)" is replaced by the variable of that name. Defaults to those of the image, or to none where "command" is given.
+   *
+   * @default those of the image, or to none where "command" is given.
+   * @schema AppServiceSpec#args
+   */
+  readonly args?: string[];
+
+  /**
+   * The folder that the program is started in. Defaults to that of the image.
+   *
+   * @default that of the image.
+   * @schema AppServiceSpec#workingDir
+   */
+  readonly workingDir?: string;
+
+  /**
+   * When a node pulls the image. Defaults to IfNotPresent, whatever the tag is.
+   *
+   * @default IfNotPresent, whatever the tag is.
+   * @schema AppServiceSpec#imagePullPolicy
+   */
+  readonly imagePullPolicy?: AppServiceSpecImagePullPolicy;
+
+  /**
+   * The Secrets, in the same namespace, that hold the credentials for the registry of the image.
+   *
+   * @schema AppServiceSpec#imagePullSecrets
+   */
+  readonly imagePullSecrets?: AppServiceSpecImagePullSecrets[];
+
+  /**
+   * The ServiceAccount that the pods run as; it is not created. Defaults to the one named "default" in the namespace.
+   *
+   * @default the one named "default" in the namespace.
+   * @schema AppServiceSpec#serviceAccountName
+   */
+  readonly serviceAccountName?: string;
+
+  /**
+   * Whether the pods get a token of their ServiceAccount. Defaults to false where "securityProfile" is set, and else to what the ServiceAccount says.
+   *
+   * @default false where "securityProfile" is set, and else to what the ServiceAccount says.
+   * @schema AppServiceSpec#automountServiceAccountToken
+   */
+  readonly automountServiceAccountToken?: boolean;
+
+  /**
+   * How a node finds out how a container fares. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
+   *
+   * @schema AppServiceSpec#probes
+   */
+  readonly probes?: AppServiceSpecProbes;
+
+  /**
+   * A HorizontalPodAutoscaler for the Deployment. While it is set, "size" is the number of replicas to start with and to return to.
+   *
+   * @schema AppServiceSpec#autoscaling
+   */
+  readonly autoscaling?: AppServiceSpecAutoscaling;
+
+  /**
+   * The Pod Security Standard that the pods are made to meet. Restricted needs an image that doesn't run as root. Without it, no security setting is made.
+   *
+   * @schema AppServiceSpec#securityProfile
+   */
+  readonly securityProfile?: AppServiceSpecSecurityProfile;
+
+  /**
+   * An HTTPRoute of the Gateway API, through which the application is reached from outside.
+   *
+   * @schema AppServiceSpec#route
+   */
+  readonly route?: AppServiceSpecRoute;
+
+  /**
+   * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough.
+   *
+   * @schema AppServiceSpec#disruption
+   */
+  readonly disruption?: AppServiceSpecDisruption;
+
+  /**
+   * How the replicas are spread over the cluster; "{}" spreads them over zones and hosts as far as possible. Without it, the scheduler spreads as the cluster has it.
+   *
+   * @schema AppServiceSpec#topologySpread
+   */
+  readonly topologySpread?: AppServiceSpecTopologySpread;
+
+  /**
+   * What is mounted into the container, by its path there.
+   *
+   * @schema AppServiceSpec#files
+   */
+  readonly files?: AppServiceSpecFiles[];
+
+  /**
+   * How the Service is reached. It has an effect only where there are "ports".
+   *
+   * @schema AppServiceSpec#service
+   */
+  readonly service?: AppServiceSpecService;
+
+  /**
+   * How pods of an old spec are replaced, as in a Deployment.
+   *
+   * @schema AppServiceSpec#strategy
+   */
+  readonly strategy?: AppServiceSpecStrategy;
+
+  /**
+   * Seconds that a pod has to be ready to count as available. Defaults to 0.
+   *
+   * @default 0.
+   * @schema AppServiceSpec#minReadySeconds
+   */
+  readonly minReadySeconds?: number;
+
+  /**
+   * Seconds without progress after which a rollout has failed. It has to be more than minReadySeconds. Defaults to 600.
+   *
+   * @default 600.
+   * @schema AppServiceSpec#progressDeadlineSeconds
+   */
+  readonly progressDeadlineSeconds?: number;
+
+  /**
+   * Seconds that a pod gets to end by itself before it is killed. Defaults to 30.
+   *
+   * @default 30.
+   * @schema AppServiceSpec#terminationGracePeriodSeconds
+   */
+  readonly terminationGracePeriodSeconds?: number;
+
+  /**
+   * What happens before a container is told to end.
+   *
+   * @schema AppServiceSpec#preStop
+   */
+  readonly preStop?: AppServiceSpecPreStop;
 }
 
 /**
@@ -145,6 +301,27 @@ export function toJson_AppServiceSpec(obj: AppServiceSpec | undefined): Record<s
     'ports': obj.ports?.map(y => toJson_AppServiceSpecPorts(y)),
     'resources': toJson_AppServiceSpecResources(obj.resources),
     'envs': obj.envs?.map(y => toJson_AppServiceSpecEnvs(y)),
+    'envFrom': obj.envFrom?.map(y => toJson_AppServiceSpecEnvFrom(y)),
+    'command': obj.command?.map(y => y),
+    'args': obj.args?.map(y => y),
+    'workingDir': obj.workingDir,
+    'imagePullPolicy': obj.imagePullPolicy,
+    'imagePullSecrets': obj.imagePullSecrets?.map(y => toJson_AppServiceSpecImagePullSecrets(y)),
+    'serviceAccountName': obj.serviceAccountName,
+    'automountServiceAccountToken': obj.automountServiceAccountToken,
+    'probes': toJson_AppServiceSpecProbes(obj.probes),
+    'autoscaling': toJson_AppServiceSpecAutoscaling(obj.autoscaling),
+    'securityProfile': obj.securityProfile,
+    'route': toJson_AppServiceSpecRoute(obj.route),
+    'disruption': toJson_AppServiceSpecDisruption(obj.disruption),
+    'topologySpread': toJson_AppServiceSpecTopologySpread(obj.topologySpread),
+    'files': obj.files?.map(y => toJson_AppServiceSpecFiles(y)),
+    'service': toJson_AppServiceSpecService(obj.service),
+    'strategy': toJson_AppServiceSpecStrategy(obj.strategy),
+    'minReadySeconds': obj.minReadySeconds,
+    'progressDeadlineSeconds': obj.progressDeadlineSeconds,
+    'terminationGracePeriodSeconds': obj.terminationGracePeriodSeconds,
+    'preStop': toJson_AppServiceSpecPreStop(obj.preStop),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -311,6 +488,530 @@ export function toJson_AppServiceSpecEnvs(obj: AppServiceSpecEnvs | undefined): 
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * One ConfigMap or Secret; exactly one of the two.
+ *
+ * @schema AppServiceSpecEnvFrom
+ */
+export interface AppServiceSpecEnvFrom {
+  /**
+   * What is put before each key to form the variable's name. Defaults to nothing.
+   *
+   * @default nothing.
+   * @schema AppServiceSpecEnvFrom#prefix
+   */
+  readonly prefix?: string;
+
+  /**
+   * A ConfigMap in the same namespace.
+   *
+   * @schema AppServiceSpecEnvFrom#configMapRef
+   */
+  readonly configMapRef?: AppServiceSpecEnvFromConfigMapRef;
+
+  /**
+   * A Secret in the same namespace.
+   *
+   * @schema AppServiceSpecEnvFrom#secretRef
+   */
+  readonly secretRef?: AppServiceSpecEnvFromSecretRef;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecEnvFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecEnvFrom(obj: AppServiceSpecEnvFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'prefix': obj.prefix,
+    'configMapRef': toJson_AppServiceSpecEnvFromConfigMapRef(obj.configMapRef),
+    'secretRef': toJson_AppServiceSpecEnvFromSecretRef(obj.secretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * When a node pulls the image. Defaults to IfNotPresent, whatever the tag is.
+ *
+ * @default IfNotPresent, whatever the tag is.
+ * @schema AppServiceSpecImagePullPolicy
+ */
+export enum AppServiceSpecImagePullPolicy {
+  /** Always */
+  ALWAYS = "Always",
+  /** IfNotPresent */
+  IF_NOT_PRESENT = "IfNotPresent",
+  /** Never */
+  NEVER = "Never",
+}
+
+/**
+ * One Secret.
+ *
+ * @schema AppServiceSpecImagePullSecrets
+ */
+export interface AppServiceSpecImagePullSecrets {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecImagePullSecrets#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecImagePullSecrets' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecImagePullSecrets(obj: AppServiceSpecImagePullSecrets | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How a node finds out how a container fares. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
+ *
+ * @schema AppServiceSpecProbes
+ */
+export interface AppServiceSpecProbes {
+  /**
+   * Whether the container can serve. While it fails, the Service sends nothing to the pod.
+   *
+   * @schema AppServiceSpecProbes#readiness
+   */
+  readonly readiness?: AppServiceSpecProbesReadiness;
+
+  /**
+   * Whether the container has to be started anew. Where it fails, the container is ended and started.
+   *
+   * @schema AppServiceSpecProbes#liveness
+   */
+  readonly liveness?: AppServiceSpecProbesLiveness;
+
+  /**
+   * Whether the container has started. Until it has, the other probes wait; where it fails, the container is ended and started anew.
+   *
+   * @schema AppServiceSpecProbes#startup
+   */
+  readonly startup?: AppServiceSpecProbesStartup;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbes' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbes(obj: AppServiceSpecProbes | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'readiness': toJson_AppServiceSpecProbesReadiness(obj.readiness),
+    'liveness': toJson_AppServiceSpecProbesLiveness(obj.liveness),
+    'startup': toJson_AppServiceSpecProbesStartup(obj.startup),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A HorizontalPodAutoscaler for the Deployment. While it is set, "size" is the number of replicas to start with and to return to.
+ *
+ * @schema AppServiceSpecAutoscaling
+ */
+export interface AppServiceSpecAutoscaling {
+  /**
+   * The fewest replicas. Defaults to 1.
+   *
+   * @default 1.
+   * @schema AppServiceSpecAutoscaling#minReplicas
+   */
+  readonly minReplicas?: number;
+
+  /**
+   * The most replicas.
+   *
+   * @schema AppServiceSpecAutoscaling#maxReplicas
+   */
+  readonly maxReplicas: number;
+
+  /**
+   * The average CPU use of the replicas to aim at, in percent of the CPU request, which "resources" has to give.
+   *
+   * @schema AppServiceSpecAutoscaling#cpu
+   */
+  readonly cpu?: number;
+
+  /**
+   * The average memory use of the replicas to aim at, in percent of the memory request, which "resources" has to give.
+   *
+   * @schema AppServiceSpecAutoscaling#memory
+   */
+  readonly memory?: number;
+
+  /**
+   * More to scale by, as in a HorizontalPodAutoscaler; what asks for the most replicas wins.
+   *
+   * @schema AppServiceSpecAutoscaling#metrics
+   */
+  readonly metrics?: AppServiceSpecAutoscalingMetrics[];
+
+  /**
+   * How fast the number of replicas may change. Defaults to what Kubernetes has.
+   *
+   * @default what Kubernetes has.
+   * @schema AppServiceSpecAutoscaling#behavior
+   */
+  readonly behavior?: AppServiceSpecAutoscalingBehavior;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscaling' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscaling(obj: AppServiceSpecAutoscaling | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'minReplicas': obj.minReplicas,
+    'maxReplicas': obj.maxReplicas,
+    'cpu': obj.cpu,
+    'memory': obj.memory,
+    'metrics': obj.metrics?.map(y => toJson_AppServiceSpecAutoscalingMetrics(y)),
+    'behavior': toJson_AppServiceSpecAutoscalingBehavior(obj.behavior),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The Pod Security Standard that the pods are made to meet. Restricted needs an image that doesn't run as root. Without it, no security setting is made.
+ *
+ * @schema AppServiceSpecSecurityProfile
+ */
+export enum AppServiceSpecSecurityProfile {
+  /** Baseline */
+  BASELINE = "Baseline",
+  /** Restricted */
+  RESTRICTED = "Restricted",
+}
+
+/**
+ * An HTTPRoute of the Gateway API, through which the application is reached from outside.
+ *
+ * @schema AppServiceSpecRoute
+ */
+export interface AppServiceSpecRoute {
+  /**
+   * The hosts that are routed, each a DNS name, perhaps with "*" as its first label. Defaults to all for which the Gateway listens.
+   *
+   * @default all for which the Gateway listens.
+   * @schema AppServiceSpecRoute#hostnames
+   */
+  readonly hostnames?: string[];
+
+  /**
+   * The Gateways that route to the application.
+   *
+   * @schema AppServiceSpecRoute#parentRefs
+   */
+  readonly parentRefs: AppServiceSpecRouteParentRefs[];
+
+  /**
+   * The paths that are routed, those that begin with this one. Defaults to "/", which is all.
+   *
+   * @default which is all.
+   * @schema AppServiceSpecRoute#path
+   */
+  readonly path?: string;
+
+  /**
+   * One of "ports", by its number, to which requests are sent. Defaults to the first of protocol TCP.
+   *
+   * @default the first of protocol TCP.
+   * @schema AppServiceSpecRoute#port
+   */
+  readonly port?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecRoute' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecRoute(obj: AppServiceSpecRoute | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'hostnames': obj.hostnames?.map(y => y),
+    'parentRefs': obj.parentRefs?.map(y => toJson_AppServiceSpecRouteParentRefs(y)),
+    'path': obj.path,
+    'port': obj.port,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough.
+ *
+ * @schema AppServiceSpecDisruption
+ */
+export interface AppServiceSpecDisruption {
+  /**
+   * The most replicas that may be missing, as a number or as a percentage such as "25%". With 0, no node with a replica can be drained. Defaults to 1.
+   *
+   * @default 1.
+   * @schema AppServiceSpecDisruption#maxUnavailable
+   */
+  readonly maxUnavailable?: AppServiceSpecDisruptionMaxUnavailable;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecDisruption' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecDisruption(obj: AppServiceSpecDisruption | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'maxUnavailable': obj.maxUnavailable?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the replicas are spread over the cluster; "{}" spreads them over zones and hosts as far as possible. Without it, the scheduler spreads as the cluster has it.
+ *
+ * @schema AppServiceSpecTopologySpread
+ */
+export interface AppServiceSpecTopologySpread {
+  /**
+   * Constraints to use instead, as in a pod.
+   *
+   * @schema AppServiceSpecTopologySpread#constraints
+   */
+  readonly constraints?: AppServiceSpecTopologySpreadConstraints[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecTopologySpread' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecTopologySpread(obj: AppServiceSpecTopologySpread | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'constraints': obj.constraints?.map(y => toJson_AppServiceSpecTopologySpreadConstraints(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One path, and the one source of what is there.
+ *
+ * @schema AppServiceSpecFiles
+ */
+export interface AppServiceSpecFiles {
+  /**
+   * The path in the container, absolute and without ":".
+   *
+   * @schema AppServiceSpecFiles#path
+   */
+  readonly path: string;
+
+  /**
+   * The keys of a ConfigMap in the same namespace, each as a file.
+   *
+   * @schema AppServiceSpecFiles#configMap
+   */
+  readonly configMap?: AppServiceSpecFilesConfigMap;
+
+  /**
+   * The keys of a Secret in the same namespace, each as a file.
+   *
+   * @schema AppServiceSpecFiles#secret
+   */
+  readonly secret?: AppServiceSpecFilesSecret;
+
+  /**
+   * A folder that is empty at first and lives as long as the pod.
+   *
+   * @schema AppServiceSpecFiles#emptyDir
+   */
+  readonly emptyDir?: AppServiceSpecFilesEmptyDir;
+
+  /**
+   * A PersistentVolumeClaim in the same namespace, which all replicas share.
+   *
+   * @schema AppServiceSpecFiles#persistentVolumeClaim
+   */
+  readonly persistentVolumeClaim?: AppServiceSpecFilesPersistentVolumeClaim;
+
+  /**
+   * A token of the ServiceAccount, as a file that is renewed in time.
+   *
+   * @schema AppServiceSpecFiles#token
+   */
+  readonly token?: AppServiceSpecFilesToken;
+
+  /**
+   * Whether the container can only read there. Defaults to true, and to false for an emptyDir.
+   *
+   * @default true, and to false for an emptyDir.
+   * @schema AppServiceSpecFiles#readOnly
+   */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFiles' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFiles(obj: AppServiceSpecFiles | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'path': obj.path,
+    'configMap': toJson_AppServiceSpecFilesConfigMap(obj.configMap),
+    'secret': toJson_AppServiceSpecFilesSecret(obj.secret),
+    'emptyDir': toJson_AppServiceSpecFilesEmptyDir(obj.emptyDir),
+    'persistentVolumeClaim': toJson_AppServiceSpecFilesPersistentVolumeClaim(obj.persistentVolumeClaim),
+    'token': toJson_AppServiceSpecFilesToken(obj.token),
+    'readOnly': obj.readOnly,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the Service is reached. It has an effect only where there are "ports".
+ *
+ * @schema AppServiceSpecService
+ */
+export interface AppServiceSpecService {
+  /**
+   * Whether the Service is reached inside the cluster only, at a port of every node too, or at a load balancer of the cloud too. Defaults to NodePort.
+   *
+   * @default NodePort.
+   * @schema AppServiceSpecService#type
+   */
+  readonly type?: AppServiceSpecServiceType;
+
+  /**
+   * Whether one client is always sent to the same replica. Defaults to None.
+   *
+   * @default None.
+   * @schema AppServiceSpecService#sessionAffinity
+   */
+  readonly sessionAffinity?: AppServiceSpecServiceSessionAffinity;
+
+  /**
+   * Whether a node passes traffic from outside to replicas on all nodes, or only to its own, which keeps the client's address. Not with ClusterIP. Defaults to Cluster.
+   *
+   * @default Cluster.
+   * @schema AppServiceSpecService#externalTrafficPolicy
+   */
+  readonly externalTrafficPolicy?: AppServiceSpecServiceExternalTrafficPolicy;
+
+  /**
+   * Which replicas are preferred for traffic from inside the cluster. Defaults to none.
+   *
+   * @default none.
+   * @schema AppServiceSpecService#trafficDistribution
+   */
+  readonly trafficDistribution?: AppServiceSpecServiceTrafficDistribution;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecService' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecService(obj: AppServiceSpecService | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'sessionAffinity': obj.sessionAffinity,
+    'externalTrafficPolicy': obj.externalTrafficPolicy,
+    'trafficDistribution': obj.trafficDistribution,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How pods of an old spec are replaced, as in a Deployment.
+ *
+ * @schema AppServiceSpecStrategy
+ */
+export interface AppServiceSpecStrategy {
+  /**
+   * Whether the old pods end before new ones start, or go one after another. Defaults to RollingUpdate.
+   *
+   * @default RollingUpdate.
+   * @schema AppServiceSpecStrategy#type
+   */
+  readonly type?: AppServiceSpecStrategyType;
+
+  /**
+   * How many pods may be too many or missing meanwhile. Only with RollingUpdate.
+   *
+   * @schema AppServiceSpecStrategy#rollingUpdate
+   */
+  readonly rollingUpdate?: AppServiceSpecStrategyRollingUpdate;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecStrategy' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecStrategy(obj: AppServiceSpecStrategy | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'rollingUpdate': toJson_AppServiceSpecStrategyRollingUpdate(obj.rollingUpdate),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens before a container is told to end.
+ *
+ * @schema AppServiceSpecPreStop
+ */
+export interface AppServiceSpecPreStop {
+  /**
+   * A pause, so that traffic stops first. It counts against the time that the pod gets to end.
+   *
+   * @schema AppServiceSpecPreStop#sleep
+   */
+  readonly sleep: AppServiceSpecPreStopSleep;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecPreStop' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecPreStop(obj: AppServiceSpecPreStop | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'sleep': toJson_AppServiceSpecPreStopSleep(obj.sleep),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * The transport protocol. Defaults to TCP.
  *
  * @default TCP.
@@ -464,6 +1165,1001 @@ export function toJson_AppServiceSpecEnvsValueFrom(obj: AppServiceSpecEnvsValueF
     'configMapKeyRef': toJson_AppServiceSpecEnvsValueFromConfigMapKeyRef(obj.configMapKeyRef),
     'secretKeyRef': toJson_AppServiceSpecEnvsValueFromSecretKeyRef(obj.secretKeyRef),
     'fileKeyRef': toJson_AppServiceSpecEnvsValueFromFileKeyRef(obj.fileKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A ConfigMap in the same namespace.
+ *
+ * @schema AppServiceSpecEnvFromConfigMapRef
+ */
+export interface AppServiceSpecEnvFromConfigMapRef {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecEnvFromConfigMapRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Whether a pod starts where the object is missing. Defaults to false, so that the pod waits for it.
+   *
+   * @default false, so that the pod waits for it.
+   * @schema AppServiceSpecEnvFromConfigMapRef#optional
+   */
+  readonly optional?: boolean;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecEnvFromConfigMapRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecEnvFromConfigMapRef(obj: AppServiceSpecEnvFromConfigMapRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'optional': obj.optional,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A Secret in the same namespace.
+ *
+ * @schema AppServiceSpecEnvFromSecretRef
+ */
+export interface AppServiceSpecEnvFromSecretRef {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecEnvFromSecretRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Whether a pod starts where the object is missing. Defaults to false, so that the pod waits for it.
+   *
+   * @default false, so that the pod waits for it.
+   * @schema AppServiceSpecEnvFromSecretRef#optional
+   */
+  readonly optional?: boolean;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecEnvFromSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecEnvFromSecretRef(obj: AppServiceSpecEnvFromSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'optional': obj.optional,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the container can serve. While it fails, the Service sends nothing to the pod.
+ *
+ * @schema AppServiceSpecProbesReadiness
+ */
+export interface AppServiceSpecProbesReadiness {
+  /**
+   * A program that is run in the container; it succeeds by ending with status 0.
+   *
+   * @schema AppServiceSpecProbesReadiness#exec
+   */
+  readonly exec?: AppServiceSpecProbesReadinessExec;
+
+  /**
+   * An HTTP request; it succeeds with a status from 200 to 399.
+   *
+   * @schema AppServiceSpecProbesReadiness#httpGet
+   */
+  readonly httpGet?: AppServiceSpecProbesReadinessHttpGet;
+
+  /**
+   * A TCP connection; it succeeds by being accepted.
+   *
+   * @schema AppServiceSpecProbesReadiness#tcpSocket
+   */
+  readonly tcpSocket?: AppServiceSpecProbesReadinessTcpSocket;
+
+  /**
+   * A call of the gRPC Health Checking Protocol.
+   *
+   * @schema AppServiceSpecProbesReadiness#grpc
+   */
+  readonly grpc?: AppServiceSpecProbesReadinessGrpc;
+
+  /**
+   * Seconds from the start of the container to the first probe. Defaults to 0.
+   *
+   * @default 0.
+   * @schema AppServiceSpecProbesReadiness#initialDelaySeconds
+   */
+  readonly initialDelaySeconds?: number;
+
+  /**
+   * Seconds from one probe to the next. Defaults to 10.
+   *
+   * @default 10.
+   * @schema AppServiceSpecProbesReadiness#periodSeconds
+   */
+  readonly periodSeconds?: number;
+
+  /**
+   * Seconds until a probe that isn't answered has failed. Defaults to 1.
+   *
+   * @default 1.
+   * @schema AppServiceSpecProbesReadiness#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * How many probes in a row have to succeed after one has failed. Defaults to 1, which is the only value of a liveness and a startup probe.
+   *
+   * @default 1, which is the only value of a liveness and a startup probe.
+   * @schema AppServiceSpecProbesReadiness#successThreshold
+   */
+  readonly successThreshold?: number;
+
+  /**
+   * How many probes in a row have to fail after one has succeeded. Defaults to 3.
+   *
+   * @default 3.
+   * @schema AppServiceSpecProbesReadiness#failureThreshold
+   */
+  readonly failureThreshold?: number;
+
+  /**
+   * Seconds that a container which the probe has ended gets to finish. Defaults to those of the pod. Not for a readiness probe.
+   *
+   * @default those of the pod. Not for a readiness probe.
+   * @schema AppServiceSpecProbesReadiness#terminationGracePeriodSeconds
+   */
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadiness' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadiness(obj: AppServiceSpecProbesReadiness | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'exec': toJson_AppServiceSpecProbesReadinessExec(obj.exec),
+    'httpGet': toJson_AppServiceSpecProbesReadinessHttpGet(obj.httpGet),
+    'tcpSocket': toJson_AppServiceSpecProbesReadinessTcpSocket(obj.tcpSocket),
+    'grpc': toJson_AppServiceSpecProbesReadinessGrpc(obj.grpc),
+    'initialDelaySeconds': obj.initialDelaySeconds,
+    'periodSeconds': obj.periodSeconds,
+    'timeoutSeconds': obj.timeoutSeconds,
+    'successThreshold': obj.successThreshold,
+    'failureThreshold': obj.failureThreshold,
+    'terminationGracePeriodSeconds': obj.terminationGracePeriodSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the container has to be started anew. Where it fails, the container is ended and started.
+ *
+ * @schema AppServiceSpecProbesLiveness
+ */
+export interface AppServiceSpecProbesLiveness {
+  /**
+   * A program that is run in the container; it succeeds by ending with status 0.
+   *
+   * @schema AppServiceSpecProbesLiveness#exec
+   */
+  readonly exec?: AppServiceSpecProbesLivenessExec;
+
+  /**
+   * An HTTP request; it succeeds with a status from 200 to 399.
+   *
+   * @schema AppServiceSpecProbesLiveness#httpGet
+   */
+  readonly httpGet?: AppServiceSpecProbesLivenessHttpGet;
+
+  /**
+   * A TCP connection; it succeeds by being accepted.
+   *
+   * @schema AppServiceSpecProbesLiveness#tcpSocket
+   */
+  readonly tcpSocket?: AppServiceSpecProbesLivenessTcpSocket;
+
+  /**
+   * A call of the gRPC Health Checking Protocol.
+   *
+   * @schema AppServiceSpecProbesLiveness#grpc
+   */
+  readonly grpc?: AppServiceSpecProbesLivenessGrpc;
+
+  /**
+   * Seconds from the start of the container to the first probe. Defaults to 0.
+   *
+   * @default 0.
+   * @schema AppServiceSpecProbesLiveness#initialDelaySeconds
+   */
+  readonly initialDelaySeconds?: number;
+
+  /**
+   * Seconds from one probe to the next. Defaults to 10.
+   *
+   * @default 10.
+   * @schema AppServiceSpecProbesLiveness#periodSeconds
+   */
+  readonly periodSeconds?: number;
+
+  /**
+   * Seconds until a probe that isn't answered has failed. Defaults to 1.
+   *
+   * @default 1.
+   * @schema AppServiceSpecProbesLiveness#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * How many probes in a row have to succeed after one has failed. Defaults to 1, which is the only value of a liveness and a startup probe.
+   *
+   * @default 1, which is the only value of a liveness and a startup probe.
+   * @schema AppServiceSpecProbesLiveness#successThreshold
+   */
+  readonly successThreshold?: number;
+
+  /**
+   * How many probes in a row have to fail after one has succeeded. Defaults to 3.
+   *
+   * @default 3.
+   * @schema AppServiceSpecProbesLiveness#failureThreshold
+   */
+  readonly failureThreshold?: number;
+
+  /**
+   * Seconds that a container which the probe has ended gets to finish. Defaults to those of the pod. Not for a readiness probe.
+   *
+   * @default those of the pod. Not for a readiness probe.
+   * @schema AppServiceSpecProbesLiveness#terminationGracePeriodSeconds
+   */
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLiveness' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLiveness(obj: AppServiceSpecProbesLiveness | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'exec': toJson_AppServiceSpecProbesLivenessExec(obj.exec),
+    'httpGet': toJson_AppServiceSpecProbesLivenessHttpGet(obj.httpGet),
+    'tcpSocket': toJson_AppServiceSpecProbesLivenessTcpSocket(obj.tcpSocket),
+    'grpc': toJson_AppServiceSpecProbesLivenessGrpc(obj.grpc),
+    'initialDelaySeconds': obj.initialDelaySeconds,
+    'periodSeconds': obj.periodSeconds,
+    'timeoutSeconds': obj.timeoutSeconds,
+    'successThreshold': obj.successThreshold,
+    'failureThreshold': obj.failureThreshold,
+    'terminationGracePeriodSeconds': obj.terminationGracePeriodSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the container has started. Until it has, the other probes wait; where it fails, the container is ended and started anew.
+ *
+ * @schema AppServiceSpecProbesStartup
+ */
+export interface AppServiceSpecProbesStartup {
+  /**
+   * A program that is run in the container; it succeeds by ending with status 0.
+   *
+   * @schema AppServiceSpecProbesStartup#exec
+   */
+  readonly exec?: AppServiceSpecProbesStartupExec;
+
+  /**
+   * An HTTP request; it succeeds with a status from 200 to 399.
+   *
+   * @schema AppServiceSpecProbesStartup#httpGet
+   */
+  readonly httpGet?: AppServiceSpecProbesStartupHttpGet;
+
+  /**
+   * A TCP connection; it succeeds by being accepted.
+   *
+   * @schema AppServiceSpecProbesStartup#tcpSocket
+   */
+  readonly tcpSocket?: AppServiceSpecProbesStartupTcpSocket;
+
+  /**
+   * A call of the gRPC Health Checking Protocol.
+   *
+   * @schema AppServiceSpecProbesStartup#grpc
+   */
+  readonly grpc?: AppServiceSpecProbesStartupGrpc;
+
+  /**
+   * Seconds from the start of the container to the first probe. Defaults to 0.
+   *
+   * @default 0.
+   * @schema AppServiceSpecProbesStartup#initialDelaySeconds
+   */
+  readonly initialDelaySeconds?: number;
+
+  /**
+   * Seconds from one probe to the next. Defaults to 10.
+   *
+   * @default 10.
+   * @schema AppServiceSpecProbesStartup#periodSeconds
+   */
+  readonly periodSeconds?: number;
+
+  /**
+   * Seconds until a probe that isn't answered has failed. Defaults to 1.
+   *
+   * @default 1.
+   * @schema AppServiceSpecProbesStartup#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * How many probes in a row have to succeed after one has failed. Defaults to 1, which is the only value of a liveness and a startup probe.
+   *
+   * @default 1, which is the only value of a liveness and a startup probe.
+   * @schema AppServiceSpecProbesStartup#successThreshold
+   */
+  readonly successThreshold?: number;
+
+  /**
+   * How many probes in a row have to fail after one has succeeded. Defaults to 3.
+   *
+   * @default 3.
+   * @schema AppServiceSpecProbesStartup#failureThreshold
+   */
+  readonly failureThreshold?: number;
+
+  /**
+   * Seconds that a container which the probe has ended gets to finish. Defaults to those of the pod. Not for a readiness probe.
+   *
+   * @default those of the pod. Not for a readiness probe.
+   * @schema AppServiceSpecProbesStartup#terminationGracePeriodSeconds
+   */
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartup' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartup(obj: AppServiceSpecProbesStartup | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'exec': toJson_AppServiceSpecProbesStartupExec(obj.exec),
+    'httpGet': toJson_AppServiceSpecProbesStartupHttpGet(obj.httpGet),
+    'tcpSocket': toJson_AppServiceSpecProbesStartupTcpSocket(obj.tcpSocket),
+    'grpc': toJson_AppServiceSpecProbesStartupGrpc(obj.grpc),
+    'initialDelaySeconds': obj.initialDelaySeconds,
+    'periodSeconds': obj.periodSeconds,
+    'timeoutSeconds': obj.timeoutSeconds,
+    'successThreshold': obj.successThreshold,
+    'failureThreshold': obj.failureThreshold,
+    'terminationGracePeriodSeconds': obj.terminationGracePeriodSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One metric; the member that "type" names holds it.
+ *
+ * @schema AppServiceSpecAutoscalingMetrics
+ */
+export interface AppServiceSpecAutoscalingMetrics {
+  /**
+   * Where the metric comes from.
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsType;
+
+  /**
+   * A resource of the pods, as in "resources".
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#resource
+   */
+  readonly resource?: AppServiceSpecAutoscalingMetricsResource;
+
+  /**
+   * A resource of one container of the pods; the container has the name of this object.
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#containerResource
+   */
+  readonly containerResource?: AppServiceSpecAutoscalingMetricsContainerResource;
+
+  /**
+   * A metric that each pod has, and of which the average is taken.
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#pods
+   */
+  readonly pods?: AppServiceSpecAutoscalingMetricsPods;
+
+  /**
+   * A metric of one object in the same namespace.
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#object
+   */
+  readonly object?: AppServiceSpecAutoscalingMetricsObject;
+
+  /**
+   * A metric that belongs to no object of the cluster, such as the length of a queue.
+   *
+   * @schema AppServiceSpecAutoscalingMetrics#external
+   */
+  readonly external?: AppServiceSpecAutoscalingMetricsExternal;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetrics' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetrics(obj: AppServiceSpecAutoscalingMetrics | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'resource': toJson_AppServiceSpecAutoscalingMetricsResource(obj.resource),
+    'containerResource': toJson_AppServiceSpecAutoscalingMetricsContainerResource(obj.containerResource),
+    'pods': toJson_AppServiceSpecAutoscalingMetricsPods(obj.pods),
+    'object': toJson_AppServiceSpecAutoscalingMetricsObject(obj.object),
+    'external': toJson_AppServiceSpecAutoscalingMetricsExternal(obj.external),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How fast the number of replicas may change. Defaults to what Kubernetes has.
+ *
+ * @default what Kubernetes has.
+ * @schema AppServiceSpecAutoscalingBehavior
+ */
+export interface AppServiceSpecAutoscalingBehavior {
+  /**
+   * How fast it may rise.
+   *
+   * @schema AppServiceSpecAutoscalingBehavior#scaleUp
+   */
+  readonly scaleUp?: AppServiceSpecAutoscalingBehaviorScaleUp;
+
+  /**
+   * How fast it may fall.
+   *
+   * @schema AppServiceSpecAutoscalingBehavior#scaleDown
+   */
+  readonly scaleDown?: AppServiceSpecAutoscalingBehaviorScaleDown;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingBehavior' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingBehavior(obj: AppServiceSpecAutoscalingBehavior | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'scaleUp': toJson_AppServiceSpecAutoscalingBehaviorScaleUp(obj.scaleUp),
+    'scaleDown': toJson_AppServiceSpecAutoscalingBehaviorScaleDown(obj.scaleDown),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One Gateway, or one of its listeners.
+ *
+ * @schema AppServiceSpecRouteParentRefs
+ */
+export interface AppServiceSpecRouteParentRefs {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecRouteParentRefs#name
+   */
+  readonly name: string;
+
+  /**
+   * The namespace of the Gateway. Defaults to that of this object.
+   *
+   * @default that of this object.
+   * @schema AppServiceSpecRouteParentRefs#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * The name of a listener of the Gateway. Defaults to all of them.
+   *
+   * @default all of them.
+   * @schema AppServiceSpecRouteParentRefs#sectionName
+   */
+  readonly sectionName?: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecRouteParentRefs' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecRouteParentRefs(obj: AppServiceSpecRouteParentRefs | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'namespace': obj.namespace,
+    'sectionName': obj.sectionName,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The most replicas that may be missing, as a number or as a percentage such as "25%". With 0, no node with a replica can be drained. Defaults to 1.
+ *
+ * @default 1.
+ * @schema AppServiceSpecDisruptionMaxUnavailable
+ */
+export class AppServiceSpecDisruptionMaxUnavailable {
+  public static fromNumber(value: number): AppServiceSpecDisruptionMaxUnavailable {
+    return new AppServiceSpecDisruptionMaxUnavailable(value);
+  }
+  public static fromString(value: string): AppServiceSpecDisruptionMaxUnavailable {
+    return new AppServiceSpecDisruptionMaxUnavailable(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * One constraint.
+ *
+ * @schema AppServiceSpecTopologySpreadConstraints
+ */
+export interface AppServiceSpecTopologySpreadConstraints {
+  /**
+   * By how many replicas two domains may differ.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#maxSkew
+   */
+  readonly maxSkew: number;
+
+  /**
+   * The label of nodes whose values are the domains, e.g. "topology.kubernetes.io/zone".
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#topologyKey
+   */
+  readonly topologyKey: string;
+
+  /**
+   * Whether a pod that would break the constraint waits.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#whenUnsatisfiable
+   */
+  readonly whenUnsatisfiable: AppServiceSpecTopologySpreadConstraintsWhenUnsatisfiable;
+
+  /**
+   * A label selector; all of it has to hold.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#labelSelector
+   */
+  readonly labelSelector?: AppServiceSpecTopologySpreadConstraintsLabelSelector;
+
+  /**
+   * Labels of a pod of which only pods with the same values are counted.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#matchLabelKeys
+   */
+  readonly matchLabelKeys?: string[];
+
+  /**
+   * How many domains there have to be at least. Only with DoNotSchedule.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraints#minDomains
+   */
+  readonly minDomains?: number;
+
+  /**
+   * Whether only nodes that the pod may run on are counted. Defaults to Honor.
+   *
+   * @default Honor.
+   * @schema AppServiceSpecTopologySpreadConstraints#nodeAffinityPolicy
+   */
+  readonly nodeAffinityPolicy?: AppServiceSpecTopologySpreadConstraintsNodeAffinityPolicy;
+
+  /**
+   * Whether nodes with a taint that the pod doesn't tolerate are left out. Defaults to Ignore.
+   *
+   * @default Ignore.
+   * @schema AppServiceSpecTopologySpreadConstraints#nodeTaintsPolicy
+   */
+  readonly nodeTaintsPolicy?: AppServiceSpecTopologySpreadConstraintsNodeTaintsPolicy;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecTopologySpreadConstraints' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecTopologySpreadConstraints(obj: AppServiceSpecTopologySpreadConstraints | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'maxSkew': obj.maxSkew,
+    'topologyKey': obj.topologyKey,
+    'whenUnsatisfiable': obj.whenUnsatisfiable,
+    'labelSelector': toJson_AppServiceSpecTopologySpreadConstraintsLabelSelector(obj.labelSelector),
+    'matchLabelKeys': obj.matchLabelKeys?.map(y => y),
+    'minDomains': obj.minDomains,
+    'nodeAffinityPolicy': obj.nodeAffinityPolicy,
+    'nodeTaintsPolicy': obj.nodeTaintsPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The keys of a ConfigMap in the same namespace, each as a file.
+ *
+ * @schema AppServiceSpecFilesConfigMap
+ */
+export interface AppServiceSpecFilesConfigMap {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecFilesConfigMap#name
+   */
+  readonly name: string;
+
+  /**
+   * The keys that become files. Defaults to every key, under its own name.
+   *
+   * @default every key, under its own name.
+   * @schema AppServiceSpecFilesConfigMap#items
+   */
+  readonly items?: AppServiceSpecFilesConfigMapItems[];
+
+  /**
+   * The permission bits of the files. Defaults to 0o644, that is 420.
+   *
+   * @default 0o644, that is 420.
+   * @schema AppServiceSpecFilesConfigMap#defaultMode
+   */
+  readonly defaultMode?: number;
+
+  /**
+   * Whether a pod starts where the object is missing. Defaults to false, so that the pod waits for it.
+   *
+   * @default false, so that the pod waits for it.
+   * @schema AppServiceSpecFilesConfigMap#optional
+   */
+  readonly optional?: boolean;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesConfigMap' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesConfigMap(obj: AppServiceSpecFilesConfigMap | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'items': obj.items?.map(y => toJson_AppServiceSpecFilesConfigMapItems(y)),
+    'defaultMode': obj.defaultMode,
+    'optional': obj.optional,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The keys of a Secret in the same namespace, each as a file.
+ *
+ * @schema AppServiceSpecFilesSecret
+ */
+export interface AppServiceSpecFilesSecret {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecFilesSecret#name
+   */
+  readonly name: string;
+
+  /**
+   * The keys that become files. Defaults to every key, under its own name.
+   *
+   * @default every key, under its own name.
+   * @schema AppServiceSpecFilesSecret#items
+   */
+  readonly items?: AppServiceSpecFilesSecretItems[];
+
+  /**
+   * The permission bits of the files. Defaults to 0o644, that is 420.
+   *
+   * @default 0o644, that is 420.
+   * @schema AppServiceSpecFilesSecret#defaultMode
+   */
+  readonly defaultMode?: number;
+
+  /**
+   * Whether a pod starts where the object is missing. Defaults to false, so that the pod waits for it.
+   *
+   * @default false, so that the pod waits for it.
+   * @schema AppServiceSpecFilesSecret#optional
+   */
+  readonly optional?: boolean;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesSecret' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesSecret(obj: AppServiceSpecFilesSecret | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'items': obj.items?.map(y => toJson_AppServiceSpecFilesSecretItems(y)),
+    'defaultMode': obj.defaultMode,
+    'optional': obj.optional,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A folder that is empty at first and lives as long as the pod.
+ *
+ * @schema AppServiceSpecFilesEmptyDir
+ */
+export interface AppServiceSpecFilesEmptyDir {
+  /**
+   * Where it is kept, e.g. "Memory". Defaults to the disk of the node.
+   *
+   * @default the disk of the node.
+   * @schema AppServiceSpecFilesEmptyDir#medium
+   */
+  readonly medium?: string;
+
+  /**
+   * The most that it may hold, e.g. "1Gi". Defaults to no limit.
+   *
+   * @default no limit.
+   * @schema AppServiceSpecFilesEmptyDir#sizeLimit
+   */
+  readonly sizeLimit?: AppServiceSpecFilesEmptyDirSizeLimit;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesEmptyDir' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesEmptyDir(obj: AppServiceSpecFilesEmptyDir | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'medium': obj.medium,
+    'sizeLimit': obj.sizeLimit?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A PersistentVolumeClaim in the same namespace, which all replicas share.
+ *
+ * @schema AppServiceSpecFilesPersistentVolumeClaim
+ */
+export interface AppServiceSpecFilesPersistentVolumeClaim {
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecFilesPersistentVolumeClaim#claimName
+   */
+  readonly claimName: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesPersistentVolumeClaim' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesPersistentVolumeClaim(obj: AppServiceSpecFilesPersistentVolumeClaim | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'claimName': obj.claimName,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A token of the ServiceAccount, as a file that is renewed in time.
+ *
+ * @schema AppServiceSpecFilesToken
+ */
+export interface AppServiceSpecFilesToken {
+  /**
+   * Whom the token is meant for. Defaults to the API server.
+   *
+   * @default the API server.
+   * @schema AppServiceSpecFilesToken#audience
+   */
+  readonly audience?: string;
+
+  /**
+   * How many seconds the token is valid. Defaults to 3600.
+   *
+   * @default 3600.
+   * @schema AppServiceSpecFilesToken#expirationSeconds
+   */
+  readonly expirationSeconds?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesToken' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesToken(obj: AppServiceSpecFilesToken | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'audience': obj.audience,
+    'expirationSeconds': obj.expirationSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the Service is reached inside the cluster only, at a port of every node too, or at a load balancer of the cloud too. Defaults to NodePort.
+ *
+ * @default NodePort.
+ * @schema AppServiceSpecServiceType
+ */
+export enum AppServiceSpecServiceType {
+  /** ClusterIP */
+  CLUSTER_IP = "ClusterIP",
+  /** NodePort */
+  NODE_PORT = "NodePort",
+  /** LoadBalancer */
+  LOAD_BALANCER = "LoadBalancer",
+}
+
+/**
+ * Whether one client is always sent to the same replica. Defaults to None.
+ *
+ * @default None.
+ * @schema AppServiceSpecServiceSessionAffinity
+ */
+export enum AppServiceSpecServiceSessionAffinity {
+  /** None */
+  NONE = "None",
+  /** ClientIP */
+  CLIENT_IP = "ClientIP",
+}
+
+/**
+ * Whether a node passes traffic from outside to replicas on all nodes, or only to its own, which keeps the client's address. Not with ClusterIP. Defaults to Cluster.
+ *
+ * @default Cluster.
+ * @schema AppServiceSpecServiceExternalTrafficPolicy
+ */
+export enum AppServiceSpecServiceExternalTrafficPolicy {
+  /** Cluster */
+  CLUSTER = "Cluster",
+  /** Local */
+  LOCAL = "Local",
+}
+
+/**
+ * Which replicas are preferred for traffic from inside the cluster. Defaults to none.
+ *
+ * @default none.
+ * @schema AppServiceSpecServiceTrafficDistribution
+ */
+export enum AppServiceSpecServiceTrafficDistribution {
+  /** PreferClose */
+  PREFER_CLOSE = "PreferClose",
+  /** PreferSameZone */
+  PREFER_SAME_ZONE = "PreferSameZone",
+  /** PreferSameNode */
+  PREFER_SAME_NODE = "PreferSameNode",
+}
+
+/**
+ * Whether the old pods end before new ones start, or go one after another. Defaults to RollingUpdate.
+ *
+ * @default RollingUpdate.
+ * @schema AppServiceSpecStrategyType
+ */
+export enum AppServiceSpecStrategyType {
+  /** Recreate */
+  RECREATE = "Recreate",
+  /** RollingUpdate */
+  ROLLING_UPDATE = "RollingUpdate",
+}
+
+/**
+ * How many pods may be too many or missing meanwhile. Only with RollingUpdate.
+ *
+ * @schema AppServiceSpecStrategyRollingUpdate
+ */
+export interface AppServiceSpecStrategyRollingUpdate {
+  /**
+   * How many pods there may be above the number asked for, as a number or percentage. Defaults to "25%".
+   *
+   * @default 25%".
+   * @schema AppServiceSpecStrategyRollingUpdate#maxSurge
+   */
+  readonly maxSurge?: AppServiceSpecStrategyRollingUpdateMaxSurge;
+
+  /**
+   * How many pods may be unavailable, as a number or percentage. Defaults to "25%".
+   *
+   * @default 25%".
+   * @schema AppServiceSpecStrategyRollingUpdate#maxUnavailable
+   */
+  readonly maxUnavailable?: AppServiceSpecStrategyRollingUpdateMaxUnavailable;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecStrategyRollingUpdate' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecStrategyRollingUpdate(obj: AppServiceSpecStrategyRollingUpdate | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'maxSurge': obj.maxSurge?.value,
+    'maxUnavailable': obj.maxUnavailable?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A pause, so that traffic stops first. It counts against the time that the pod gets to end.
+ *
+ * @schema AppServiceSpecPreStopSleep
+ */
+export interface AppServiceSpecPreStopSleep {
+  /**
+   * Its length in seconds, at most terminationGracePeriodSeconds.
+   *
+   * @schema AppServiceSpecPreStopSleep#seconds
+   */
+  readonly seconds: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecPreStopSleep' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecPreStopSleep(obj: AppServiceSpecPreStopSleep | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'seconds': obj.seconds,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -697,6 +2393,986 @@ export function toJson_AppServiceSpecEnvsValueFromFileKeyRef(obj: AppServiceSpec
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * A program that is run in the container; it succeeds by ending with status 0.
+ *
+ * @schema AppServiceSpecProbesReadinessExec
+ */
+export interface AppServiceSpecProbesReadinessExec {
+  /**
+   * The program and its arguments; no shell reads it.
+   *
+   * @schema AppServiceSpecProbesReadinessExec#command
+   */
+  readonly command: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadinessExec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadinessExec(obj: AppServiceSpecProbesReadinessExec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'command': obj.command?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An HTTP request; it succeeds with a status from 200 to 399.
+ *
+ * @schema AppServiceSpecProbesReadinessHttpGet
+ */
+export interface AppServiceSpecProbesReadinessHttpGet {
+  /**
+   * The path of the request. Defaults to "/".
+   *
+   * @default .
+   * @schema AppServiceSpecProbesReadinessHttpGet#path
+   */
+  readonly path?: string;
+
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesReadinessHttpGet#port
+   */
+  readonly port: AppServiceSpecProbesReadinessHttpGetPort;
+
+  /**
+   * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+   *
+   * @default HTTP.
+   * @schema AppServiceSpecProbesReadinessHttpGet#scheme
+   */
+  readonly scheme?: AppServiceSpecProbesReadinessHttpGetScheme;
+
+  /**
+   * Headers to add to the request. A name may stand there more than once.
+   *
+   * @schema AppServiceSpecProbesReadinessHttpGet#httpHeaders
+   */
+  readonly httpHeaders?: AppServiceSpecProbesReadinessHttpGetHttpHeaders[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadinessHttpGet' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadinessHttpGet(obj: AppServiceSpecProbesReadinessHttpGet | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'path': obj.path,
+    'port': obj.port?.value,
+    'scheme': obj.scheme,
+    'httpHeaders': obj.httpHeaders?.map(y => toJson_AppServiceSpecProbesReadinessHttpGetHttpHeaders(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A TCP connection; it succeeds by being accepted.
+ *
+ * @schema AppServiceSpecProbesReadinessTcpSocket
+ */
+export interface AppServiceSpecProbesReadinessTcpSocket {
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesReadinessTcpSocket#port
+   */
+  readonly port: AppServiceSpecProbesReadinessTcpSocketPort;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadinessTcpSocket' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadinessTcpSocket(obj: AppServiceSpecProbesReadinessTcpSocket | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A call of the gRPC Health Checking Protocol.
+ *
+ * @schema AppServiceSpecProbesReadinessGrpc
+ */
+export interface AppServiceSpecProbesReadinessGrpc {
+  /**
+   * The port of the container.
+   *
+   * @schema AppServiceSpecProbesReadinessGrpc#port
+   */
+  readonly port: number;
+
+  /**
+   * The service to ask for. Defaults to the server as a whole.
+   *
+   * @default the server as a whole.
+   * @schema AppServiceSpecProbesReadinessGrpc#service
+   */
+  readonly service?: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadinessGrpc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadinessGrpc(obj: AppServiceSpecProbesReadinessGrpc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port,
+    'service': obj.service,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A program that is run in the container; it succeeds by ending with status 0.
+ *
+ * @schema AppServiceSpecProbesLivenessExec
+ */
+export interface AppServiceSpecProbesLivenessExec {
+  /**
+   * The program and its arguments; no shell reads it.
+   *
+   * @schema AppServiceSpecProbesLivenessExec#command
+   */
+  readonly command: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLivenessExec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLivenessExec(obj: AppServiceSpecProbesLivenessExec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'command': obj.command?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An HTTP request; it succeeds with a status from 200 to 399.
+ *
+ * @schema AppServiceSpecProbesLivenessHttpGet
+ */
+export interface AppServiceSpecProbesLivenessHttpGet {
+  /**
+   * The path of the request. Defaults to "/".
+   *
+   * @default .
+   * @schema AppServiceSpecProbesLivenessHttpGet#path
+   */
+  readonly path?: string;
+
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesLivenessHttpGet#port
+   */
+  readonly port: AppServiceSpecProbesLivenessHttpGetPort;
+
+  /**
+   * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+   *
+   * @default HTTP.
+   * @schema AppServiceSpecProbesLivenessHttpGet#scheme
+   */
+  readonly scheme?: AppServiceSpecProbesLivenessHttpGetScheme;
+
+  /**
+   * Headers to add to the request. A name may stand there more than once.
+   *
+   * @schema AppServiceSpecProbesLivenessHttpGet#httpHeaders
+   */
+  readonly httpHeaders?: AppServiceSpecProbesLivenessHttpGetHttpHeaders[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLivenessHttpGet' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLivenessHttpGet(obj: AppServiceSpecProbesLivenessHttpGet | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'path': obj.path,
+    'port': obj.port?.value,
+    'scheme': obj.scheme,
+    'httpHeaders': obj.httpHeaders?.map(y => toJson_AppServiceSpecProbesLivenessHttpGetHttpHeaders(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A TCP connection; it succeeds by being accepted.
+ *
+ * @schema AppServiceSpecProbesLivenessTcpSocket
+ */
+export interface AppServiceSpecProbesLivenessTcpSocket {
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesLivenessTcpSocket#port
+   */
+  readonly port: AppServiceSpecProbesLivenessTcpSocketPort;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLivenessTcpSocket' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLivenessTcpSocket(obj: AppServiceSpecProbesLivenessTcpSocket | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A call of the gRPC Health Checking Protocol.
+ *
+ * @schema AppServiceSpecProbesLivenessGrpc
+ */
+export interface AppServiceSpecProbesLivenessGrpc {
+  /**
+   * The port of the container.
+   *
+   * @schema AppServiceSpecProbesLivenessGrpc#port
+   */
+  readonly port: number;
+
+  /**
+   * The service to ask for. Defaults to the server as a whole.
+   *
+   * @default the server as a whole.
+   * @schema AppServiceSpecProbesLivenessGrpc#service
+   */
+  readonly service?: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLivenessGrpc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLivenessGrpc(obj: AppServiceSpecProbesLivenessGrpc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port,
+    'service': obj.service,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A program that is run in the container; it succeeds by ending with status 0.
+ *
+ * @schema AppServiceSpecProbesStartupExec
+ */
+export interface AppServiceSpecProbesStartupExec {
+  /**
+   * The program and its arguments; no shell reads it.
+   *
+   * @schema AppServiceSpecProbesStartupExec#command
+   */
+  readonly command: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartupExec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartupExec(obj: AppServiceSpecProbesStartupExec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'command': obj.command?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An HTTP request; it succeeds with a status from 200 to 399.
+ *
+ * @schema AppServiceSpecProbesStartupHttpGet
+ */
+export interface AppServiceSpecProbesStartupHttpGet {
+  /**
+   * The path of the request. Defaults to "/".
+   *
+   * @default .
+   * @schema AppServiceSpecProbesStartupHttpGet#path
+   */
+  readonly path?: string;
+
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesStartupHttpGet#port
+   */
+  readonly port: AppServiceSpecProbesStartupHttpGetPort;
+
+  /**
+   * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+   *
+   * @default HTTP.
+   * @schema AppServiceSpecProbesStartupHttpGet#scheme
+   */
+  readonly scheme?: AppServiceSpecProbesStartupHttpGetScheme;
+
+  /**
+   * Headers to add to the request. A name may stand there more than once.
+   *
+   * @schema AppServiceSpecProbesStartupHttpGet#httpHeaders
+   */
+  readonly httpHeaders?: AppServiceSpecProbesStartupHttpGetHttpHeaders[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartupHttpGet' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartupHttpGet(obj: AppServiceSpecProbesStartupHttpGet | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'path': obj.path,
+    'port': obj.port?.value,
+    'scheme': obj.scheme,
+    'httpHeaders': obj.httpHeaders?.map(y => toJson_AppServiceSpecProbesStartupHttpGetHttpHeaders(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A TCP connection; it succeeds by being accepted.
+ *
+ * @schema AppServiceSpecProbesStartupTcpSocket
+ */
+export interface AppServiceSpecProbesStartupTcpSocket {
+  /**
+   * The port of the container, as a number, or as a name that is a targetPort of "ports".
+   *
+   * @schema AppServiceSpecProbesStartupTcpSocket#port
+   */
+  readonly port: AppServiceSpecProbesStartupTcpSocketPort;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartupTcpSocket' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartupTcpSocket(obj: AppServiceSpecProbesStartupTcpSocket | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A call of the gRPC Health Checking Protocol.
+ *
+ * @schema AppServiceSpecProbesStartupGrpc
+ */
+export interface AppServiceSpecProbesStartupGrpc {
+  /**
+   * The port of the container.
+   *
+   * @schema AppServiceSpecProbesStartupGrpc#port
+   */
+  readonly port: number;
+
+  /**
+   * The service to ask for. Defaults to the server as a whole.
+   *
+   * @default the server as a whole.
+   * @schema AppServiceSpecProbesStartupGrpc#service
+   */
+  readonly service?: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartupGrpc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartupGrpc(obj: AppServiceSpecProbesStartupGrpc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'port': obj.port,
+    'service': obj.service,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Where the metric comes from.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsType
+ */
+export enum AppServiceSpecAutoscalingMetricsType {
+  /** Resource */
+  RESOURCE = "Resource",
+  /** ContainerResource */
+  CONTAINER_RESOURCE = "ContainerResource",
+  /** Pods */
+  PODS = "Pods",
+  /** Object */
+  OBJECT = "Object",
+  /** External */
+  EXTERNAL = "External",
+}
+
+/**
+ * A resource of the pods, as in "resources".
+ *
+ * @schema AppServiceSpecAutoscalingMetricsResource
+ */
+export interface AppServiceSpecAutoscalingMetricsResource {
+  /**
+   * The resource, e.g. "cpu".
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResource#name
+   */
+  readonly name: string;
+
+  /**
+   * What to aim at.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResource#target
+   */
+  readonly target: AppServiceSpecAutoscalingMetricsResourceTarget;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsResource' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsResource(obj: AppServiceSpecAutoscalingMetricsResource | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'target': toJson_AppServiceSpecAutoscalingMetricsResourceTarget(obj.target),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A resource of one container of the pods; the container has the name of this object.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsContainerResource
+ */
+export interface AppServiceSpecAutoscalingMetricsContainerResource {
+  /**
+   * The resource, e.g. "cpu".
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResource#name
+   */
+  readonly name: string;
+
+  /**
+   * The name of the container.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResource#container
+   */
+  readonly container: string;
+
+  /**
+   * What to aim at.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResource#target
+   */
+  readonly target: AppServiceSpecAutoscalingMetricsContainerResourceTarget;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsContainerResource' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsContainerResource(obj: AppServiceSpecAutoscalingMetricsContainerResource | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'container': obj.container,
+    'target': toJson_AppServiceSpecAutoscalingMetricsContainerResourceTarget(obj.target),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A metric that each pod has, and of which the average is taken.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPods
+ */
+export interface AppServiceSpecAutoscalingMetricsPods {
+  /**
+   * Which metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPods#metric
+   */
+  readonly metric: AppServiceSpecAutoscalingMetricsPodsMetric;
+
+  /**
+   * What to aim at.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPods#target
+   */
+  readonly target: AppServiceSpecAutoscalingMetricsPodsTarget;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsPods' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsPods(obj: AppServiceSpecAutoscalingMetricsPods | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metric': toJson_AppServiceSpecAutoscalingMetricsPodsMetric(obj.metric),
+    'target': toJson_AppServiceSpecAutoscalingMetricsPodsTarget(obj.target),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A metric of one object in the same namespace.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObject
+ */
+export interface AppServiceSpecAutoscalingMetricsObject {
+  /**
+   * The object that the metric is of.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObject#describedObject
+   */
+  readonly describedObject: AppServiceSpecAutoscalingMetricsObjectDescribedObject;
+
+  /**
+   * Which metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObject#metric
+   */
+  readonly metric: AppServiceSpecAutoscalingMetricsObjectMetric;
+
+  /**
+   * What to aim at.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObject#target
+   */
+  readonly target: AppServiceSpecAutoscalingMetricsObjectTarget;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObject' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObject(obj: AppServiceSpecAutoscalingMetricsObject | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'describedObject': toJson_AppServiceSpecAutoscalingMetricsObjectDescribedObject(obj.describedObject),
+    'metric': toJson_AppServiceSpecAutoscalingMetricsObjectMetric(obj.metric),
+    'target': toJson_AppServiceSpecAutoscalingMetricsObjectTarget(obj.target),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A metric that belongs to no object of the cluster, such as the length of a queue.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternal
+ */
+export interface AppServiceSpecAutoscalingMetricsExternal {
+  /**
+   * Which metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternal#metric
+   */
+  readonly metric: AppServiceSpecAutoscalingMetricsExternalMetric;
+
+  /**
+   * What to aim at.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternal#target
+   */
+  readonly target: AppServiceSpecAutoscalingMetricsExternalTarget;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsExternal' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsExternal(obj: AppServiceSpecAutoscalingMetricsExternal | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metric': toJson_AppServiceSpecAutoscalingMetricsExternalMetric(obj.metric),
+    'target': toJson_AppServiceSpecAutoscalingMetricsExternalTarget(obj.target),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How fast it may rise.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleUp
+ */
+export interface AppServiceSpecAutoscalingBehaviorScaleUp {
+  /**
+   * Over how many seconds the most cautious of the numbers asked for is taken. Defaults to 0 for rising and 300 for falling.
+   *
+   * @default 0 for rising and 300 for falling.
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUp#stabilizationWindowSeconds
+   */
+  readonly stabilizationWindowSeconds?: number;
+
+  /**
+   * Whether the policy that allows the most or the least counts, or the number never changes in this direction. Defaults to Max.
+   *
+   * @default Max.
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUp#selectPolicy
+   */
+  readonly selectPolicy?: AppServiceSpecAutoscalingBehaviorScaleUpSelectPolicy;
+
+  /**
+   * How far the use may be from what is aimed at before anything changes, e.g. "0.05". Defaults to the cluster's setting, usually "0.1".
+   *
+   * @default the cluster's setting, usually "0.1".
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUp#tolerance
+   */
+  readonly tolerance?: AppServiceSpecAutoscalingBehaviorScaleUpTolerance;
+
+  /**
+   * The limits on a change.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUp#policies
+   */
+  readonly policies?: AppServiceSpecAutoscalingBehaviorScaleUpPolicies[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingBehaviorScaleUp' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingBehaviorScaleUp(obj: AppServiceSpecAutoscalingBehaviorScaleUp | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'stabilizationWindowSeconds': obj.stabilizationWindowSeconds,
+    'selectPolicy': obj.selectPolicy,
+    'tolerance': obj.tolerance?.value,
+    'policies': obj.policies?.map(y => toJson_AppServiceSpecAutoscalingBehaviorScaleUpPolicies(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How fast it may fall.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleDown
+ */
+export interface AppServiceSpecAutoscalingBehaviorScaleDown {
+  /**
+   * Over how many seconds the most cautious of the numbers asked for is taken. Defaults to 0 for rising and 300 for falling.
+   *
+   * @default 0 for rising and 300 for falling.
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDown#stabilizationWindowSeconds
+   */
+  readonly stabilizationWindowSeconds?: number;
+
+  /**
+   * Whether the policy that allows the most or the least counts, or the number never changes in this direction. Defaults to Max.
+   *
+   * @default Max.
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDown#selectPolicy
+   */
+  readonly selectPolicy?: AppServiceSpecAutoscalingBehaviorScaleDownSelectPolicy;
+
+  /**
+   * How far the use may be from what is aimed at before anything changes, e.g. "0.05". Defaults to the cluster's setting, usually "0.1".
+   *
+   * @default the cluster's setting, usually "0.1".
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDown#tolerance
+   */
+  readonly tolerance?: AppServiceSpecAutoscalingBehaviorScaleDownTolerance;
+
+  /**
+   * The limits on a change.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDown#policies
+   */
+  readonly policies?: AppServiceSpecAutoscalingBehaviorScaleDownPolicies[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingBehaviorScaleDown' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingBehaviorScaleDown(obj: AppServiceSpecAutoscalingBehaviorScaleDown | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'stabilizationWindowSeconds': obj.stabilizationWindowSeconds,
+    'selectPolicy': obj.selectPolicy,
+    'tolerance': obj.tolerance?.value,
+    'policies': obj.policies?.map(y => toJson_AppServiceSpecAutoscalingBehaviorScaleDownPolicies(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether a pod that would break the constraint waits.
+ *
+ * @schema AppServiceSpecTopologySpreadConstraintsWhenUnsatisfiable
+ */
+export enum AppServiceSpecTopologySpreadConstraintsWhenUnsatisfiable {
+  /** DoNotSchedule */
+  DO_NOT_SCHEDULE = "DoNotSchedule",
+  /** ScheduleAnyway */
+  SCHEDULE_ANYWAY = "ScheduleAnyway",
+}
+
+/**
+ * A label selector; all of it has to hold.
+ *
+ * @schema AppServiceSpecTopologySpreadConstraintsLabelSelector
+ */
+export interface AppServiceSpecTopologySpreadConstraintsLabelSelector {
+  /**
+   * Labels and the value that each has to have.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraintsLabelSelector#matchLabels
+   */
+  readonly matchLabels?: { [key: string]: string };
+
+  /**
+   * Conditions on labels.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraintsLabelSelector#matchExpressions
+   */
+  readonly matchExpressions?: AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecTopologySpreadConstraintsLabelSelector' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecTopologySpreadConstraintsLabelSelector(obj: AppServiceSpecTopologySpreadConstraintsLabelSelector | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'matchLabels': ((obj.matchLabels) === undefined) ? undefined : (Object.entries(obj.matchLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'matchExpressions': obj.matchExpressions?.map(y => toJson_AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether only nodes that the pod may run on are counted. Defaults to Honor.
+ *
+ * @default Honor.
+ * @schema AppServiceSpecTopologySpreadConstraintsNodeAffinityPolicy
+ */
+export enum AppServiceSpecTopologySpreadConstraintsNodeAffinityPolicy {
+  /** Honor */
+  HONOR = "Honor",
+  /** Ignore */
+  IGNORE = "Ignore",
+}
+
+/**
+ * Whether nodes with a taint that the pod doesn't tolerate are left out. Defaults to Ignore.
+ *
+ * @default Ignore.
+ * @schema AppServiceSpecTopologySpreadConstraintsNodeTaintsPolicy
+ */
+export enum AppServiceSpecTopologySpreadConstraintsNodeTaintsPolicy {
+  /** Honor */
+  HONOR = "Honor",
+  /** Ignore */
+  IGNORE = "Ignore",
+}
+
+/**
+ * One key.
+ *
+ * @schema AppServiceSpecFilesConfigMapItems
+ */
+export interface AppServiceSpecFilesConfigMapItems {
+  /**
+   * The key.
+   *
+   * @schema AppServiceSpecFilesConfigMapItems#key
+   */
+  readonly key: string;
+
+  /**
+   * The path of the file, relative and without "..".
+   *
+   * @schema AppServiceSpecFilesConfigMapItems#path
+   */
+  readonly path: string;
+
+  /**
+   * The permission bits of the file, e.g. 0o400 in YAML or 256 in JSON. Defaults to defaultMode.
+   *
+   * @default defaultMode.
+   * @schema AppServiceSpecFilesConfigMapItems#mode
+   */
+  readonly mode?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesConfigMapItems' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesConfigMapItems(obj: AppServiceSpecFilesConfigMapItems | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'path': obj.path,
+    'mode': obj.mode,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One key.
+ *
+ * @schema AppServiceSpecFilesSecretItems
+ */
+export interface AppServiceSpecFilesSecretItems {
+  /**
+   * The key.
+   *
+   * @schema AppServiceSpecFilesSecretItems#key
+   */
+  readonly key: string;
+
+  /**
+   * The path of the file, relative and without "..".
+   *
+   * @schema AppServiceSpecFilesSecretItems#path
+   */
+  readonly path: string;
+
+  /**
+   * The permission bits of the file, e.g. 0o400 in YAML or 256 in JSON. Defaults to defaultMode.
+   *
+   * @default defaultMode.
+   * @schema AppServiceSpecFilesSecretItems#mode
+   */
+  readonly mode?: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecFilesSecretItems' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecFilesSecretItems(obj: AppServiceSpecFilesSecretItems | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'path': obj.path,
+    'mode': obj.mode,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The most that it may hold, e.g. "1Gi". Defaults to no limit.
+ *
+ * @default no limit.
+ * @schema AppServiceSpecFilesEmptyDirSizeLimit
+ */
+export class AppServiceSpecFilesEmptyDirSizeLimit {
+  public static fromNumber(value: number): AppServiceSpecFilesEmptyDirSizeLimit {
+    return new AppServiceSpecFilesEmptyDirSizeLimit(value);
+  }
+  public static fromString(value: string): AppServiceSpecFilesEmptyDirSizeLimit {
+    return new AppServiceSpecFilesEmptyDirSizeLimit(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * How many pods there may be above the number asked for, as a number or percentage. Defaults to "25%".
+ *
+ * @default 25%".
+ * @schema AppServiceSpecStrategyRollingUpdateMaxSurge
+ */
+export class AppServiceSpecStrategyRollingUpdateMaxSurge {
+  public static fromNumber(value: number): AppServiceSpecStrategyRollingUpdateMaxSurge {
+    return new AppServiceSpecStrategyRollingUpdateMaxSurge(value);
+  }
+  public static fromString(value: string): AppServiceSpecStrategyRollingUpdateMaxSurge {
+    return new AppServiceSpecStrategyRollingUpdateMaxSurge(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * How many pods may be unavailable, as a number or percentage. Defaults to "25%".
+ *
+ * @default 25%".
+ * @schema AppServiceSpecStrategyRollingUpdateMaxUnavailable
+ */
+export class AppServiceSpecStrategyRollingUpdateMaxUnavailable {
+  public static fromNumber(value: number): AppServiceSpecStrategyRollingUpdateMaxUnavailable {
+    return new AppServiceSpecStrategyRollingUpdateMaxUnavailable(value);
+  }
+  public static fromString(value: string): AppServiceSpecStrategyRollingUpdateMaxUnavailable {
+    return new AppServiceSpecStrategyRollingUpdateMaxUnavailable(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
  * The unit in which the resource is given, e.g. "1Mi" or "1m"; the result is rounded up. Defaults to 1, that is bytes or cores.
  *
  * @default 1, that is bytes or cores.
@@ -711,5 +3387,1415 @@ export class AppServiceSpecEnvsValueFromResourceFieldRefDivisor {
   }
   private constructor(public readonly value: number | string) {
   }
+}
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesReadinessHttpGetPort
+ */
+export class AppServiceSpecProbesReadinessHttpGetPort {
+  public static fromNumber(value: number): AppServiceSpecProbesReadinessHttpGetPort {
+    return new AppServiceSpecProbesReadinessHttpGetPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesReadinessHttpGetPort {
+    return new AppServiceSpecProbesReadinessHttpGetPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+ *
+ * @default HTTP.
+ * @schema AppServiceSpecProbesReadinessHttpGetScheme
+ */
+export enum AppServiceSpecProbesReadinessHttpGetScheme {
+  /** HTTP */
+  HTTP = "HTTP",
+  /** HTTPS */
+  HTTPS = "HTTPS",
+}
+
+/**
+ * One header.
+ *
+ * @schema AppServiceSpecProbesReadinessHttpGetHttpHeaders
+ */
+export interface AppServiceSpecProbesReadinessHttpGetHttpHeaders {
+  /**
+   * The name of the header, of letters, digits and "-".
+   *
+   * @schema AppServiceSpecProbesReadinessHttpGetHttpHeaders#name
+   */
+  readonly name: string;
+
+  /**
+   * The value of the header.
+   *
+   * @schema AppServiceSpecProbesReadinessHttpGetHttpHeaders#value
+   */
+  readonly value: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesReadinessHttpGetHttpHeaders' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesReadinessHttpGetHttpHeaders(obj: AppServiceSpecProbesReadinessHttpGetHttpHeaders | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesReadinessTcpSocketPort
+ */
+export class AppServiceSpecProbesReadinessTcpSocketPort {
+  public static fromNumber(value: number): AppServiceSpecProbesReadinessTcpSocketPort {
+    return new AppServiceSpecProbesReadinessTcpSocketPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesReadinessTcpSocketPort {
+    return new AppServiceSpecProbesReadinessTcpSocketPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesLivenessHttpGetPort
+ */
+export class AppServiceSpecProbesLivenessHttpGetPort {
+  public static fromNumber(value: number): AppServiceSpecProbesLivenessHttpGetPort {
+    return new AppServiceSpecProbesLivenessHttpGetPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesLivenessHttpGetPort {
+    return new AppServiceSpecProbesLivenessHttpGetPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+ *
+ * @default HTTP.
+ * @schema AppServiceSpecProbesLivenessHttpGetScheme
+ */
+export enum AppServiceSpecProbesLivenessHttpGetScheme {
+  /** HTTP */
+  HTTP = "HTTP",
+  /** HTTPS */
+  HTTPS = "HTTPS",
+}
+
+/**
+ * One header.
+ *
+ * @schema AppServiceSpecProbesLivenessHttpGetHttpHeaders
+ */
+export interface AppServiceSpecProbesLivenessHttpGetHttpHeaders {
+  /**
+   * The name of the header, of letters, digits and "-".
+   *
+   * @schema AppServiceSpecProbesLivenessHttpGetHttpHeaders#name
+   */
+  readonly name: string;
+
+  /**
+   * The value of the header.
+   *
+   * @schema AppServiceSpecProbesLivenessHttpGetHttpHeaders#value
+   */
+  readonly value: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesLivenessHttpGetHttpHeaders' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesLivenessHttpGetHttpHeaders(obj: AppServiceSpecProbesLivenessHttpGetHttpHeaders | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesLivenessTcpSocketPort
+ */
+export class AppServiceSpecProbesLivenessTcpSocketPort {
+  public static fromNumber(value: number): AppServiceSpecProbesLivenessTcpSocketPort {
+    return new AppServiceSpecProbesLivenessTcpSocketPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesLivenessTcpSocketPort {
+    return new AppServiceSpecProbesLivenessTcpSocketPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesStartupHttpGetPort
+ */
+export class AppServiceSpecProbesStartupHttpGetPort {
+  public static fromNumber(value: number): AppServiceSpecProbesStartupHttpGetPort {
+    return new AppServiceSpecProbesStartupHttpGetPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesStartupHttpGetPort {
+    return new AppServiceSpecProbesStartupHttpGetPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * How the request is sent; with HTTPS the certificate isn't checked. Defaults to HTTP.
+ *
+ * @default HTTP.
+ * @schema AppServiceSpecProbesStartupHttpGetScheme
+ */
+export enum AppServiceSpecProbesStartupHttpGetScheme {
+  /** HTTP */
+  HTTP = "HTTP",
+  /** HTTPS */
+  HTTPS = "HTTPS",
+}
+
+/**
+ * One header.
+ *
+ * @schema AppServiceSpecProbesStartupHttpGetHttpHeaders
+ */
+export interface AppServiceSpecProbesStartupHttpGetHttpHeaders {
+  /**
+   * The name of the header, of letters, digits and "-".
+   *
+   * @schema AppServiceSpecProbesStartupHttpGetHttpHeaders#name
+   */
+  readonly name: string;
+
+  /**
+   * The value of the header.
+   *
+   * @schema AppServiceSpecProbesStartupHttpGetHttpHeaders#value
+   */
+  readonly value: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecProbesStartupHttpGetHttpHeaders' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecProbesStartupHttpGetHttpHeaders(obj: AppServiceSpecProbesStartupHttpGetHttpHeaders | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The port of the container, as a number, or as a name that is a targetPort of "ports".
+ *
+ * @schema AppServiceSpecProbesStartupTcpSocketPort
+ */
+export class AppServiceSpecProbesStartupTcpSocketPort {
+  public static fromNumber(value: number): AppServiceSpecProbesStartupTcpSocketPort {
+    return new AppServiceSpecProbesStartupTcpSocketPort(value);
+  }
+  public static fromString(value: string): AppServiceSpecProbesStartupTcpSocketPort {
+    return new AppServiceSpecProbesStartupTcpSocketPort(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * What to aim at.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsResourceTarget
+ */
+export interface AppServiceSpecAutoscalingMetricsResourceTarget {
+  /**
+   * Which of the others is given.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResourceTarget#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsResourceTargetType;
+
+  /**
+   * The average use over the pods, in percent of the request.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResourceTarget#averageUtilization
+   */
+  readonly averageUtilization?: number;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResourceTarget#averageValue
+   */
+  readonly averageValue?: AppServiceSpecAutoscalingMetricsResourceTargetAverageValue;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsResourceTarget#value
+   */
+  readonly value?: AppServiceSpecAutoscalingMetricsResourceTargetValue;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsResourceTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsResourceTarget(obj: AppServiceSpecAutoscalingMetricsResourceTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'averageUtilization': obj.averageUtilization,
+    'averageValue': obj.averageValue?.value,
+    'value': obj.value?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What to aim at.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsContainerResourceTarget
+ */
+export interface AppServiceSpecAutoscalingMetricsContainerResourceTarget {
+  /**
+   * Which of the others is given.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResourceTarget#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsContainerResourceTargetType;
+
+  /**
+   * The average use over the pods, in percent of the request.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResourceTarget#averageUtilization
+   */
+  readonly averageUtilization?: number;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResourceTarget#averageValue
+   */
+  readonly averageValue?: AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsContainerResourceTarget#value
+   */
+  readonly value?: AppServiceSpecAutoscalingMetricsContainerResourceTargetValue;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsContainerResourceTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsContainerResourceTarget(obj: AppServiceSpecAutoscalingMetricsContainerResourceTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'averageUtilization': obj.averageUtilization,
+    'averageValue': obj.averageValue?.value,
+    'value': obj.value?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which metric.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsMetric
+ */
+export interface AppServiceSpecAutoscalingMetricsPodsMetric {
+  /**
+   * The name of the metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetric#name
+   */
+  readonly name: string;
+
+  /**
+   * A label selector; all of it has to hold.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetric#selector
+   */
+  readonly selector?: AppServiceSpecAutoscalingMetricsPodsMetricSelector;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsPodsMetric' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsPodsMetric(obj: AppServiceSpecAutoscalingMetricsPodsMetric | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'selector': toJson_AppServiceSpecAutoscalingMetricsPodsMetricSelector(obj.selector),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What to aim at.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsTarget
+ */
+export interface AppServiceSpecAutoscalingMetricsPodsTarget {
+  /**
+   * Which of the others is given.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsTarget#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsPodsTargetType;
+
+  /**
+   * The average use over the pods, in percent of the request.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsTarget#averageUtilization
+   */
+  readonly averageUtilization?: number;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsTarget#averageValue
+   */
+  readonly averageValue?: AppServiceSpecAutoscalingMetricsPodsTargetAverageValue;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsTarget#value
+   */
+  readonly value?: AppServiceSpecAutoscalingMetricsPodsTargetValue;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsPodsTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsPodsTarget(obj: AppServiceSpecAutoscalingMetricsPodsTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'averageUtilization': obj.averageUtilization,
+    'averageValue': obj.averageValue?.value,
+    'value': obj.value?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The object that the metric is of.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectDescribedObject
+ */
+export interface AppServiceSpecAutoscalingMetricsObjectDescribedObject {
+  /**
+   * Group and version of the object's API. Defaults to the core group.
+   *
+   * @default the core group.
+   * @schema AppServiceSpecAutoscalingMetricsObjectDescribedObject#apiVersion
+   */
+  readonly apiVersion?: string;
+
+  /**
+   * The kind of the object.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectDescribedObject#kind
+   */
+  readonly kind: string;
+
+  /**
+   * The name of the object.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectDescribedObject#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObjectDescribedObject' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObjectDescribedObject(obj: AppServiceSpecAutoscalingMetricsObjectDescribedObject | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'apiVersion': obj.apiVersion,
+    'kind': obj.kind,
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which metric.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectMetric
+ */
+export interface AppServiceSpecAutoscalingMetricsObjectMetric {
+  /**
+   * The name of the metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetric#name
+   */
+  readonly name: string;
+
+  /**
+   * A label selector; all of it has to hold.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetric#selector
+   */
+  readonly selector?: AppServiceSpecAutoscalingMetricsObjectMetricSelector;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObjectMetric' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObjectMetric(obj: AppServiceSpecAutoscalingMetricsObjectMetric | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'selector': toJson_AppServiceSpecAutoscalingMetricsObjectMetricSelector(obj.selector),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What to aim at.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectTarget
+ */
+export interface AppServiceSpecAutoscalingMetricsObjectTarget {
+  /**
+   * Which of the others is given.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectTarget#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsObjectTargetType;
+
+  /**
+   * The average use over the pods, in percent of the request.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectTarget#averageUtilization
+   */
+  readonly averageUtilization?: number;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectTarget#averageValue
+   */
+  readonly averageValue?: AppServiceSpecAutoscalingMetricsObjectTargetAverageValue;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectTarget#value
+   */
+  readonly value?: AppServiceSpecAutoscalingMetricsObjectTargetValue;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObjectTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObjectTarget(obj: AppServiceSpecAutoscalingMetricsObjectTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'averageUtilization': obj.averageUtilization,
+    'averageValue': obj.averageValue?.value,
+    'value': obj.value?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which metric.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalMetric
+ */
+export interface AppServiceSpecAutoscalingMetricsExternalMetric {
+  /**
+   * The name of the metric.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetric#name
+   */
+  readonly name: string;
+
+  /**
+   * A label selector; all of it has to hold.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetric#selector
+   */
+  readonly selector?: AppServiceSpecAutoscalingMetricsExternalMetricSelector;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsExternalMetric' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsExternalMetric(obj: AppServiceSpecAutoscalingMetricsExternalMetric | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'selector': toJson_AppServiceSpecAutoscalingMetricsExternalMetricSelector(obj.selector),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What to aim at.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalTarget
+ */
+export interface AppServiceSpecAutoscalingMetricsExternalTarget {
+  /**
+   * Which of the others is given.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalTarget#type
+   */
+  readonly type: AppServiceSpecAutoscalingMetricsExternalTargetType;
+
+  /**
+   * The average use over the pods, in percent of the request.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalTarget#averageUtilization
+   */
+  readonly averageUtilization?: number;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalTarget#averageValue
+   */
+  readonly averageValue?: AppServiceSpecAutoscalingMetricsExternalTargetAverageValue;
+
+  /**
+   * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalTarget#value
+   */
+  readonly value?: AppServiceSpecAutoscalingMetricsExternalTargetValue;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsExternalTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsExternalTarget(obj: AppServiceSpecAutoscalingMetricsExternalTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'averageUtilization': obj.averageUtilization,
+    'averageValue': obj.averageValue?.value,
+    'value': obj.value?.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the policy that allows the most or the least counts, or the number never changes in this direction. Defaults to Max.
+ *
+ * @default Max.
+ * @schema AppServiceSpecAutoscalingBehaviorScaleUpSelectPolicy
+ */
+export enum AppServiceSpecAutoscalingBehaviorScaleUpSelectPolicy {
+  /** Max */
+  MAX = "Max",
+  /** Min */
+  MIN = "Min",
+  /** Disabled */
+  DISABLED = "Disabled",
+}
+
+/**
+ * How far the use may be from what is aimed at before anything changes, e.g. "0.05". Defaults to the cluster's setting, usually "0.1".
+ *
+ * @default the cluster's setting, usually "0.1".
+ * @schema AppServiceSpecAutoscalingBehaviorScaleUpTolerance
+ */
+export class AppServiceSpecAutoscalingBehaviorScaleUpTolerance {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingBehaviorScaleUpTolerance {
+    return new AppServiceSpecAutoscalingBehaviorScaleUpTolerance(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingBehaviorScaleUpTolerance {
+    return new AppServiceSpecAutoscalingBehaviorScaleUpTolerance(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * One limit.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleUpPolicies
+ */
+export interface AppServiceSpecAutoscalingBehaviorScaleUpPolicies {
+  /**
+   * Whether the value is a number of pods or a percentage of the present ones.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUpPolicies#type
+   */
+  readonly type: AppServiceSpecAutoscalingBehaviorScaleUpPoliciesType;
+
+  /**
+   * The largest change in the period.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUpPolicies#value
+   */
+  readonly value: number;
+
+  /**
+   * The period, in seconds.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleUpPolicies#periodSeconds
+   */
+  readonly periodSeconds: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingBehaviorScaleUpPolicies' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingBehaviorScaleUpPolicies(obj: AppServiceSpecAutoscalingBehaviorScaleUpPolicies | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'value': obj.value,
+    'periodSeconds': obj.periodSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether the policy that allows the most or the least counts, or the number never changes in this direction. Defaults to Max.
+ *
+ * @default Max.
+ * @schema AppServiceSpecAutoscalingBehaviorScaleDownSelectPolicy
+ */
+export enum AppServiceSpecAutoscalingBehaviorScaleDownSelectPolicy {
+  /** Max */
+  MAX = "Max",
+  /** Min */
+  MIN = "Min",
+  /** Disabled */
+  DISABLED = "Disabled",
+}
+
+/**
+ * How far the use may be from what is aimed at before anything changes, e.g. "0.05". Defaults to the cluster's setting, usually "0.1".
+ *
+ * @default the cluster's setting, usually "0.1".
+ * @schema AppServiceSpecAutoscalingBehaviorScaleDownTolerance
+ */
+export class AppServiceSpecAutoscalingBehaviorScaleDownTolerance {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingBehaviorScaleDownTolerance {
+    return new AppServiceSpecAutoscalingBehaviorScaleDownTolerance(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingBehaviorScaleDownTolerance {
+    return new AppServiceSpecAutoscalingBehaviorScaleDownTolerance(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * One limit.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleDownPolicies
+ */
+export interface AppServiceSpecAutoscalingBehaviorScaleDownPolicies {
+  /**
+   * Whether the value is a number of pods or a percentage of the present ones.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDownPolicies#type
+   */
+  readonly type: AppServiceSpecAutoscalingBehaviorScaleDownPoliciesType;
+
+  /**
+   * The largest change in the period.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDownPolicies#value
+   */
+  readonly value: number;
+
+  /**
+   * The period, in seconds.
+   *
+   * @schema AppServiceSpecAutoscalingBehaviorScaleDownPolicies#periodSeconds
+   */
+  readonly periodSeconds: number;
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingBehaviorScaleDownPolicies' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingBehaviorScaleDownPolicies(obj: AppServiceSpecAutoscalingBehaviorScaleDownPolicies | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'value': obj.value,
+    'periodSeconds': obj.periodSeconds,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One condition.
+ *
+ * @schema AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions
+ */
+export interface AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions {
+  /**
+   * The label.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions#key
+   */
+  readonly key: string;
+
+  /**
+   * What has to hold of it.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions#operator
+   */
+  readonly operator: AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressionsOperator;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions(obj: AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressions | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'operator': obj.operator,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which of the others is given.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsResourceTargetType
+ */
+export enum AppServiceSpecAutoscalingMetricsResourceTargetType {
+  /** Utilization */
+  UTILIZATION = "Utilization",
+  /** Value */
+  VALUE = "Value",
+  /** AverageValue */
+  AVERAGE_VALUE = "AverageValue",
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsResourceTargetAverageValue
+ */
+export class AppServiceSpecAutoscalingMetricsResourceTargetAverageValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsResourceTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsResourceTargetAverageValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsResourceTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsResourceTargetAverageValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsResourceTargetValue
+ */
+export class AppServiceSpecAutoscalingMetricsResourceTargetValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsResourceTargetValue {
+    return new AppServiceSpecAutoscalingMetricsResourceTargetValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsResourceTargetValue {
+    return new AppServiceSpecAutoscalingMetricsResourceTargetValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * Which of the others is given.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsContainerResourceTargetType
+ */
+export enum AppServiceSpecAutoscalingMetricsContainerResourceTargetType {
+  /** Utilization */
+  UTILIZATION = "Utilization",
+  /** Value */
+  VALUE = "Value",
+  /** AverageValue */
+  AVERAGE_VALUE = "AverageValue",
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue
+ */
+export class AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsContainerResourceTargetAverageValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsContainerResourceTargetValue
+ */
+export class AppServiceSpecAutoscalingMetricsContainerResourceTargetValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsContainerResourceTargetValue {
+    return new AppServiceSpecAutoscalingMetricsContainerResourceTargetValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsContainerResourceTargetValue {
+    return new AppServiceSpecAutoscalingMetricsContainerResourceTargetValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A label selector; all of it has to hold.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelector
+ */
+export interface AppServiceSpecAutoscalingMetricsPodsMetricSelector {
+  /**
+   * Labels and the value that each has to have.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelector#matchLabels
+   */
+  readonly matchLabels?: { [key: string]: string };
+
+  /**
+   * Conditions on labels.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelector#matchExpressions
+   */
+  readonly matchExpressions?: AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsPodsMetricSelector' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsPodsMetricSelector(obj: AppServiceSpecAutoscalingMetricsPodsMetricSelector | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'matchLabels': ((obj.matchLabels) === undefined) ? undefined : (Object.entries(obj.matchLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'matchExpressions': obj.matchExpressions?.map(y => toJson_AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which of the others is given.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsTargetType
+ */
+export enum AppServiceSpecAutoscalingMetricsPodsTargetType {
+  /** Utilization */
+  UTILIZATION = "Utilization",
+  /** Value */
+  VALUE = "Value",
+  /** AverageValue */
+  AVERAGE_VALUE = "AverageValue",
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsTargetAverageValue
+ */
+export class AppServiceSpecAutoscalingMetricsPodsTargetAverageValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsPodsTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsPodsTargetAverageValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsPodsTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsPodsTargetAverageValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsTargetValue
+ */
+export class AppServiceSpecAutoscalingMetricsPodsTargetValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsPodsTargetValue {
+    return new AppServiceSpecAutoscalingMetricsPodsTargetValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsPodsTargetValue {
+    return new AppServiceSpecAutoscalingMetricsPodsTargetValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A label selector; all of it has to hold.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelector
+ */
+export interface AppServiceSpecAutoscalingMetricsObjectMetricSelector {
+  /**
+   * Labels and the value that each has to have.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelector#matchLabels
+   */
+  readonly matchLabels?: { [key: string]: string };
+
+  /**
+   * Conditions on labels.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelector#matchExpressions
+   */
+  readonly matchExpressions?: AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObjectMetricSelector' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObjectMetricSelector(obj: AppServiceSpecAutoscalingMetricsObjectMetricSelector | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'matchLabels': ((obj.matchLabels) === undefined) ? undefined : (Object.entries(obj.matchLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'matchExpressions': obj.matchExpressions?.map(y => toJson_AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which of the others is given.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectTargetType
+ */
+export enum AppServiceSpecAutoscalingMetricsObjectTargetType {
+  /** Utilization */
+  UTILIZATION = "Utilization",
+  /** Value */
+  VALUE = "Value",
+  /** AverageValue */
+  AVERAGE_VALUE = "AverageValue",
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectTargetAverageValue
+ */
+export class AppServiceSpecAutoscalingMetricsObjectTargetAverageValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsObjectTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsObjectTargetAverageValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsObjectTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsObjectTargetAverageValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectTargetValue
+ */
+export class AppServiceSpecAutoscalingMetricsObjectTargetValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsObjectTargetValue {
+    return new AppServiceSpecAutoscalingMetricsObjectTargetValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsObjectTargetValue {
+    return new AppServiceSpecAutoscalingMetricsObjectTargetValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A label selector; all of it has to hold.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelector
+ */
+export interface AppServiceSpecAutoscalingMetricsExternalMetricSelector {
+  /**
+   * Labels and the value that each has to have.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelector#matchLabels
+   */
+  readonly matchLabels?: { [key: string]: string };
+
+  /**
+   * Conditions on labels.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelector#matchExpressions
+   */
+  readonly matchExpressions?: AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsExternalMetricSelector' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsExternalMetricSelector(obj: AppServiceSpecAutoscalingMetricsExternalMetricSelector | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'matchLabels': ((obj.matchLabels) === undefined) ? undefined : (Object.entries(obj.matchLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'matchExpressions': obj.matchExpressions?.map(y => toJson_AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which of the others is given.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalTargetType
+ */
+export enum AppServiceSpecAutoscalingMetricsExternalTargetType {
+  /** Utilization */
+  UTILIZATION = "Utilization",
+  /** Value */
+  VALUE = "Value",
+  /** AverageValue */
+  AVERAGE_VALUE = "AverageValue",
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalTargetAverageValue
+ */
+export class AppServiceSpecAutoscalingMetricsExternalTargetAverageValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsExternalTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsExternalTargetAverageValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsExternalTargetAverageValue {
+    return new AppServiceSpecAutoscalingMetricsExternalTargetAverageValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * A quantity above 0, e.g. 100 or "500m"; of averageValue, the average over the pods.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalTargetValue
+ */
+export class AppServiceSpecAutoscalingMetricsExternalTargetValue {
+  public static fromNumber(value: number): AppServiceSpecAutoscalingMetricsExternalTargetValue {
+    return new AppServiceSpecAutoscalingMetricsExternalTargetValue(value);
+  }
+  public static fromString(value: string): AppServiceSpecAutoscalingMetricsExternalTargetValue {
+    return new AppServiceSpecAutoscalingMetricsExternalTargetValue(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+/**
+ * Whether the value is a number of pods or a percentage of the present ones.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleUpPoliciesType
+ */
+export enum AppServiceSpecAutoscalingBehaviorScaleUpPoliciesType {
+  /** Pods */
+  PODS = "Pods",
+  /** Percent */
+  PERCENT = "Percent",
+}
+
+/**
+ * Whether the value is a number of pods or a percentage of the present ones.
+ *
+ * @schema AppServiceSpecAutoscalingBehaviorScaleDownPoliciesType
+ */
+export enum AppServiceSpecAutoscalingBehaviorScaleDownPoliciesType {
+  /** Pods */
+  PODS = "Pods",
+  /** Percent */
+  PERCENT = "Percent",
+}
+
+/**
+ * What has to hold of it.
+ *
+ * @schema AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressionsOperator
+ */
+export enum AppServiceSpecTopologySpreadConstraintsLabelSelectorMatchExpressionsOperator {
+  /** In */
+  IN = "In",
+  /** NotIn */
+  NOT_IN = "NotIn",
+  /** Exists */
+  EXISTS = "Exists",
+  /** DoesNotExist */
+  DOES_NOT_EXIST = "DoesNotExist",
+}
+
+/**
+ * One condition.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions
+ */
+export interface AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions {
+  /**
+   * The label.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions#key
+   */
+  readonly key: string;
+
+  /**
+   * What has to hold of it.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions#operator
+   */
+  readonly operator: AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressionsOperator;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions(obj: AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressions | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'operator': obj.operator,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One condition.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions
+ */
+export interface AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions {
+  /**
+   * The label.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions#key
+   */
+  readonly key: string;
+
+  /**
+   * What has to hold of it.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions#operator
+   */
+  readonly operator: AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressionsOperator;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions(obj: AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressions | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'operator': obj.operator,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * One condition.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions
+ */
+export interface AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions {
+  /**
+   * The label.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions#key
+   */
+  readonly key: string;
+
+  /**
+   * What has to hold of it.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions#operator
+   */
+  readonly operator: AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressionsOperator;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions(obj: AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressions | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'operator': obj.operator,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What has to hold of it.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressionsOperator
+ */
+export enum AppServiceSpecAutoscalingMetricsPodsMetricSelectorMatchExpressionsOperator {
+  /** In */
+  IN = "In",
+  /** NotIn */
+  NOT_IN = "NotIn",
+  /** Exists */
+  EXISTS = "Exists",
+  /** DoesNotExist */
+  DOES_NOT_EXIST = "DoesNotExist",
+}
+
+/**
+ * What has to hold of it.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressionsOperator
+ */
+export enum AppServiceSpecAutoscalingMetricsObjectMetricSelectorMatchExpressionsOperator {
+  /** In */
+  IN = "In",
+  /** NotIn */
+  NOT_IN = "NotIn",
+  /** Exists */
+  EXISTS = "Exists",
+  /** DoesNotExist */
+  DOES_NOT_EXIST = "DoesNotExist",
+}
+
+/**
+ * What has to hold of it.
+ *
+ * @schema AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressionsOperator
+ */
+export enum AppServiceSpecAutoscalingMetricsExternalMetricSelectorMatchExpressionsOperator {
+  /** In */
+  IN = "In",
+  /** NotIn */
+  NOT_IN = "NotIn",
+  /** Exists */
+  EXISTS = "Exists",
+  /** DoesNotExist */
+  DOES_NOT_EXIST = "DoesNotExist",
 }
 

@@ -18,9 +18,14 @@ export interface Config {
 export interface LoadKindsOptions {
   /** @default - `reconstruct.config.mjs` in the working directory, if it exists */
   readonly config?: string;
-  /** Kinds to take, by name (`appservice`) or name and group (`appservice.kosmos.io`). @default - all */
+  /**
+   * Kinds to take, by name (`appservice`) or name and group (`appservice.kosmos.io`).
+   * @default - all but those on request
+   */
   readonly kinds?: readonly string[];
   readonly builtIn: readonly Kind[];
+  /** Kinds that are taken only if `kinds` has them by name and group, as here. @default - none */
+  readonly onRequest?: Readonly<Record<string, () => Promise<Kind>>>;
 }
 
 /**
@@ -31,7 +36,7 @@ export interface LoadKindsOptions {
 export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
   const file = options.config ?? CONFIG_FILE;
   const own = options.config !== undefined || existsSync(file) ? await loadConfig(file) : [];
-  const kinds = [...options.builtIn, ...own];
+  const kinds = [...options.builtIn, ...own, ...(await requested(options))];
   const types = kinds.map(({ type }) => groupKind(type));
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice) {
@@ -40,7 +45,14 @@ export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
       2,
     );
   }
-  return options.kinds === undefined ? kinds : choose(kinds, options.kinds);
+  if (options.kinds === undefined) return kinds;
+  return choose(kinds, options.kinds, Object.keys(options.onRequest ?? {}));
+}
+
+async function requested({ kinds = [], onRequest = {} }: LoadKindsOptions): Promise<Kind[]> {
+  const names = new Set(kinds.map((name) => name.toLowerCase()));
+  const loaders = Object.entries(onRequest).filter(([name]) => names.has(name));
+  return Promise.all(loaders.map(([, load]) => load()));
 }
 
 async function loadConfig(file: string): Promise<readonly Kind[]> {
@@ -102,13 +114,14 @@ function found(value: unknown): string {
   return `the ${typeof value} ${JSON.stringify(value)}`;
 }
 
-function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
+function choose(kinds: readonly Kind[], names: readonly string[], onRequest: readonly string[]): Kind[] {
   const wanted = new Set(names.map((name) => name.toLowerCase()));
+  const fullName = (kind: Kind): string => `${kind.name}.${kind.crd.spec.group}`;
   const isNamed = (kind: Kind, name: string): boolean =>
-    name === kind.name || name === `${kind.name}.${kind.crd.spec.group}`;
+    name === fullName(kind) || (name === kind.name && !onRequest.includes(fullName(kind)));
   for (const name of wanted) {
     if (kinds.some((kind) => isNamed(kind, name))) continue;
-    const known = kinds.map((kind) => `${kind.name}.${kind.crd.spec.group}`).join(', ') || 'none';
+    const known = [...new Set([...kinds.map(fullName), ...onRequest])].join(', ') || 'none';
     throw new CliError(`--kinds: there is no kind ${name || '""'}; the kinds are ${known}`, 2);
   }
   return kinds.filter((kind) => [...wanted].some((name) => isNamed(kind, name)));

@@ -30,7 +30,10 @@ export function positiveInteger(value: string): number {
 export const sharedOptions = {
   config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
   kinds: () =>
-    new Option('--kinds <names>', 'only these kinds, e.g. appservice (default: all)').argParser(list),
+    new Option(
+      '--kinds <names>',
+      'only these kinds, e.g. appservice (default: all but those on request)',
+    ).argParser(list),
   policy: () => new Option('--policy <file>', 'what an admin allows (default: everything)'),
   kubeconfig: () =>
     new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),

@@ -11,6 +11,7 @@ import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
+import { kindsOnRequest } from './kinds-on-request.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { policyOf } from './policy-option.js';
@@ -75,7 +76,7 @@ async function run(options: RunOptions): Promise<void> {
       import('../telemetry/debug-window.js'),
       import('../engine/clock.js'),
     ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds });
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   debugOnSignal(log, systemClock);

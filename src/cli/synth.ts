@@ -3,6 +3,7 @@ import { OperatorError } from '../contract/error.js';
 import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
 import { sharedOptions } from './options.js';
+import { kindsOnRequest } from './kinds-on-request.js';
 import { policyOf } from './policy-option.js';
 
 interface SynthFlags {
@@ -52,6 +53,7 @@ async function run(sources: readonly string[], flags: SynthFlags): Promise<void>
   const { namespace, recursive, config, kinds: names } = flags;
   const kinds = await loadKinds({
     builtIn: builtInKinds,
+    onRequest: kindsOnRequest,
     ...(config !== undefined && { config }),
     ...(names !== undefined && { kinds: names }),
   });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CliError } from '../../src/cli/exit.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
@@ -111,4 +111,29 @@ test('an unknown name lists what there is', async () => {
   expect(await messageOf(loadKinds({ builtIn: [WIDGET, GLOBE], kinds: ['widgit'] }))).toBe(
     '--kinds: there is no kind widgit; the kinds are widget.demo.example.com, globe.demo.example.com',
   );
+});
+
+describe('a kind on request', () => {
+  const onRequest = { 'widget.other.example.com': () => Promise.resolve(OTHER) };
+  const load = (...kinds: string[]) =>
+    loadKinds({ builtIn: [WIDGET], onRequest, ...(kinds.length > 0 && { kinds }) });
+  beforeEach(() => {
+    process.chdir(folderWith());
+  });
+
+  test('is there only when it is named with its group', async () => {
+    expect(await load()).toEqual([WIDGET]);
+    expect(await load('widget')).toEqual([WIDGET]);
+    expect(await load('Widget.Other.example.com')).toEqual([OTHER]);
+  });
+
+  test('may be there beside the built-in ones, for which the bare name stands', async () => {
+    expect(await load('widget', 'widget.other.example.com')).toEqual([WIDGET, OTHER]);
+  });
+
+  test('is among those that an unknown name is told of', async () => {
+    expect(await messageOf(load('widgit'))).toContain(
+      'the kinds are widget.demo.example.com, widget.other.example.com',
+    );
+  });
 });

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openSandbox } from '../../sandbox/client.js';
@@ -23,12 +26,19 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, appService);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('errors'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  const policy = join(mkdtempSync(join(tmpdir(), 'errors-')), 'policy.yaml');
+  writeFileSync(policy, `appservice: { maxSize: ${MAX_SIZE} }`);
+  controller = await startController({
+    ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], args: ['--policy', policy] },
+  });
 });
 afterAll(async () => {
   await controller.kill();
   await cluster.close();
 });
+
+/** What the policy allows. The API server knows nothing of it, so that what is above fails in the renderer. */
+const MAX_SIZE = 9;
 
 /** The events about a custom resource. */
 async function eventsOf(name: string): Promise<AnyObject[]> {
@@ -39,17 +49,12 @@ async function eventsOf(name: string): Promise<AnyObject[]> {
 const mistakes = [
   {
     what: "a custom resource that can't be rendered",
-    name: 'clashing',
-    reason: 'PortNameConflict',
-    message: 'spec.ports[1].targetPort',
-    spec: {
-      ports: [
-        { name: 'a', port: 80, targetPort: 'web' },
-        { name: 'b', port: 81, targetPort: 'web' },
-      ],
-    },
+    name: 'oversized',
+    reason: 'PolicyDenied',
+    message: 'spec.size',
+    spec: { size: MAX_SIZE + 1 },
     // The status and the event.
-    requests: [/^patch appservices\/status .*\/clashing 200$/, /^create events /],
+    requests: [/^patch appservices\/status .*\/oversized 200$/, /^create events /],
   },
   {
     what: 'a custom resource whose Service the API server refuses',

@@ -73,7 +73,11 @@ test('the construct gets metadata, spec and API version only, and its changes st
   render(kind, cr);
 
   expect(seen).toEqual([
-    { apiVersion: kind.type.apiVersion, metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } },
+    {
+      apiVersion: kind.type.apiVersion,
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: { image: 'nginx' },
+    },
   ]);
   expect(cr.spec).toEqual({ image: 'nginx' });
 });

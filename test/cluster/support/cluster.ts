@@ -169,7 +169,11 @@ export class Cluster {
   }
 }
 
-function collection({ apiVersion, plural, namespaced }: ResourceType, namespace: string | undefined): string {
+/** The path of all objects of a type, in a namespace. */
+export function collection(
+  { apiVersion, plural, namespaced }: ResourceType,
+  namespace: string | undefined,
+): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespaced && namespace !== undefined
     ? `${root}/namespaces/${namespace}/${plural}`

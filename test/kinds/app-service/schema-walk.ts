@@ -46,9 +46,8 @@ export function sample(root: StructuralSchema, leaves: readonly Leaf[], wanted: 
   return make(root, []);
 }
 
-/** Whether a value stands in the output, at a path that ends as the leaf's does below its top field. */
-export function arrives(leaf: Leaf, output: unknown): boolean {
-  const end = leaf.path.slice(1);
+/** Whether a leaf's value stands in the output, at a path that ends as given. */
+export function arrives(leaf: Leaf, output: unknown, end: readonly string[]): boolean {
   const search = (value: unknown, path: readonly string[]): boolean => {
     if (value === leaf.value) return startsWith([...path].reverse(), [...end].reverse());
     if (Array.isArray(value)) return value.some((item) => search(item, [...path, '[]']));
