@@ -5,7 +5,7 @@ import { groupOf } from '../contract/object.js';
 import { applyDefaults } from './defaults.js';
 import type { Problem } from './problem.js';
 import { showValue } from './problem.js';
-import { compileSchema } from './schema.js';
+import { compileSchema, unknownRules } from './schema.js';
 import type { Validate } from './schema.js';
 
 /** A kind in the version that a document is written in. */
@@ -22,7 +22,11 @@ export interface KnownVersion {
 export class KnownKinds {
   private readonly versions = new Map<string, KnownVersion>();
 
-  constructor(private readonly kinds: readonly Kind[]) {}
+  /** @param warn takes one line for each rule that isn't judged here, of kinds that are asked for */
+  constructor(
+    private readonly kinds: readonly Kind[],
+    private readonly warn: (line: string) => void = () => undefined,
+  ) {}
 
   /** The version that a document is of, or what is wrong with its `apiVersion` and `kind`. */
   find(document: { readonly apiVersion?: unknown; readonly kind?: unknown }): KnownVersion | Problem {
@@ -60,6 +64,12 @@ export class KnownKinds {
       const message = `${apiVersion} is converted by a webhook, which is not asked here`;
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
+    for (const { rule, why } of unknownRules(version.schema.openAPIV3Schema)) {
+      this.warn(
+        `${kindName} of ${apiVersion}: the rule ${showValue(rule)} uses ${why}, which is not known here; ` +
+          'only the API server judges it',
+      );
+    }
     return knownVersion(kind, version);
   }
 
@@ -83,7 +93,7 @@ function knownVersion(kind: Kind, version: CrdVersion): KnownVersion {
   const stored = storedVersion(kind.crd);
   return {
     kind,
-    validate: compileSchema(schema),
+    validate: compileSchema(schema, { hasStatus: version.subresources?.status !== undefined }),
     withDefaults: (value) => applyDefaults(value, schema) as object,
     // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
     stored: (value) =>
