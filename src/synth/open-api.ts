@@ -73,8 +73,10 @@ const BLOCKING = new Set([
 ]);
 
 /** @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go hasBlockingErr */
-function blocksRules({ keyword, data }: ErrorObject): boolean {
-  return BLOCKING.has(keyword) || (keyword === 'format' && typeof data === 'string');
+function blocksRules({ keyword, data, params }: ErrorObject): boolean {
+  if (BLOCKING.has(keyword)) return true;
+  // An integer that is too large is one of another type.
+  return keyword === 'format' && (typeof data === 'string' || params.format === 'int64');
 }
 
 /** Refuses items of a list of type `map` with the same keys, and equal items of one of type `set`. */

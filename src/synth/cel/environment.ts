@@ -63,8 +63,8 @@ function extreme(list: CelList, name: string, better: (a: CelValue, b: CelValue)
   return others.reduce((best, item) => (better(item, best) ? item : best), first);
 }
 
-/** Calls an operator or a function of plain CEL. */
-export function call(name: string, ...args: CelValue[]): CelValue {
+/** Calls an operator of plain CEL. */
+function call(name: string, ...args: CelValue[]): CelValue {
   const result = plain.funcs.find(name)?.call(0, undefined, args);
   if (result === undefined) throw new Error(`no such overload: ${name}`);
   if (isCelError(result)) throw result;

@@ -27,13 +27,12 @@ interface Node {
   readonly properties: ReadonlyMap<string, Node>;
   readonly additional?: Node;
   readonly items?: Node;
-  readonly allOf: readonly Node[];
 }
 
 /** Compiles all rules of a schema, whose root describes a whole object. */
 export function compileRules(schema: StructuralSchema): Rules {
   const unknown: UnknownRule[] = [];
-  const root = nodeOf(schema, objectSchema(schema), unknown);
+  const root = nodeOf(objectSchema(schema), unknown);
   return {
     unknown,
     judge: (value, old) => {
@@ -44,47 +43,25 @@ export function compileRules(schema: StructuralSchema): Rules {
   };
 }
 
-/**
- * @param ruled holds the rules; below `allOf` it says nothing about types
- * @param spine describes the values
- * @returns nothing if there are no rules
- */
-function nodeOf(ruled: StructuralSchema, spine: StructuralSchema, unknown: UnknownRule[]): Node | undefined {
+/** @returns nothing if there are no rules */
+function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownRule[]): Node | undefined {
+  if (typeof given !== 'object') return undefined;
+  const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
   const rules: Rule[] = [];
-  for (const source of rulesOf(ruled)) {
+  for (const source of rulesOf(schema)) {
     const rule = compileRule(source);
     if ('why' in rule) unknown.push(rule);
     else rules.push(rule);
   }
-  const below = (inner: unknown, type: unknown): Node | undefined =>
-    isSchema(inner) && isSchema(type) ? nodeOf(inner, embedded(type), unknown) : undefined;
   const properties = new Map<string, Node>();
-  for (const [name, property] of Object.entries(ruled.properties ?? {})) {
-    const node = below(property, spine.properties?.[name]);
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const node = nodeOf(property, unknown);
     if (node) properties.set(name, node);
   }
-  const additional = below(ruled.additionalProperties, spine.additionalProperties);
-  const items = below(ruled.items, spine.items);
-  const allOf = ((ruled.allOf ?? []) as readonly StructuralSchema[]).flatMap(
-    (branch) => nodeOf(branch, spine, unknown) ?? [],
-  );
-  if (rules.length + properties.size + allOf.length === 0 && !additional && !items) return undefined;
-  return {
-    schema: spine,
-    rules,
-    properties,
-    allOf,
-    ...(additional && { additional }),
-    ...(items && { items }),
-  };
-}
-
-function isSchema(value: unknown): value is StructuralSchema {
-  return value !== null && typeof value === 'object';
-}
-
-function embedded(schema: StructuralSchema): StructuralSchema {
-  return schema['x-kubernetes-embedded-resource'] === true ? objectSchema(schema) : schema;
+  const additional = nodeOf(schema.additionalProperties, unknown);
+  const items = nodeOf(schema.items, unknown);
+  if (rules.length + properties.size === 0 && !additional && !items) return undefined;
+  return { schema, rules, properties, ...(additional && { additional }), ...(items && { items }) };
 }
 
 interface Place {
@@ -104,7 +81,6 @@ function walk(node: Node, place: Place, problems: Problem[]): void {
     isUnchanged: old === undefined ? place.isUnchanged : isDeepStrictEqual(value, old),
   };
   judgeAll(node, here, problems);
-  for (const branch of node.allOf) walk(branch, place, problems);
   if (Array.isArray(value)) {
     const { items } = node;
     if (!items) return;

@@ -1,7 +1,8 @@
-import { celMap } from '@bufbuild/cel';
+import { celMap, CelScalar, isCelError, parse, plan } from '@bufbuild/cel';
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { StructuralSchema } from '../../contract/crd.js';
-import { call } from './environment.js';
+import { parseDuration } from '../times.js';
+import { ENVIRONMENT } from './environment.js';
 import { escapeField } from './escape.js';
 import { typedList } from './lists.js';
 
@@ -78,35 +79,28 @@ function listValue(list: readonly unknown[], schema: StructuralSchema): CelValue
 function textValue(text: string, format: string | undefined): CelValue {
   switch (format) {
     case 'date':
-      return call('timestamp', `${text}T00:00:00Z`);
+      return converted(timestamp, `${text}T00:00:00Z`);
     case 'date-time':
-      return call('timestamp', text.toUpperCase());
+      return converted(timestamp, /Z$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
     case 'duration':
-      return call('duration', secondsOf(text) ?? text);
+      return converted(duration, `${((parseDuration(text) ?? 0) / 1e9).toFixed(9)}s`);
     case 'byte':
-      return Uint8Array.from(Buffer.from(text, 'base64'));
+      return /[+/]/.test(text) ? UNREADABLE : Uint8Array.from(Buffer.from(text, 'base64'));
     case undefined:
     default:
       return text;
   }
 }
 
-/** Units that CEL doesn't know, but the format `duration` does: `3 days`. */
-const LONG_UNITS: readonly (readonly [RegExp, number])[] = [
-  [/^(?:s|sec\w*)$/i, 1],
-  [/^(?:m|min\w*)$/i, 60],
-  [/^(?:h|hr|hour\w*)$/i, 3600],
-  [/^(?:d|day\w*)$/i, 86_400],
-  [/^(?:w|wk|week\w*)$/i, 604_800],
-];
+const timestamp = plan(ENVIRONMENT, parse('timestamp(text)'));
+const duration = plan(ENVIRONMENT, parse('duration(text)'));
 
-function secondsOf(text: string): string | undefined {
-  if (/^[-+]?(?:[\d.]+(?:ns|us|µs|ms|s|m|h))+$|^0$/.test(text)) return undefined;
-  let seconds = 0;
-  for (const [, count, unit] of text.matchAll(/(\d+)\s*([A-Za-z]+)/g)) {
-    seconds += Number(count) * (LONG_UNITS.find(([pattern]) => pattern.test(unit ?? ''))?.[1] ?? 0);
-  }
-  return `${seconds}s`;
+/** Something that no rule can do anything with: it fails, as on the API server, whose messages say why. */
+const UNREADABLE: CelValue = CelScalar.DYN;
+
+function converted(conversion: typeof timestamp, text: string): CelValue {
+  const value = conversion({ text });
+  return isCelError(value) ? UNREADABLE : value;
 }
 
 /** What no schema describes: no rule can see into it, it is only ever compared. */

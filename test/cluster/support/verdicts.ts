@@ -42,35 +42,48 @@ export function differences({ name, object, answer, problems }: Judged): string[
     `${name}: ${what}\n  online ${answer.status}: ${told.slice(0, 600)}\n  offline: ${problems.map(formatProblem).join(' | ').slice(0, 600)}\n  ${JSON.stringify(object).slice(0, 300)}`;
   if ((answer.status === 201) !== (problems.length === 0)) return [line('VERDICT')];
   if (answer.status === 201) return [];
-  const online = new Set(onlinePaths(answer));
+  const { paths: online, alternatives } = onlinePaths(answer);
   const isStrict = told.includes('strict decoding error');
   const unknown = problems.filter(({ message }) => message === 'unknown field');
   const own = new Set((isStrict ? unknown : problems).map(({ path }) => normal(formatPath(path))));
-  const missing = [...online].filter((path) => !own.has(path));
+  // What each alternative lacks is told too, below it; here the alternatives are one thing.
+  const isDetail = (path: string): boolean => alternatives.some((outer) => path.startsWith(`${outer}.`));
+  const missing = [...online].filter((path) => !own.has(path) && !isDetail(path));
   const extra = [...own].filter((path) => !online.has(path));
   return missing.length + extra.length === 0
     ? []
     : [line(`PATHS, missing here: ${missing.join(', ')}; only here: ${extra.join(', ')}`)];
 }
 
-function onlinePaths({ body }: Answer): string[] {
-  const told = (body as Status).message ?? '';
-  if (told.includes('strict decoding error')) {
-    return [...told.matchAll(/unknown field "([^"]*)"/g)].map(([, path = '']) => normal(path));
-  }
-  const { causes = [] } = (body as Status).details ?? {};
-  return causes.flatMap(({ field = '', message = '' }) => {
-    if (message.includes('some validation rules were not checked')) return [];
-    // Of alternatives, the path is in the message.
-    const [, inMessage] = /"([^"]+)" must (?:validate|not validate)/.exec(message) ?? [];
-    return [normal(field === '<nil>' ? (inMessage ?? '') : field)];
-  });
+interface OnlinePaths {
+  readonly paths: ReadonlySet<string>;
+  readonly alternatives: readonly string[];
 }
 
-/** `spec.a[0]["b.c"]` and `spec.a[0].b.c` are told by different parts of the API server. */
+function onlinePaths({ body }: Answer): OnlinePaths {
+  const told = (body as Status).message ?? '';
+  if (told.includes('strict decoding error')) {
+    const unknown = [...told.matchAll(/unknown field "([^"]*)"/g)].map(([, path = '']) => normal(path));
+    return { paths: new Set(unknown), alternatives: [] };
+  }
+  const paths = new Set<string>();
+  const alternatives: string[] = [];
+  for (const { field = '', message = '' } of (body as Status).details?.causes ?? []) {
+    if (message.includes('some validation rules were not checked')) continue;
+    const [, alternative] = /"([^"]+)" must (?:not )?validate/.exec(message) ?? [];
+    const [, number] = /value must be of .* in ([^" ]+)$/.exec(message) ?? [];
+    if (alternative !== undefined) alternatives.push(normal(alternative));
+    // Of alternatives and numbers, the path is in the message only.
+    paths.add(normal(field === '<nil>' ? (alternative ?? number ?? '') : field));
+  }
+  return { paths, alternatives };
+}
+
+/** `spec.a[0]["b.c"]` and `spec.a[0].b.c` are told by different parts of the API server, and a key of the labels not at all. */
 function normal(path: string): string {
   return path
     .split(/[.[\]"]+/)
     .filter((step) => step !== '')
-    .join('.');
+    .join('.')
+    .replace(/^(metadata\.(?:labels|annotations))\..*/, '$1');
 }

@@ -83,7 +83,7 @@ const SPEC: StructuralSchema = {
       type: 'object',
       properties: { a: text(), b: text(), c: text() },
       oneOf: [{ required: ['a'] }, { required: ['b'] }],
-      allOf: [{ 'x-kubernetes-validations': [rule('!has(self.c) || self.c != "no"', 'c is no')] }],
+      'x-kubernetes-validations': [rule('!has(self.c) || self.c != "no"', 'c is no')],
     },
     'dashed-name': { type: 'integer', maximum: 100 },
     namespace: text(),

@@ -44,10 +44,11 @@ const TYPES: readonly Named[] = [
   ['a map', {}],
 ];
 
+/** But for lists at text with a format: the API server takes them by mistake, and we don't. */
 function valuesFor(schema: StructuralSchema): Named[] {
   return [
     ['right', sample(schema)],
-    ...TYPES,
+    ...TYPES.filter(([name]) => name !== 'a list' || schema.type !== 'string' || schema.format === undefined),
     ...enumValues(schema),
     ...numbers(schema),
     ...lengths(schema),
@@ -129,6 +130,20 @@ const TEXTS = [
   'a.b/c',
   '123e4567e89b12d3a456426614174000',
   '00:00:5e:00:53:01',
+  '0000.5e00.5301',
+  '010.0.0.1',
+  'fe80::1%eth0',
+  'Some One <a@b.c>',
+  'mailto:a@b',
+  '//a.b',
+  'https://a b',
+  '/%zz',
+  '2026-01-31T12:00:60Z',
+  '2026-01-31T12:00:00',
+  '-5m',
+  'in 3 days',
+  'a+/b',
+  '\u0130',
 ];
 
 function texts(schema: StructuralSchema): Named[] {
