@@ -19,7 +19,7 @@ export interface ReadOptions extends SourceOptions {
    */
   readonly namespace?: string;
   /**
-   * Takes one line for each rule of a kind that is used and that can't be judged without the API server.
+   * Takes one line for each kind that is used and has rules that can't be judged without the API server.
    * @default - they are not told
    */
   readonly warn?: (line: string) => void;

@@ -2,6 +2,7 @@ import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import { groupOf } from '../contract/object.js';
+import type { UnknownRule } from './cel/rule.js';
 import { applyDefaults } from './defaults.js';
 import type { Problem } from './problem.js';
 import { showValue } from './problem.js';
@@ -22,7 +23,7 @@ export interface KnownVersion {
 export class KnownKinds {
   private readonly versions = new Map<string, KnownVersion>();
 
-  /** @param warn takes one line for each rule that isn't judged here, of kinds that are asked for */
+  /** @param warn takes one line for each kind that is asked for and has rules that aren't judged here */
   constructor(
     private readonly kinds: readonly Kind[],
     private readonly warn: (line: string) => void = () => undefined,
@@ -64,13 +65,14 @@ export class KnownKinds {
       const message = `${apiVersion} is converted by a webhook, which is not asked here`;
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
-    for (const { rule, why } of unknownRules(version.schema.openAPIV3Schema)) {
-      this.warn(
-        `${kindName} of ${apiVersion}: the rule ${showValue(rule)} uses ${why}, which is not known here; ` +
-          'only the API server judges it',
-      );
-    }
+    this.warnAbout(`${kindName} of ${apiVersion}`, unknownRules(version.schema.openAPIV3Schema));
     return knownVersion(kind, version);
+  }
+
+  private warnAbout(type: string, rules: readonly UnknownRule[]): void {
+    if (rules.length === 0) return;
+    const listed = rules.map(({ rule, why }) => `${showValue(rule)} (${why})`).join(', ');
+    this.warn(`${type}: these rules use what only the API server knows, so it alone judges them: ${listed}`);
   }
 
   private unusable(field: string, value: unknown): Problem {

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 import { formatProblem } from '../../src/synth/problem.js';
 import { compileSchema, unknownRules } from '../../src/synth/schema.js';
+import { synth } from '../../src/synth/synth.js';
+import { folderWith, widget, widgetCrd, widgetKind } from './fixtures.js';
 import { gaugeCrd } from './support/gauge-crd.js';
 import { mutationsOf } from './support/mutations.js';
 
@@ -192,4 +194,22 @@ test.each([
 test('every rule of the gauge is judged', () => {
   expect(unknownRules(gauge)).toEqual([]);
   expect(mutationsOf(gauge).length).toBeGreaterThan(500);
+});
+
+test('what is left to the API server is said once per kind', async () => {
+  const crd = widgetCrd();
+  const rules = [{ rule: 'isURL(self.spec.image)' }, { rule: 'self.spec.image != "x"' }];
+  const versions = crd.spec.versions.map((version) => {
+    const openAPIV3Schema = { ...version.schema.openAPIV3Schema, 'x-kubernetes-validations': rules };
+    return { ...version, schema: { openAPIV3Schema } };
+  });
+  const kind = { ...widgetKind(), crd: { ...crd, spec: { ...crd.spec, versions } } };
+  const folder = folderWith({ 'a.json': JSON.stringify(widget('a')), 'b.json': JSON.stringify(widget('b')) });
+  const warnings: string[] = [];
+
+  await synth({ kinds: [kind], sources: [folder], warn: (line) => warnings.push(line) });
+
+  expect(warnings).toEqual([
+    'Widget of demo.example.com/v1: these rules use what only the API server knows, so it alone judges them: "isURL(self.spec.image)" (isURL())',
+  ]);
 });
