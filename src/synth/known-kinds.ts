@@ -6,7 +6,7 @@ import type { UnknownRule } from './cel/rule.js';
 import { applyDefaults } from './defaults.js';
 import type { Problem } from './problem.js';
 import { showValue } from './problem.js';
-import { compileSchema, unknownRules } from './schema.js';
+import { compileSchema, optionsFor, unknownRules } from './schema.js';
 import type { Validate } from './schema.js';
 
 /** A kind in the version that a document is written in. */
@@ -95,7 +95,7 @@ function knownVersion(kind: Kind, version: CrdVersion): KnownVersion {
   const stored = storedVersion(kind.crd);
   return {
     kind,
-    validate: compileSchema(schema, { hasStatus: version.subresources?.status !== undefined }),
+    validate: compileSchema(schema, optionsFor(version)),
     withDefaults: (value) => applyDefaults(value, schema) as object,
     // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
     stored: (value) =>

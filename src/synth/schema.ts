@@ -1,9 +1,10 @@
-import type { StructuralSchema } from '../contract/crd.js';
+import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
 import type { UnknownRule } from './cel/rule.js';
 import { compileRules } from './cel/rules.js';
 import type { Rules } from './cel/rules.js';
 import { compileOpenApi } from './open-api.js';
 import type { Problem } from './problem.js';
+import { checkReplicas, replicasPath } from './scale.js';
 
 /**
  * Names everything that is wrong with a custom resource; it must have its defaults already.
@@ -18,6 +19,15 @@ export interface SchemaOptions {
    * @default false
    */
   readonly hasStatus?: boolean;
+  /** Where the subresource `scale` reads replicas from. @default - there is no such subresource */
+  readonly replicasPath?: string;
+}
+
+/** How a version of a CRD is judged. */
+export function optionsFor(version: CrdVersion): SchemaOptions {
+  const path = replicasPath(version);
+  const hasStatus = version.subresources?.status !== undefined;
+  return { hasStatus, ...(path !== undefined && { replicasPath: path }) };
 }
 
 /**
@@ -25,11 +35,17 @@ export interface SchemaOptions {
  * `unknownRules` aside. As there, the rules in CEL aren't asked about a value that the schema refuses for its form.
  * @throws Error if the schema itself is wrong, e.g. has a pattern that is no regular expression
  */
-export function compileSchema(schema: StructuralSchema, { hasStatus = false }: SchemaOptions = {}): Validate {
+export function compileSchema(
+  schema: StructuralSchema,
+  { hasStatus = false, replicasPath: replicas }: SchemaOptions = {},
+): Validate {
   const validate = compileOpenApi(schema);
   return (given, before) => {
     const [value, old] = hasStatus ? [withoutStatus(given), withoutStatus(before)] : [given, before];
-    const { problems, blocksRules } = validate(value, old);
+    const { problems: found, blocksRules } = validate(value, old);
+    const known = new Set(found.map(({ path }) => path.join('.')));
+    const ofScale = checkReplicas(value, replicas).filter(({ path }) => !known.has(path.join('.')));
+    const problems = [...found, ...ofScale];
     const dropped = value === given ? [] : unknownInStatus(validate(given).problems);
     if (blocksRules || dropped.length > 0) return [...problems, ...dropped];
     return [...problems, ...rulesFor(schema).judge(value, old)];

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 import { formatProblem } from '../../src/synth/problem.js';
-import { compileSchema, unknownRules } from '../../src/synth/schema.js';
+import { compileSchema, optionsFor, unknownRules } from '../../src/synth/schema.js';
 import { synth } from '../../src/synth/synth.js';
 import { folderWith, widget, widgetCrd, widgetKind } from './fixtures.js';
 import { gaugeCrd } from './support/gauge-crd.js';
 import { mutationsOf } from './support/mutations.js';
 
 const gauge = gaugeCrd.spec.versions[0]!.schema.openAPIV3Schema;
-const validate = compileSchema(gauge, { hasStatus: true });
+const validate = compileSchema(gauge, optionsFor(gaugeCrd.spec.versions[0]!));
 
 function gaugeWith(spec: object, more: object = {}): object {
   const metadata = { name: 'web', namespace: 'shop' };
@@ -113,6 +113,13 @@ test('rules are not asked about what has not the right form', () => {
     'spec.tags: 1 is a number, not a list; give a list',
   ]);
   expect(problemsOf({ count: 1, mode: 'Fast', zzz: 1 })).toEqual([expect.stringContaining('unknown field')]);
+});
+
+test('replicas are what the subresource scale takes, whatever the schema says', () => {
+  expect(problemsOf({ replicas: 0 })).toEqual([]);
+  expect(problemsOf({ replicas: -1 })).toEqual([
+    'spec.replicas: -1 is not a number of replicas; give a number between 0 and 2147483647',
+  ]);
 });
 
 test('rules are asked about what is only out of bounds', () => {

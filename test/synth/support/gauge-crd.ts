@@ -31,6 +31,7 @@ const SPEC: StructuralSchema = {
   properties: {
     title: text({ minLength: 2, pattern: '(?i)^[a-z][^\\n]*\\z' }),
     count: { type: 'integer', format: 'int32', minimum: 0, maximum: 10, default: 1 },
+    replicas: { type: 'integer' },
     big: { type: 'integer', format: 'int64' },
     ratio: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 1.5 },
     step: { type: 'integer', multipleOf: 5 },
@@ -144,7 +145,10 @@ export const gaugeCrd: CustomResourceDefinition = {
         name: 'v1',
         served: true,
         storage: true,
-        subresources: { status: {} },
+        subresources: {
+          status: {},
+          scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.ready' },
+        },
         schema: {
           openAPIV3Schema: {
             type: 'object',
