@@ -62,6 +62,7 @@ async function run(sources: readonly string[], flags: SynthFlags): Promise<void>
     const files = await synth({
       kinds,
       sources,
+      warn: (line) => void process.stderr.write(`warning: ${line}\n`),
       ...(namespace !== undefined && { namespace }),
       ...(recursive !== undefined && { recursive }),
       ...(policy && { policy }),

@@ -18,6 +18,11 @@ export interface ReadOptions extends SourceOptions {
    * @default - none: it is rendered without a namespace
    */
   readonly namespace?: string;
+  /**
+   * Takes one line for each kind that is used and has rules that can't be judged without the API server.
+   * @default - they are not told
+   */
+  readonly warn?: (line: string) => void;
 }
 
 /** A custom resource as the API server would store it, and where it comes from. */
@@ -43,7 +48,7 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
   const report = (line: string): void => void problems.push(line);
   const sources = await readSources(options);
   const documents = sources.flatMap((source) => parseDocuments(source, report));
-  const kinds = new KnownKinds(options.kinds);
+  const kinds = new KnownKinds(options.kinds, options.warn);
   const inputs: CustomResourceInput[] = [];
   for (const document of documents) {
     const result = readDocument(document, kinds, namespace);

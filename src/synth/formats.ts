@@ -1,5 +1,14 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { fullFormats } from 'ajv-formats/dist/formats.js';
+import {
+  isCidr,
+  isHostname,
+  isIPv4Format,
+  isIPv6Format,
+  isMac,
+  isMailAddress,
+  isRequestUri,
+} from './addresses.js';
+import { isDnsLabel, isDnsSubdomain } from './names.js';
+import { isDate, isDateTime, parseDuration } from './times.js';
 
 /** Says what a format looks like, for messages. */
 export interface FormatHelp {
@@ -19,20 +28,28 @@ export const FORMATS = {
   int64: numeric((value) => Number.isSafeInteger(value)),
   float: numeric((value) => Math.abs(value) <= FLOAT_MAX),
   double: numeric(() => true),
-  date: fullFormats.date,
-  'date-time': fullFormats['date-time'],
-  datetime: fullFormats['date-time'],
-  email: fullFormats.email,
-  hostname: fullFormats.hostname,
-  uri: fullFormats.uri,
-  uuid: fullFormats.uuid,
-  byte: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
-  ipv4: isIPv4,
-  ipv6: isIPv6,
+  date: isDate,
+  'date-time': isDateTime,
+  datetime: isDateTime,
+  email: isMailAddress,
+  hostname: isHostname,
+  uri: isRequestUri,
+  uuid: uuid('[0-9a-f]', '[0-9a-f]'),
+  uuid3: uuid('3', '[0-9a-f]'),
+  uuid4: uuid('4', '[89ab]'),
+  uuid5: uuid('5', '[89ab]'),
+  byte: /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/,
+  ipv4: isIPv4Format,
+  ipv6: isIPv6Format,
   cidr: isCidr,
-  mac: /^(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}$/,
-  duration:
-    /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))*|0|\d+ ?(?:d|w|day|days|week|weeks|hour|hours|minute|minutes|second|seconds))$/,
+  mac: isMac,
+  duration: (text: string): boolean => parseDuration(text) !== undefined,
+  ssn: /^\d{3}[- ]?\d{2}[- ]?\d{4}$/,
+  hexcolor: /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
+  rgbcolor:
+    /^rgb\(\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*(?:,\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*){2}\)$/,
+  'k8s-short-name': isDnsLabel,
+  'k8s-long-name': isDnsSubdomain,
 };
 
 const HELP: Readonly<Record<string, FormatHelp>> = {
@@ -51,6 +68,11 @@ const HELP: Readonly<Record<string, FormatHelp>> = {
   ipv6: { name: 'an IPv6 address', example: '2001:db8::1' },
   cidr: { name: 'an address range', example: '192.0.2.0/24' },
   mac: { name: 'a MAC address', example: '02:00:5e:10:00:01' },
+  ssn: { name: 'a social security number', example: '123-45-6789' },
+  hexcolor: { name: 'a colour', example: '#00ff7f' },
+  rgbcolor: { name: 'a colour', example: 'rgb(0,255,127)' },
+  'k8s-short-name': { name: 'a DNS label', example: 'my-name' },
+  'k8s-long-name': { name: 'a DNS subdomain name', example: 'my.name' },
   duration: { name: 'a duration', example: '1h30m' },
 };
 
@@ -63,9 +85,7 @@ function numeric(validate: (value: number) => boolean): { type: 'number'; valida
   return { type: 'number', validate };
 }
 
-function isCidr(text: string): boolean {
-  const [address, bits, ...rest] = text.split('/');
-  const version = isIP(address ?? '');
-  if (version === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits ?? '')) return false;
-  return Number(bits) <= (version === 4 ? 32 : 128);
+function uuid(version: string, variant: string): RegExp {
+  const part = (digits: number): string => `[0-9a-f]{${digits}}`;
+  return new RegExp(`^${part(8)}-?${part(4)}-?${version}${part(3)}-?${variant}${part(3)}-?${part(12)}$`, 'i');
 }

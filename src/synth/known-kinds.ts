@@ -2,10 +2,11 @@ import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import { groupOf } from '../contract/object.js';
+import type { UnknownRule } from './cel/rule.js';
 import { applyDefaults } from './defaults.js';
 import type { Problem } from './problem.js';
 import { showValue } from './problem.js';
-import { compileSchema } from './schema.js';
+import { compileSchema, optionsFor, unknownRules } from './schema.js';
 import type { Validate } from './schema.js';
 
 /** A kind in the version that a document is written in. */
@@ -22,7 +23,11 @@ export interface KnownVersion {
 export class KnownKinds {
   private readonly versions = new Map<string, KnownVersion>();
 
-  constructor(private readonly kinds: readonly Kind[]) {}
+  /** @param warn takes one line for each kind that is asked for and has rules that aren't judged here */
+  constructor(
+    private readonly kinds: readonly Kind[],
+    private readonly warn: (line: string) => void = () => undefined,
+  ) {}
 
   /** The version that a document is of, or what is wrong with its `apiVersion` and `kind`. */
   find(document: { readonly apiVersion?: unknown; readonly kind?: unknown }): KnownVersion | Problem {
@@ -60,7 +65,14 @@ export class KnownKinds {
       const message = `${apiVersion} is converted by a webhook, which is not asked here`;
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
+    this.warnAbout(`${kindName} of ${apiVersion}`, unknownRules(version.schema.openAPIV3Schema));
     return knownVersion(kind, version);
+  }
+
+  private warnAbout(type: string, rules: readonly UnknownRule[]): void {
+    if (rules.length === 0) return;
+    const listed = rules.map(({ rule, why }) => `${showValue(rule)} (${why})`).join(', ');
+    this.warn(`${type}: these rules use what only the API server knows, so it alone judges them: ${listed}`);
   }
 
   private unusable(field: string, value: unknown): Problem {
@@ -83,7 +95,7 @@ function knownVersion(kind: Kind, version: CrdVersion): KnownVersion {
   const stored = storedVersion(kind.crd);
   return {
     kind,
-    validate: compileSchema(schema),
+    validate: compileSchema(schema, optionsFor(version)),
     withDefaults: (value) => applyDefaults(value, schema) as object,
     // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
     stored: (value) =>

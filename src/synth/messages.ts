@@ -210,7 +210,7 @@ function plural(count: number | string, noun: string): string {
 }
 
 /** Takes a JSON Pointer apart; steps into lists become numbers. */
-function pathOf(pointer: string, root: unknown): Path {
+export function pathOf(pointer: string, root: unknown): Path {
   let value = root;
   return pointer
     .split('/')

@@ -18,11 +18,13 @@ export interface Identity {
   readonly name?: unknown;
   readonly generateName?: unknown;
   readonly namespace?: unknown;
+  readonly labels?: unknown;
+  readonly annotations?: unknown;
 }
 
-/** Names what is wrong with the name and the namespace of an object; wrong types are left to the schema. */
-export function checkNames({ name, generateName, namespace }: Identity): Problem[] {
-  const problems: Problem[] = [];
+/** Names what is wrong with the names in the metadata of an object; wrong types are left to the schema. */
+export function checkNames({ name, generateName, namespace, labels, annotations }: Identity): Problem[] {
+  const problems: Problem[] = [...checkKeys('labels', labels), ...checkKeys('annotations', annotations)];
   if (generateName !== undefined) {
     problems.push({
       path: ['metadata', 'generateName'],
@@ -48,4 +50,26 @@ export function checkNames({ name, generateName, namespace }: Identity): Problem
     });
   }
   return problems;
+}
+
+function checkKeys(field: string, map: unknown): Problem[] {
+  if (map === null || typeof map !== 'object') return [];
+  // The case of an annotation's prefix doesn't matter.
+  const isRight = (key: string): boolean =>
+    isQualifiedName(field === 'annotations' ? key.toLowerCase() : key);
+  return Object.keys(map)
+    .filter((key) => !isRight(key))
+    .map((key) => ({
+      path: ['metadata', field, key],
+      message: `${showValue(key)} is not a key of ${field}`,
+      remedy:
+        'use up to 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS subdomain and / may stand in front',
+    }));
+}
+
+/** @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set */
+function isQualifiedName(text: string): boolean {
+  const [name = '', prefix, ...rest] = text.split('/').reverse();
+  if (rest.length > 0 || (prefix !== undefined && !isDnsSubdomain(prefix))) return false;
+  return name.length <= 63 && /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/.test(name);
 }

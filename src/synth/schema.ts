@@ -1,82 +1,79 @@
-import { Ajv } from 'ajv';
-import type { ErrorObject, SchemaValidateFunction } from 'ajv';
-import type { StructuralSchema } from '../contract/crd.js';
-import { FORMATS } from './formats.js';
-import { LIST_KEYS, rootJsonSchema } from './json-schema.js';
-import { describeErrors } from './messages.js';
+import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
+import type { UnknownRule } from './cel/rule.js';
+import { compileRules } from './cel/rules.js';
+import type { Rules } from './cel/rules.js';
+import { compileOpenApi } from './open-api.js';
 import type { Problem } from './problem.js';
-
-/** Names everything that is wrong with a custom resource; it must have its defaults already. */
-export type Validate = (value: unknown) => Problem[];
+import { checkReplicas, replicasPath } from './scale.js';
 
 /**
- * A validator that accepts what the API server accepts under `fieldValidation=Strict`, rules in CEL and names
- * aside.
+ * Names everything that is wrong with a custom resource; it must have its defaults already.
+ * @param old what the cluster has. With it, rules on the change (`oldSelf`) are judged too, and what was wrong before
+ *   and stays as it is passes, as in an update. Without it, the value is judged as if it were to be created.
+ */
+export type Validate = (value: unknown, old?: unknown) => Problem[];
+
+export interface SchemaOptions {
+  /**
+   * Whether the kind has the subresource `status`: then the API server drops what a create says about it.
+   * @default false
+   */
+  readonly hasStatus?: boolean;
+  /** Where the subresource `scale` reads replicas from. @default - there is no such subresource */
+  readonly replicasPath?: string;
+}
+
+/** How a version of a CRD is judged. */
+export function optionsFor(version: CrdVersion): SchemaOptions {
+  const path = replicasPath(version);
+  const hasStatus = version.subresources?.status !== undefined;
+  return { hasStatus, ...(path !== undefined && { replicasPath: path }) };
+}
+
+/**
+ * A validator with the verdict that the API server has under `fieldValidation=Strict`, names and the rules of
+ * `unknownRules` aside. As there, the rules in CEL aren't asked about a value that the schema refuses for its form.
  * @throws Error if the schema itself is wrong, e.g. has a pattern that is no regular expression
  */
-export function compileSchema(schema: StructuralSchema): Validate {
-  const ajv = new Ajv({
-    allErrors: true,
-    verbose: true,
-    // Schemas of CRDs have keywords of their own, and formats that nobody checks.
-    strict: false,
-    strictNumbers: true,
-    logger: false,
-    // A field named `constructor` is not there because every object has one.
-    ownProperties: true,
-    formats: FORMATS,
-    code: { regExp: Object.assign(regExp, { code: 'regExp' }) },
-  });
-  ajv.addKeyword({
-    keyword: LIST_KEYS,
-    type: 'array',
-    schemaType: 'array',
-    errors: true,
-    validate: uniqueItems,
-  });
-  const validate = ajv.compile(rootJsonSchema(schema));
-  return (value) => (validate(value) ? [] : describeErrors(validate.errors ?? [], value));
+export function compileSchema(
+  schema: StructuralSchema,
+  { hasStatus = false, replicasPath: replicas }: SchemaOptions = {},
+): Validate {
+  const validate = compileOpenApi(schema);
+  return (given, before) => {
+    const [value, old] = hasStatus ? [withoutStatus(given), withoutStatus(before)] : [given, before];
+    const { problems: found, blocksRules } = validate(value, old);
+    const known = new Set(found.map(({ path }) => path.join('.')));
+    const ofScale = checkReplicas(value, replicas).filter(({ path }) => !known.has(path.join('.')));
+    const problems = [...found, ...ofScale];
+    const dropped = value === given ? [] : unknownInStatus(validate(given).problems);
+    if (blocksRules || dropped.length > 0) return [...problems, ...dropped];
+    return [...problems, ...rulesFor(schema).judge(value, old)];
+  };
 }
 
-/**
- * Patterns are written for Go. What differs: flags in front, and the anchors of the whole text. What the `u` flag
- * refuses, such as needless escapes, is taken without it.
- */
-function regExp(pattern: string): RegExp {
-  const [, flags = '', rest = ''] = /^(?:\(\?([ims]+)\))?([^]*)$/.exec(pattern) ?? [];
-  const source = rest.replace(/\\\\|\\A|\\z/g, (found) =>
-    found === '\\A' ? '^' : found === '\\z' ? '$' : found,
-  );
-  try {
-    return new RegExp(source, `${flags}u`);
-  } catch {
-    return new RegExp(source, flags);
-  }
+/** The rules of a schema that aren't judged here, since they use what only the API server has. */
+export function unknownRules(schema: StructuralSchema): readonly UnknownRule[] {
+  return rulesFor(schema).unknown;
 }
 
-/** Refuses items of a list of type `map` with the same keys, and equal items of one of type `set`. */
-const uniqueItems: SchemaValidateFunction = (keys: readonly string[], list: readonly unknown[]) => {
-  const seen = new Map<string, number>();
-  const errors: Partial<ErrorObject>[] = [];
-  list.forEach((item, index) => {
-    const identity = canonical(keys.length > 0 ? keys.map((key) => memberOf(item, key)) : item);
-    const first = seen.get(identity);
-    if (first === undefined) seen.set(identity, index);
-    else errors.push({ keyword: LIST_KEYS, params: { keys, index, first } });
-  });
-  uniqueItems.errors = errors;
-  return errors.length === 0;
-};
+const compiled = new WeakMap<StructuralSchema, Rules>();
 
-function memberOf(item: unknown, key: string): unknown {
-  return item !== null && typeof item === 'object' ? ((item as Record<string, unknown>)[key] ?? null) : null;
+/** Compiled when they are first needed, and once. */
+function rulesFor(schema: StructuralSchema): Rules {
+  const rules = compiled.get(schema) ?? compileRules(schema);
+  compiled.set(schema, rules);
+  return rules;
 }
 
-/** JSON with sorted keys, so that equal values give equal texts. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) =>
-    member !== null && typeof member === 'object' && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
+function withoutStatus(value: unknown): unknown {
+  if (value === null || typeof value !== 'object' || !Object.hasOwn(value, 'status')) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => key !== 'status'));
+}
+
+/** What is read before the status is dropped: the names of its fields. */
+function unknownInStatus(problems: readonly Problem[]): Problem[] {
+  return problems.filter(
+    ({ path, message }) => path[0] === 'status' && path.length > 1 && message === 'unknown field',
   );
 }

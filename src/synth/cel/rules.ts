@@ -1,0 +1,125 @@
+import type { CelValue } from '@bufbuild/cel';
+import { isDeepStrictEqual } from 'node:util';
+import type { StructuralSchema } from '../../contract/crd.js';
+import type { Path, Problem } from '../problem.js';
+import { oldItem } from '../unchanged.js';
+import { typedList } from './lists.js';
+import { compileRule, judge, rulesOf } from './rule.js';
+import type { Rule, UnknownRule } from './rule.js';
+import { objectSchema, toCelValue } from './values.js';
+
+/** The rules of a schema. */
+export interface Rules {
+  /** Those that aren't judged here, whatever the value is. */
+  readonly unknown: readonly UnknownRule[];
+  /**
+   * Judges a value that has passed the schema. Rules that compare it with what it was (`oldSelf`) are judged only
+   * where there is an old value.
+   */
+  judge(value: unknown, old?: unknown): Problem[];
+}
+
+/** The rules of a part of a schema, and of the parts below. */
+interface Node {
+  /** Describes the values. */
+  readonly schema: StructuralSchema;
+  readonly rules: readonly Rule[];
+  readonly properties: ReadonlyMap<string, Node>;
+  readonly additional?: Node;
+  readonly items?: Node;
+}
+
+/** Compiles all rules of a schema, whose root describes a whole object. */
+export function compileRules(schema: StructuralSchema): Rules {
+  const unknown: UnknownRule[] = [];
+  const root = nodeOf(objectSchema(schema), unknown);
+  return {
+    unknown,
+    judge: (value, old) => {
+      const problems: Problem[] = [];
+      if (root) walk(root, { value, old, path: [], isUnchanged: false }, problems);
+      return problems;
+    },
+  };
+}
+
+/** @returns nothing if there are no rules */
+function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownRule[]): Node | undefined {
+  if (typeof given !== 'object') return undefined;
+  const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
+  const rules: Rule[] = [];
+  for (const source of rulesOf(schema)) {
+    const rule = compileRule(source);
+    if ('why' in rule) unknown.push(rule);
+    else rules.push(rule);
+  }
+  const properties = new Map<string, Node>();
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const node = nodeOf(property, unknown);
+    if (node) properties.set(name, node);
+  }
+  const additional = nodeOf(schema.additionalProperties, unknown);
+  const items = nodeOf(schema.items, unknown);
+  if (rules.length + properties.size === 0 && !additional && !items) return undefined;
+  return { schema, rules, properties, ...(additional && { additional }), ...(items && { items }) };
+}
+
+interface Place {
+  readonly value: unknown;
+  /** What was there before; undefined if nothing was, or nobody can say what. */
+  readonly old: unknown;
+  readonly path: Path;
+  /** Whether it, or the nearest part around it that can be compared, is as it was: then it isn't refused. */
+  readonly isUnchanged: boolean;
+}
+
+function walk(node: Node, place: Place, problems: Problem[]): void {
+  const { value, old, path } = place;
+  if (value === null || value === undefined) return;
+  const here = {
+    ...place,
+    isUnchanged: old === undefined ? place.isUnchanged : isDeepStrictEqual(value, old),
+  };
+  judgeAll(node, here, problems);
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (!items) return;
+    value.forEach((item: unknown, index) => {
+      const match = oldItem(node.schema, old, item);
+      walk(items, { ...here, value: item, old: match, path: [...path, index] }, problems);
+    });
+  } else if (typeof value === 'object') {
+    for (const [key, member] of Object.entries(value)) {
+      const child = node.properties.get(key) ?? node.additional;
+      const before = isRecord(old) && Object.hasOwn(old, key) ? old[key] : undefined;
+      if (child) walk(child, { ...here, value: member, old: before, path: [...path, key] }, problems);
+    }
+  }
+}
+
+function judgeAll(
+  { rules, schema }: Node,
+  { value, old, path, isUnchanged }: Place,
+  problems: Problem[],
+): void {
+  if (rules.length === 0) return;
+  const self = toCelValue(value, schema);
+  const oldSelf = old === undefined || old === null ? undefined : toCelValue(old, schema);
+  for (const rule of rules) {
+    const { usesOldSelf } = rule.program;
+    const optional = rule.source.optionalOldSelf === true;
+    if (usesOldSelf && oldSelf === undefined && !optional) continue;
+    if (!usesOldSelf && isUnchanged) continue;
+    const before = optional ? optionalOf(oldSelf) : oldSelf;
+    const problem = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
+    if (problem) problems.push(problem);
+  }
+}
+
+function optionalOf(value: CelValue | undefined): CelValue {
+  return typedList(value === undefined ? [] : [value]);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
