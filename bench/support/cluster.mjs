@@ -10,7 +10,7 @@ const [appService] = builtInKinds;
 const [deployment, service] = appService.children;
 export { appService, deployment, service };
 
-const pod = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+export const pod = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const namespaceType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** As many as are in work at once: the default of `reconstruct run`. */

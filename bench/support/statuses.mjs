@@ -1,9 +1,22 @@
 // Whether each custom resource's status says what its children say, judged with the kind's own status function.
 import { isDeepStrictEqual } from 'node:util';
 import { standardConditions } from '../../lib/contract/conditions.js';
+import { keepStatus } from '../../lib/contract/keep-status.js';
 import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
-import { appService, deployment, service } from './cluster.mjs';
+import { render } from '../../lib/synth/render.js';
+import { appService, deployment, pod, service } from './cluster.mjs';
 import { until } from './util.mjs';
+
+const { watches } = appService.controller(render);
+
+function watchOf({ kind }) {
+  return watches.find(({ type }) => type.kind === kind);
+}
+
+/** An object as the controller keeps it; nothing of a pod that is well. */
+function kept(object) {
+  return (watchOf(object).keep ?? keepStatus)(object);
+}
 
 /**
  * Waits until the Deployments have been rolled out, then until the statuses are right. Returns how many never were,
@@ -29,10 +42,11 @@ export async function settle(cluster, namespaces, milliseconds = 30_000) {
 }
 
 async function read(cluster, namespace) {
-  const [crs, deployments, services] = await Promise.all(
-    [appService.type, deployment, service].map(async (type) => (await cluster.list(type, namespace)).items),
-  );
-  return { crs, deployments, services };
+  const items = async (type) => (await cluster.list(type, namespace)).items;
+  const [crs, deployments, services] = await Promise.all([appService.type, deployment, service].map(items));
+  // The longest list by far, and of no use before.
+  const pods = deployments.every(isRolledOut) ? await items(pod) : [];
+  return { crs, deployments, services, pods };
 }
 
 function isRolledOut({ metadata, spec, status = {} }) {
@@ -43,22 +57,35 @@ function isRolledOut({ metadata, spec, status = {} }) {
   );
 }
 
-function faultsOf({ crs, deployments, services }) {
+function faultsOf({ crs, deployments, services, pods }) {
   const byOwner = new Map();
   for (const child of [...deployments, ...services]) {
     const owner = child.metadata.ownerReferences?.[0]?.uid;
     byOwner.set(owner, [...(byOwner.get(owner) ?? []), child]);
   }
+  const troubled = new Map();
+  for (const known of pods.flatMap((object) => kept(object) ?? [])) {
+    const [key] = watchOf(pod).mapsTo(known);
+    troubled.set(key, [...(troubled.get(key) ?? []), known]);
+  }
   return crs.flatMap((cr) => {
-    const fault = faultOf(cr, byOwner.get(cr.metadata.uid) ?? []);
+    const related = troubled.get(`${cr.metadata.namespace}/${cr.metadata.name}`) ?? [];
+    const fault = faultOf(cr, byOwner.get(cr.metadata.uid) ?? [], related);
     return fault ? [`${cr.metadata.namespace}/${cr.metadata.name}: ${fault}`] : [];
   });
 }
 
-function faultOf(cr, children) {
+function faultOf(cr, children, related) {
   if (children.length !== 2) return `${children.length} children`;
   if (!cr.status?.conditions) return 'no status';
-  const { readiness, conditions = [], fields = {} } = appServiceStatus({ cr, children, now: new Date() });
+  const {
+    readiness,
+    conditions = [],
+    fields = {},
+  } = appServiceStatus({
+    ...{ cr, related, failures: [], now: new Date() },
+    children: children.map(kept),
+  });
   const wanted = { ...fields, observedGeneration: cr.metadata.generation };
   for (const [name, value] of Object.entries(wanted)) {
     if (!isDeepStrictEqual(cr.status[name], value)) return `${name} is ${cr.status[name]}, not ${value}`;

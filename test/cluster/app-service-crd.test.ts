@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { resourceType } from '../../src/contract/resource.js';
-import type { AppServiceSpec } from '../../src/kinds/app-service/spec.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { Cluster, collection } from './support/cluster.js';
@@ -69,25 +68,22 @@ describe.each(['kosmos.io/v1', 'app.example.com/v1', 'app.example.com/v1alpha1']
 const resources = { requests: { cpu: '100m' }, limits: { memory: '64Mi' } };
 
 /** Specs at the edge of what the schema takes, beside those of the rules put right. */
-const edges: readonly AppServiceSpec[] = [
-  { ...base, preStop: { sleep: { seconds: 30 } }, terminationGracePeriodSeconds: 30 },
-  { ...base, disruption: { maxUnavailable: '100%' } },
-  { ...base, disruption: { maxUnavailable: 0 } },
-  { ...base, strategy: { rollingUpdate: { maxSurge: '12345%', maxUnavailable: '100%' } } },
-  { ...base, probes: { readiness: { exec: { command: [''] }, successThreshold: 9 } } },
+const edges: readonly object[] = [
+  { preStop: { sleep: { seconds: 30 } }, terminationGracePeriodSeconds: 30 },
+  { disruption: { maxUnavailable: '100%' } },
+  { disruption: { maxUnavailable: 0 } },
+  { strategy: { rollingUpdate: { maxSurge: '12345%', maxUnavailable: '100%' } } },
+  { probes: { readiness: { exec: { command: [''] }, successThreshold: 9 } } },
   {
-    ...base,
     probes: { liveness: { grpc: { port: 65535, service: 'a' }, terminationGracePeriodSeconds: 1 } },
   },
   {
-    ...base,
     resources,
     autoscaling: { maxReplicas: 1, memory: 1, behavior: { scaleUp: { tolerance: '0' } } },
   },
-  { ...base, resources, autoscaling: { maxReplicas: 2 ** 31 - 1, cpu: 2 ** 31 - 1 } },
-  { ...base, envFrom: [{ prefix: ' a.b~', configMapRef: { name: 'a.b-c' } }] },
+  { resources, autoscaling: { maxReplicas: 2 ** 31 - 1, cpu: 2 ** 31 - 1 } },
+  { envFrom: [{ prefix: ' a.b~', configMapRef: { name: 'a.b-c' } }] },
   {
-    ...base,
     files: [
       { path: '/a', emptyDir: { medium: 'Memory', sizeLimit: '.5Gi' } },
       { path: '/b', emptyDir: { medium: 'HugePages-2Mi', sizeLimit: 0 } },
@@ -100,26 +96,26 @@ const edges: readonly AppServiceSpec[] = [
       },
     ],
   },
-  { ...base, ports: [{ port: 80 }], service: { type: 'LoadBalancer', externalTrafficPolicy: 'Local' } },
+  { ports: [{ port: 80 }], service: { type: 'LoadBalancer', externalTrafficPolicy: 'Local' } },
   ...['PreferClose', 'PreferSameZone', 'PreferSameNode'].map((trafficDistribution) => ({
-    ...{ ...base, ports: [{ port: 80 }], service: { trafficDistribution } },
+    ...{ ports: [{ port: 80 }], service: { trafficDistribution } },
   })),
 ];
 
-test.each([...brokenRules.map(({ valid }) => ({ ...base, ...valid })), ...edges])(
-  'the API server takes the children of what it took: %j',
-  async (spec) => {
-    const own = await answerTo(spec);
-    expect([own.status, own.body.message]).toEqual([201, undefined]);
+test.each([
+  ...brokenRules.map(({ valid }) => ({ ...base, ...valid })),
+  ...edges.map((edge) => ({ ...base, ...edge })),
+])('the API server takes the children of what it took: %j', async (spec) => {
+  const own = await answerTo(spec);
+  expect([own.status, own.body.message]).toEqual([201, undefined]);
 
-    for (const child of render(spec).objects.filter(({ kind }) => kind !== 'HTTPRoute')) {
-      const path = collection(resourceType({ apiVersion: child.apiVersion, kind: child.kind }), namespace);
-      const query = { dryRun: 'All', fieldValidation: 'Strict' };
-      const { status, body } = await cluster.send('POST', path, { body: child, query });
-      expect([child.kind, status, body.message]).toEqual([child.kind, 201, undefined]);
-    }
-  },
-);
+  for (const child of render(spec).objects.filter(({ kind }) => kind !== 'HTTPRoute')) {
+    const path = collection(resourceType({ apiVersion: child.apiVersion, kind: child.kind }), namespace);
+    const query = { dryRun: 'All', fieldValidation: 'Strict' };
+    const { status, body } = await cluster.send('POST', path, { body: child, query });
+    expect([child.kind, status, body.message]).toEqual([child.kind, 201, undefined]);
+  }
+});
 
 test('v1alpha1 warns that it is deprecated', async () => {
   const manifest = {

@@ -60,10 +60,10 @@ afterAll(async () => {
 async function fares(
   subject: Subject,
   name: string,
-  as: readonly [phase: string, reason: string],
+  as: readonly [phase: Phase, reason: string],
 ): Promise<string> {
   const [phase, reason] = as;
-  const [ready, reconciling, stalled] = PHASES[phase] ?? [];
+  const [ready, reconciling, stalled] = PHASES[phase];
   const { message } = await subject.condition(name, { type: 'Stalled', status: stalled, reason });
   await subject.condition(name, { type: 'Ready', status: ready, reason });
   await subject.condition(name, { type: 'Reconciling', status: reconciling, reason });
@@ -71,8 +71,11 @@ async function fares(
 }
 
 type ConditionStatus = 'True' | 'False' | 'Unknown';
+type Phase = 'ready' | 'progressing' | 'failing' | 'stalled';
 
-const PHASES: Readonly<Record<string, readonly ConditionStatus[]>> = {
+const PHASES: Readonly<
+  Record<Phase, readonly [ready: ConditionStatus, reconciling: ConditionStatus, stalled: ConditionStatus]>
+> = {
   ready: ['True', 'False', 'False'],
   progressing: ['Unknown', 'True', 'False'],
   failing: ['False', 'True', 'False'],
@@ -189,7 +192,7 @@ describe('objects', () => {
       ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: holder.name, namespace: holder.namespace } },
       spec: { type: 'NodePort', ports: [{ port: 80 }] },
     })) as unknown as Wire<V1Service>;
-    const nodePort = spec!.ports![0].nodePort!;
+    const nodePort = spec!.ports![0]!.nodePort!;
 
     // WHEN
     await apps.create('taken', { size: 1, image, ports: [{ port: 80, nodePort }] });

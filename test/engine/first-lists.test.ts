@@ -116,9 +116,7 @@ describe('Before the first lists', () => {
     let install = (): void => undefined;
     const { server, clock, manager } = await started((fake) => (install = unserved(fake, 'configmaps')));
     await clock.advance(60_000);
-    expect(manager.notReady()).toEqual([
-      { what: 'configmaps', why: 'Watch configmaps: 404 page not found' },
-    ]);
+    expect(manager.notReady()).toEqual([{ what: 'configmaps', why: 'Watch configmaps: 404 page not found' }]);
     expect(server.writes).toEqual([]);
     install();
     await clock.advance(30_000);

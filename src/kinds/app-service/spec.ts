@@ -180,7 +180,7 @@ export interface AppServiceStatus extends ReplicaCounts {
   readonly selector?: string;
   /** The ports of the Service, with the node ports that the cluster has given them. */
   readonly ports?: readonly Pick<Wire<V1ServicePort>, 'name' | 'port' | 'nodePort' | 'protocol'>[];
-  /** Where the route leads in, e.g. `https://shop.example.com/`. */
+  /** Where the route leads in, e.g. `http://shop.example.com/`. */
   readonly url?: string;
   /** The image that the Deployment runs. */
   readonly image?: string;

@@ -21,7 +21,8 @@ export type Manifest = AnyObject;
 /** Where an object is. */
 export interface Place {
   readonly type: ResourceType;
-  readonly namespace: string;
+  /** @default - the type has no namespaces */
+  readonly namespace?: string;
   readonly name: string;
 }
 
@@ -94,6 +95,12 @@ export class Cluster {
       query: { labelSelector: selector },
     });
     return succeeded(answer).items as T[];
+  }
+
+  /** None where the type isn't installed: for one that a kind can do without. */
+  async listIfServed(type: ResourceType, namespace: string): Promise<AnyObject[]> {
+    const answer = await this.send('GET', collection(type, namespace));
+    return answer.status === 404 ? [] : (succeeded(answer).items as AnyObject[]);
   }
 
   async create(type: ResourceType, object: Manifest): Promise<AnyObject> {
@@ -194,7 +201,7 @@ function parsed(text: string): AnyObject {
 }
 
 function describe({ type, namespace, name }: Place): string {
-  return `${type.kind} ${namespace}/${name}`;
+  return `${type.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
 function succeeded({ status, body }: Answer): AnyObject {

@@ -2,7 +2,7 @@ import { configMaps } from './cluster.js';
 import type { Cluster, Place } from './cluster.js';
 import { eventually } from './eventually.js';
 
-const lock: Place = { type: configMaps, namespace: 'default', name: 'fixed-node-ports' };
+const lock = { type: configMaps, namespace: 'default', name: 'fixed-node-ports' } satisfies Place;
 
 /** The node ports that the examples name are there once in a cluster: whoever applies them waits for its turn. */
 export async function withFixedNodePorts(cluster: Cluster, use: () => Promise<void>): Promise<void> {

@@ -75,10 +75,17 @@ export class Subject {
 
   /** The children of one type, found by their owner reference. */
   async children(type: ResourceType, cr: LiveResource): Promise<AnyObject[]> {
-    const live = await this.cluster.list(type, this.namespace);
+    const live = await this.objects(type);
     return live
       .filter((object) => controllerOf(object)?.uid === cr.metadata.uid)
       .map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
+  }
+
+  /** All objects of a type of children, whoever made them; none, where the type need not be installed and isn't. */
+  async objects(type: ResourceType): Promise<AnyObject[]> {
+    return isOptional(this.kind, type)
+      ? this.cluster.listIfServed(type, this.namespace)
+      : this.cluster.list(type, this.namespace);
   }
 
   /** Waits until the children are exactly what the custom resource renders to now, and the status says so. */
@@ -111,6 +118,11 @@ export class Subject {
       expect(applied.metadata.annotations?.[APPLIED_HASH_ANNOTATION]).toMatch(/^[0-9a-f]{32}$/);
     }
   }
+}
+
+function isOptional(kind: Kind, type: ResourceType): boolean {
+  const { watches } = kind.controller(render);
+  return watches.some((watch) => watch.optional && groupKind(watch.type) === groupKind(type));
 }
 
 function ownerReferenceTo(cr: LiveResource): object {

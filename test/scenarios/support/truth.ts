@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Condition } from '../../../src/contract/conditions.js';
-import type { Reader } from '../../../src/contract/controller.js';
+import type { Reader, TypeRef, Watch } from '../../../src/contract/controller.js';
+import { keepStatus } from '../../../src/contract/keep-status.js';
 import { childrenFieldManager } from '../../../src/contract/names.js';
 import { controllerOf, groupOf, objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -22,6 +23,16 @@ interface Picture {
   readonly resources: readonly LiveResource[];
   readonly objects: ReadonlyMap<string, readonly AnyObject[]>;
   readonly byOwner: ReadonlyMap<string, readonly AnyObject[]>;
+  /** What a controller keeps of the objects that it watches beside the custom resources. */
+  readonly known: readonly Known[];
+}
+
+/** The objects of one watch, as kept. */
+interface Known {
+  readonly watch: Watch;
+  readonly objects: ReadonlyMap<string, AnyObject>;
+  readonly byOwner: ReadonlyMap<string, readonly AnyObject[]>;
+  readonly byKey: ReadonlyMap<string, readonly AnyObject[]>;
 }
 
 /**
@@ -54,23 +65,53 @@ export async function statusesTellTheTruth(
   );
 }
 
-async function pictureOf({ cluster, kind, namespace }: Subject): Promise<Picture> {
+async function pictureOf(subject: Subject): Promise<Picture> {
+  const { cluster, kind, namespace } = subject;
   const objects = new Map<string, AnyObject[]>();
-  for (const type of [...kind.children, ...kind.formerChildren]) {
-    const live = await cluster.list(type, namespace);
-    objects.set(
-      groupKind(type),
-      live.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind })),
-    );
+  const known: Known[] = [];
+  for (const watch of kind.controller(render).watches.slice(1)) {
+    const { type, selector } = watch;
+    const live = selector ? await cluster.list(type, namespace, selector) : await subject.objects(type);
+    const named = live.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
+    if (!watch.readOnly) objects.set(groupKind(type), named);
+    known.push(asKept(watch, named));
   }
-  const byOwner = new Map<string, AnyObject[]>();
-  for (const object of [...objects.values()].flat()) {
-    const owner = controllerOf(object)?.uid ?? '';
-    byOwner.set(owner, [...(byOwner.get(owner) ?? []), object]);
-  }
+  const byOwner = groupedBy([...objects.values()].flat(), (object) => [ownerOf(object)]);
   const { apiVersion, kind: name } = kind.type;
   const resources = await cluster.list<LiveResource>(kind.type, namespace);
-  return { resources: resources.map((cr) => ({ ...cr, apiVersion, kind: name })), objects, byOwner };
+  return { resources: resources.map((cr) => ({ ...cr, apiVersion, kind: name })), objects, byOwner, known };
+}
+
+function asKept(watch: Watch, objects: readonly AnyObject[]): Known {
+  const kept = objects.flatMap((object) => (watch.keep ?? keepStatus)(object) ?? []);
+  return {
+    watch,
+    objects: new Map(kept.map((object) => [keyOf(object), object])),
+    byOwner: groupedBy(kept, (object) => [ownerOf(object)]),
+    byKey: groupedBy(kept, (object) => watch.mapsTo(object)),
+  };
+}
+
+function groupedBy(
+  objects: readonly AnyObject[],
+  keysOf: (object: AnyObject) => readonly string[],
+): Map<string, AnyObject[]> {
+  const groups = new Map<string, AnyObject[]>();
+  for (const object of objects)
+    for (const key of keysOf(object)) {
+      const group = groups.get(key);
+      if (group) group.push(object);
+      else groups.set(key, [object]);
+    }
+  return groups;
+}
+
+function ownerOf(object: AnyObject): string {
+  return controllerOf(object)?.uid ?? '';
+}
+
+function keyOf({ metadata }: AnyObject): string {
+  return objectKey(metadata.namespace, metadata.name);
 }
 
 function judge(subject: Subject, cr: LiveResource, picture: Picture, reason: string | undefined): void {
@@ -106,18 +147,14 @@ function judge(subject: Subject, cr: LiveResource, picture: Picture, reason: str
 function expectedStatus(
   { kind, namespace }: Subject,
   cr: LiveResource,
-  { byOwner, objects }: Picture,
+  { known }: Picture,
 ): { readonly conditions: readonly Condition[]; readonly [field: string]: unknown } {
+  const of = (type: TypeRef): Known => known.find(({ watch }) => groupKind(watch.type) === groupKind(type))!;
   const reader: Reader = {
     get: (type, key) =>
-      groupKind(type) === groupKind(kind.type)
-        ? (cr as unknown as AnyObject)
-        : objects
-            .get(groupKind(type))
-            ?.find(({ metadata }) => objectKey(metadata.namespace, metadata.name) === key),
-    controlledBy: (type, uid) =>
-      (byOwner.get(uid) ?? []).filter((object) => groupKind(object) === groupKind(type)),
-    mappedTo: () => [],
+      groupKind(type) === groupKind(kind.type) ? (cr as unknown as AnyObject) : of(type).objects.get(key),
+    controlledBy: (type, uid) => of(type).byOwner.get(uid) ?? [],
+    mappedTo: (type, key) => of(type).byKey.get(key) ?? [],
   };
   const key = objectKey(namespace, cr.metadata.name);
   const plan = kind.controller(render).reconcile(key, reader, new Date());
