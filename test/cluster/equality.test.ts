@@ -8,10 +8,12 @@ import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { groupKind } from '../../src/contract/resource.js';
 import { canonicalJson } from '../../src/engine/managed-fields.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceFields } from './support/app-service-fields.js';
-import { Cluster, deployments, services } from './support/cluster.js';
+import { Cluster } from './support/cluster.js';
+import type { Place } from './support/cluster.js';
 import { cdk8s, manifestsIn, reconstruct, withFolder } from './support/commands.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -105,12 +107,14 @@ describe('what the controller applies', () => {
       for (const { metadata } of resources) await requireEqual(metadata.name, rendered);
       // Not left to the garbage collector, which takes its time with kinds that are new to it.
       for (const { metadata } of resources) await apps.delete(metadata.name);
-      for (const { kind, metadata } of rendered)
-        await cluster.delete(apps.childPlace(kind === 'Service' ? services : deployments, metadata.name), {
-          mayBeMissing: true,
-        });
+      for (const object of rendered) await cluster.delete(placeOf(object), { mayBeMissing: true });
     });
   });
+
+  function placeOf(object: AnyObject): Place {
+    const type = appService.children.find((child) => groupKind(child) === groupKind(object))!;
+    return apps.childPlace(type, object.metadata.name);
+  }
 
   /** Both ways: nothing that is rendered is missing, and nothing else was applied. */
   async function requireEqual(name: string, rendered: readonly AnyObject[]): Promise<void> {

@@ -1,4 +1,5 @@
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
+import { appServiceOptions } from './app-service-options.js';
 import type { FieldEdit } from './field-edit.js';
 
 const base: AppServiceSpec = { size: 0, image: 'example.com/web:1' };
@@ -97,4 +98,5 @@ export const appServiceFields: readonly FieldEdit[] = [
   sourceField('fileKeyRef', 'path', { volumeName: 'files', key: 'LEVEL' }, ['app.env', 'other.env']),
   sourceField('fileKeyRef', 'key', { volumeName: 'files', path: 'app.env' }, ['LEVEL', 'OTHER']),
   sourceField('fileKeyRef', 'optional', fileRef, [true, false]),
+  ...appServiceOptions,
 ];

@@ -6,6 +6,7 @@ import { appService } from '../../../src/kinds/app-service/kind.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
 import { appServiceFields } from './app-service-fields.js';
+import { barredFields } from './app-service-options.js';
 import { configMaps, deployments, services } from './cluster.js';
 import type { FieldEdit } from './field-edit.js';
 
@@ -23,20 +24,34 @@ export interface KindUnderTest {
   readonly drifts: readonly { readonly child: ResourceType; readonly patch: object }[];
   /** Every field of the spec. */
   readonly fields: readonly FieldEdit[];
+  /** Fields that the rules of the CRD refuse whatever their value. @default - none */
+  readonly barredFields?: readonly string[];
   /** The controller may watch all namespaces: no other test has custom resources of the kind. */
   readonly clusterWide: boolean;
 }
 
+const withoutService = {
+  ...{ size: 0, image: 'example.com/web:1', resources: { requests: { cpu: '100m' } } },
+  ...{ autoscaling: { maxReplicas: 3, cpu: 50 }, disruption: {} },
+};
+
+function appServiceChild(kindName: string): ResourceType {
+  return appService.children.find((type) => type.kind === kindName)!;
+}
+
 export const appServiceUnderTest: KindUnderTest = {
   kind: appService,
-  spec: { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] },
-  specWithoutOptional: { size: 0, image: 'example.com/web:1' },
+  spec: { ...withoutService, ports: [{ port: 80 }], route: { parentRefs: [{ name: 'edge' }] } },
+  specWithoutOptional: withoutService,
   optional: services,
   drifts: [
     { child: deployments, patch: { spec: { template: { metadata: { labels: { app: 'other' } } } } } },
     { child: services, patch: { spec: { type: 'ClusterIP' } } },
+    { child: appServiceChild('HorizontalPodAutoscaler'), patch: { spec: { maxReplicas: 9 } } },
+    { child: appServiceChild('PodDisruptionBudget'), patch: { spec: { maxUnavailable: 9 } } },
+    { child: appServiceChild('HTTPRoute'), patch: { spec: { parentRefs: [{ name: 'other' }] } } },
   ],
-  fields: appServiceFields,
+  ...{ fields: appServiceFields, barredFields },
   clusterWide: false,
 };
 

@@ -56,6 +56,9 @@ export function asStored(object: AnyObject): AnyObject {
 const DEFAULTS: Readonly<Record<string, Json>> = {
   fieldRef: { apiVersion: 'v1' },
   resourceFieldRef: { divisor: '0' },
+  serviceAccountToken: { expirationSeconds: 3600 },
+  parentRefs: { group: 'gateway.networking.k8s.io', kind: 'Gateway' },
+  backendRefs: { group: '', kind: 'Service', weight: 1 },
 };
 
 function stored(value: unknown, path: readonly string[]): unknown {
