@@ -67,7 +67,7 @@ describe('the status', () => {
   });
 
   test('kubectl wait and kubectl get can tell that it is Ready', async () => {
-    await apps.create('waited-for', { size: 1, image });
+    await apps.create('waited-for', { size: 1, image, ports: [{ port: 80 }] });
 
     const inNamespace = ['--namespace', apps.namespace];
     await cluster.sandbox.kubectl([
@@ -76,7 +76,7 @@ describe('the status', () => {
 
     const { stdout } = await cluster.sandbox.kubectl([...inNamespace, 'get', 'appsvc', 'waited-for']);
     expect(stdout).toMatch(
-      /NAME +READY +REASON +DESIRED +AVAILABLE +AGE\nwaited-for +True +Available +1 +1 /,
+      /NAME +READY +REASON +DESIRED +AVAILABLE +PORTS +AGE\nwaited-for +True +Available +1 +1 +\d{5} /,
     );
   });
 
