@@ -48,7 +48,10 @@ function literalsOfRules(schema: StructuralSchema, path: Path = []): Mutation[] 
     const values = [...rule.matchAll(/["']([^"']*)["']|(?<![\w.])(\d+)/g)].map(([, text, digits]) =>
       digits === undefined ? text : Number(digits),
     );
-    const fields = Object.keys(schema.properties ?? {}).filter((name) => rule.includes(escaped(name)));
+    const fields = Object.keys(schema.properties ?? {})
+      .filter((name) => rule.includes(escaped(name)))
+      // Of the metadata, which the API server reads before it looks at any rule, a rule can speak of the name only.
+      .filter((name) => path.length > 0 || name !== 'metadata');
     return fields.flatMap((field) =>
       values.map((value) => ({
         name: `${[...path, field].join('.')} ${JSON.stringify(value)} of ${rule}`,
