@@ -74,9 +74,21 @@ const BLOCKING = new Set([
 
 /** @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go hasBlockingErr */
 function blocksRules({ keyword, data, params }: ErrorObject): boolean {
+  if (keyword === 'type' && [params.type].flat().includes('integer') && passesForInteger(data)) return false;
   if (BLOCKING.has(keyword)) return true;
   // An integer that is too large is one of another type.
   return keyword === 'format' && (typeof data === 'string' || params.format === 'int64');
+}
+
+/**
+ * Whether the API server takes a fraction for an integer at first, as 2147483647.5, and finds only at its bounds that it
+ * is none, which keeps no rule from being checked.
+ * @see https://github.com/go-openapi/swag/blob/master/conv/convert.go IsFloat64AJSONInteger
+ */
+function passesForInteger(data: unknown): boolean {
+  if (typeof data !== 'number' || Number.isInteger(data)) return false;
+  const whole = Math.trunc(data);
+  return whole !== 0 && Math.abs(data - whole) / (Math.abs(data) + Math.abs(whole)) < 1e-9;
 }
 
 /** Refuses items of a list of type `map` with the same keys, and equal items of one of type `set`. */

@@ -318,6 +318,23 @@ test('a pod template restarted by kubectl is not rolled back', async () => {
   expect(spec!.template.metadata!.annotations).toHaveProperty('kubectl.kubernetes.io/restartedAt');
 });
 
+test('a service account that is named and then no longer is given up', async () => {
+  const accountOf = async (): Promise<unknown> => {
+    const { spec } = await cluster.get<AnyObject & { spec: { template: { spec: object } } }>(
+      apps.childPlace(deployments, 'account'),
+    );
+    return spec.template.spec;
+  };
+  await apps.create('account', { size: 0, image, serviceAccountName: 'shop' });
+  await apps.ready('account');
+  expect(await accountOf()).toMatchObject({ serviceAccountName: 'shop' });
+
+  await apps.edit('account', { size: 0, image });
+  await apps.asRendered('account');
+
+  expect(await accountOf()).not.toHaveProperty('serviceAccountName');
+});
+
 test('a custom resource that is edited many times in a row ends as it says last', async () => {
   await apps.create('hot', { size: 0, image });
   for (let round = 1; round <= 50; round++)

@@ -37,6 +37,14 @@ function problemsAt(x: unknown, schema: StructuralSchema, ...rules: object[]): s
   return compileSchema(root)(gaugeWith({ x })).map(formatProblem);
 }
 
+test('a fraction that passes for an integer at first keeps no rule from being checked', () => {
+  const told = (target: number): string[] => problemsOf({ items: [{ name: 'self' }, { name: 'a', target }] });
+
+  const broken = 'spec.items[0]: the name self is taken; change it';
+  expect(told(2147483647.5)).toContain(broken);
+  expect(told(1.5)).not.toContain(broken);
+});
+
 test.each<[string, object, string[]]>([
   [
     'a message',

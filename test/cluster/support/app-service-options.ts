@@ -145,11 +145,13 @@ const metrics: readonly Row[] = [
 ];
 
 function scaling(direction: string): Row[] {
+  // With nothing in it, the API server's defaults would seem to be ours.
+  const window = { stabilizationWindowSeconds: 5 };
   const policies = { policies: [{ type: 'Pods', value: 1, periodSeconds: 60 }] };
   const rows: Row[] = [
-    ['stabilizationWindowSeconds', {}, 10, 20],
-    ['selectPolicy', {}, 'Min', 'Disabled'],
-    ['tolerance', {}, '200m', '300m'],
+    ['stabilizationWindowSeconds', { selectPolicy: 'Max' }, 10, 20],
+    ['selectPolicy', window, 'Min', 'Disabled'],
+    ['tolerance', window, '200m', '300m'],
     ['policies.[].type', policies, 'Percent', 'Pods'],
     ['policies.[].value', policies, 2, 3],
     ['policies.[].periodSeconds', policies, 30, 40],
