@@ -14,9 +14,19 @@ export function podSpec(app: Identity, spec: AppServiceSpec): Wire<V1PodSpec> {
   const topologySpreadConstraints = topologySpread && spreadConstraints(app, topologySpread);
   return {
     containers: [container(app.name, spec)],
-    ...given(spec, 'imagePullSecrets', 'serviceAccountName', 'terminationGracePeriodSeconds'),
+    ...given(spec, 'imagePullSecrets', 'terminationGracePeriodSeconds'),
+    ...serviceAccount(spec),
     ...podSecurity(spec),
     ...(files?.length && { volumes: volumes(files) }),
     ...(topologySpreadConstraints?.length && { topologySpreadConstraints }),
   };
+}
+
+/**
+ * Under its deprecated name too: the API server copies the name there, and from there back again once ours is no longer
+ * given, so that a service account could never be given up.
+ * @see https://github.com/kubernetes/kubernetes/issues/108208
+ */
+function serviceAccount({ serviceAccountName }: AppServiceSpec): Partial<Wire<V1PodSpec>> {
+  return serviceAccountName === undefined ? {} : { serviceAccountName, serviceAccount: serviceAccountName };
 }

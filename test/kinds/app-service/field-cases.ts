@@ -38,7 +38,11 @@ export const fieldCases: readonly FieldCase[] = [
   { field: 'workingDir', value: '/srv', touches: [`${CONTAINER}.workingDir`] },
   { field: 'imagePullPolicy', value: 'Always', touches: [`${CONTAINER}.imagePullPolicy`] },
   { field: 'imagePullSecrets', value: [{ name: 'registry' }], touches: [`${POD}.imagePullSecrets`] },
-  { field: 'serviceAccountName', value: 'shop', touches: [`${POD}.serviceAccountName`] },
+  {
+    field: 'serviceAccountName',
+    value: 'shop',
+    touches: [`${POD}.serviceAccountName`, `${POD}.serviceAccount`],
+  },
   {
     field: 'automountServiceAccountToken',
     value: true,
