@@ -73,11 +73,18 @@ const BLOCKING = new Set([
 ]);
 
 /** @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go hasBlockingErr */
-function blocksRules({ keyword, data, params }: ErrorObject): boolean {
-  if (keyword === 'type' && [params.type].flat().includes('integer') && passesForInteger(data)) return false;
+function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObject[]): boolean {
+  const { keyword, data, params } = error;
+  if (keyword === 'type' && passesForInteger(data) && all.some((other) => wantsInteger(other, error)))
+    return false;
   if (BLOCKING.has(keyword)) return true;
   // An integer that is too large is one of another type.
   return keyword === 'format' && (typeof data === 'string' || params.format === 'int64');
+}
+
+/** Whether an integer would do in the same place, be it as one of several alternatives. */
+function wantsInteger({ keyword, params, instancePath }: ErrorObject, at: ErrorObject): boolean {
+  return keyword === 'type' && instancePath === at.instancePath && [params.type].flat().includes('integer');
 }
 
 /**

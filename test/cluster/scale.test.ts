@@ -93,7 +93,8 @@ test('a restart over them writes nothing', async () => {
   });
 
   // One stream for each type, which delivers what is there and then follows.
-  expect((await requests()).map(({ verb }) => verb)).toEqual(['watch', 'watch', 'watch']);
+  const types = [appService.type, ...appService.children, ...appService.related];
+  expect((await requests()).map(({ verb }) => verb)).toEqual(types.map(() => 'watch'));
 });
 
 test('idle over them, it sends no request for 60 s', async () => {

@@ -45,6 +45,15 @@ test('a fraction that passes for an integer at first keeps no rule from being ch
   expect(told(1.5)).not.toContain(broken);
 });
 
+test('nor where an integer is one of two alternatives', () => {
+  const either = { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] };
+  const rule = { rule: 'self.b != "b"', message: 'no b' };
+  const x: StructuralSchema = { type: 'object', properties: { a: either, b: { type: 'string' } } };
+
+  expect(problemsAt({ a: 2147483647.5, b: 'b' }, x, rule).join()).toContain('no b');
+  expect(problemsAt({ a: 1.5, b: 'b' }, x, rule).join()).not.toContain('no b');
+});
+
 test.each<[string, object, string[]]>([
   [
     'a message',
