@@ -76,9 +76,18 @@ test.concurrent('a namespace that is being deleted causes no storm of errors', a
   });
   for (let index = 0; index < count; index++) await subject.create(`web-${index}`, small);
   for (let index = 0; index < count; index++) await subject.ready(`web-${index}`);
+  // Somebody's finalizer: the custom resource outlives its children, which nobody can make anew.
+  const held = { type: subject.kind.type, namespace: scenario.namespace, name: 'web-0' };
+  await cluster.merge(held, { metadata: { finalizers: ['example.com/hold'] } });
   const requests = scenario.requestsFromNowOn();
 
   await cluster.send('DELETE', `/api/v1/namespaces/${scenario.namespace}`);
+  for (const type of [deployments, services])
+    await eventually(async () => {
+      expect((await cluster.list(type, scenario.namespace)).length).toBe(0);
+    }, collectable);
+  await delay(quietMilliseconds);
+  await cluster.merge(held, { metadata: { finalizers: null } });
   await eventually(async () => {
     expect((await cluster.send('GET', `/api/v1/namespaces/${scenario.namespace}`)).status).toBe(404);
   }, collectable);
