@@ -226,14 +226,4 @@ describe('objects', () => {
     const { status } = await apps.get('refused');
     expect(status?.conditions?.map(({ type }) => type)).not.toContain('Accepted');
   });
-
-  test('a route where there is no Gateway API', async () => {
-    await apps.create('routed', {
-      ...{ size: 1, image, ports: [{ port: 80 }] },
-      route: { hostnames: ['shop.example.com'], parentRefs: [{ name: 'public' }] },
-    });
-
-    await fares(apps, 'routed', ['stalled', 'KindNotInstalled']);
-    await apps.condition('routed', { type: 'RouteReady', status: 'False', reason: 'KindNotInstalled' });
-  });
 });
