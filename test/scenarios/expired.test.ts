@@ -6,6 +6,7 @@ import { eventually } from '../cluster/support/eventually.js';
 import { settled } from '../cluster/support/settled.js';
 import { small } from './support/kinds.js';
 import { watches } from './support/proxied-request.js';
+import type { Matcher } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
 import { WatchLine } from './support/watch-line.js';
 
@@ -18,6 +19,8 @@ afterAll(() => sandbox.stop());
 
 const count = 20;
 const types = ['appservices', 'deployments', 'services'];
+/** Of what these scenarios make; others are watched too, and some of them aren't even installed. */
+const theirWatches: Matcher = (request) => watches()(request) && types.includes(request.resource);
 
 async function withResources(purpose: string): Promise<Scenario> {
   const scenario = await Scenario.start({ purpose, sandbox });
@@ -65,7 +68,7 @@ test('410 in the middle of the watches leads to one list each, and no event is l
   await using scenario = await withResources('expired');
   const requests = scenario.requestsFromNowOn();
 
-  expect(scenario.proxy.inject(watches(), WatchLine.error(410, 'Expired'))).toBe(types.length);
+  expect(scenario.proxy.inject(theirWatches, WatchLine.error(410, 'Expired'))).toBe(types.length);
   await changeSome(scenario);
 
   await scenario.subject.asRendered('new');
@@ -81,7 +84,7 @@ test.for([429, 500, 503])('%i in the middle of a watch loses nothing', async (co
   await using scenario = await withResources(`error-${code}`);
   const requests = scenario.requestsFromNowOn();
 
-  scenario.proxy.inject(watches(), WatchLine.error(code, code === 500 ? 'InternalError' : 'Overloaded'));
+  scenario.proxy.inject(theirWatches, WatchLine.error(code, code === 500 ? 'InternalError' : 'Overloaded'));
   await changeSome(scenario);
 
   await scenario.subject.asRendered('new');
@@ -95,7 +98,7 @@ test('a compaction of etcd while the API server is away leads to a list, and no 
   await using scenario = await withResources('compacted');
   const { cluster, proxy } = scenario;
   const told: WatchLine[] = [];
-  proxy.listen(watches(), (line) => {
+  proxy.listen(theirWatches, (line) => {
     if (line.type === 'ERROR') told.push(line);
   });
   const requests = scenario.requestsFromNowOn();
