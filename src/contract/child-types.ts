@@ -1,6 +1,6 @@
 import type { Watch } from './controller.js';
 import type { RenderedKind } from './kind.js';
-import { keepStatus } from './keep-status.js';
+import { keepIdentity, keepStatus } from './projections.js';
 import { controllerOf, groupOf, objectKey } from './object.js';
 import type { AnyObject } from './object.js';
 import type { ResourceType } from './resource.js';
@@ -81,22 +81,11 @@ function keepWithoutManagedFields(object: AnyObject): AnyObject {
   return { ...object, metadata };
 }
 
-/** What tells an object, and what `nameOf` goes by: labels and owners. */
-function keepRelated({ apiVersion, kind, metadata }: AnyObject): AnyObject {
-  const { namespace, name, uid, resourceVersion, labels, ownerReferences, deletionTimestamp } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(labels && { labels }),
-      ...(ownerReferences && { ownerReferences }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-  };
+/** What `nameOf` goes by too: the labels. */
+function keepRelated(object: AnyObject): AnyObject {
+  const identity = keepIdentity(object);
+  const { labels } = object.metadata;
+  return labels ? { ...identity, metadata: { ...identity.metadata, labels } } : identity;
 }
 
 type Projection = NonNullable<Watch['keep']>;

@@ -70,20 +70,25 @@ export class OwnedChildren implements Controller {
         { regarding, event: correctionEvent },
       ],
       // What is to be handed over may depend on what was made.
-      ...(this.own.handOver && { again: hasMade }),
+      ...(this.own.handOver && {
+        again: (changes) => hasMade(changes) && this.handOver(cr, reader).length > 0,
+      }),
       ...(error && { error }),
     };
   }
 
   private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
     try {
-      const rendered = this.render(this.owning, cr);
-      const children = this.own.handOver ? this.children(cr, reader) : [];
-      return { rendered, handOver: this.own.handOver?.({ cr: cr as never, children }) ?? [] };
+      return { rendered: this.render(this.owning, cr), handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
       return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
     }
+  }
+
+  private handOver(cr: LiveResource, reader: Reader): readonly HandOver[] {
+    const { handOver } = this.own;
+    return handOver ? handOver({ cr: cr as never, children: this.children(cr, reader) }) : [];
   }
 
   private applySteps(cr: LiveResource, rendered: readonly AnyObject[]): ApplyStep[] {

@@ -1,4 +1,5 @@
 import type { Watch } from '../contract/controller.js';
+import { keepIdentity } from '../contract/projections.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -60,20 +61,4 @@ function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): kept is 
     a.uid === b.uid &&
     a.resourceVersion === b.resourceVersion
   );
-}
-
-function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {
-  const { namespace, name, uid, resourceVersion, ownerReferences, deletionTimestamp } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(ownerReferences && { ownerReferences }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-  };
 }

@@ -6,7 +6,7 @@ import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
-import { keepStatus } from '../contract/keep-status.js';
+import { keepStatus } from '../contract/projections.js';
 import { MappedIndex } from './mapped-index.js';
 import type { Writer } from './pending-writes.js';
 import { Store } from './store.js';

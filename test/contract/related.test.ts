@@ -160,12 +160,14 @@ describe('A kind that hands over', () => {
     expect(apply[0]).not.toHaveProperty('owner');
   });
 
-  it('is asked again right after something was made', () => {
-    const { again } = planned({ own: { handOver: () => [] } });
+  it('is looked at again at once where there is something to hand over of what was made', () => {
     const ref = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+    const { again } = planned({ own: { handOver: () => [step] } });
     expect(again?.([{ ref, action: 'created' }])).toBe(true);
     expect(again?.([{ ref, action: 'recreated' }])).toBe(true);
     expect(again?.([{ ref, action: 'configured' }])).toBe(false);
+    const nothing = planned({ own: { handOver: () => [] } });
+    expect(nothing.again?.([{ ref, action: 'created' }])).toBe(false);
     expect(planned({})).not.toHaveProperty('again');
   });
 

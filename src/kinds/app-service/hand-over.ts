@@ -1,11 +1,9 @@
-import type { KindProps } from '../../contract/define-kind.js';
+import type { HandOver, HandOverFunction } from '../../contract/hand-over.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { KeptDeployment } from './keep.js';
 import type { AppServiceSpec } from './spec.js';
 import { strategySteps } from './strategy.js';
-
-type HandOverFunction = NonNullable<KindProps<AppServiceSpec, object>['handOver']>;
 
 /** Holds `spec.replicas` from when the controller lets go of it until the autoscaler writes it. */
 export const REPLICAS_FIELD_MANAGER = 'appservice-replicas';
@@ -13,7 +11,7 @@ export const REPLICAS_FIELD_MANAGER = 'appservice-replicas';
 const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
 
 /** What passes from one field manager to another before the children are applied; nothing, once that is done. */
-export const handOver: HandOverFunction = ({ cr, children }) => {
+export const handOver: HandOverFunction<AppServiceSpec> = ({ cr, children }) => {
   const deployment = children.find(
     ({ kind, metadata }) => kind === 'Deployment' && metadata.name === cr.metadata.name,
   );
@@ -37,11 +35,7 @@ export const handOver: HandOverFunction = ({ cr, children }) => {
  *
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
  */
-function replicasSteps(
-  kept: Partial<KeptDeployment>,
-  size: number,
-  identity: AnyObject,
-): ReturnType<HandOverFunction> {
+function replicasSteps(kept: Partial<KeptDeployment>, size: number, identity: AnyObject): HandOver[] {
   const replicas = replicasToHold(kept, size);
   if (replicas === undefined) return [];
   return [{ object: { ...identity, spec: { replicas } }, fieldManager: REPLICAS_FIELD_MANAGER }];

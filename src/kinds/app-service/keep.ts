@@ -1,5 +1,6 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import type { AnyObject } from '../../contract/object.js';
+import { managersOf } from './field-managers.js';
 import { given } from './given.js';
 import { keepStrategy } from './strategy.js';
 import type { KeptStrategy } from './strategy.js';
@@ -18,15 +19,9 @@ export interface KeptDeployment {
   readonly strategy: KeptStrategy;
 }
 
-interface ManagedFields {
-  readonly manager?: string;
-  readonly fieldsV1?: { readonly 'f:spec'?: { readonly 'f:replicas'?: object } };
-}
-
 /** What the hand-over of `spec.replicas` and the status read of a Deployment. */
 export function keepDeployment(object: AnyObject): Readonly<Record<string, unknown>> & KeptDeployment {
   const { spec } = object as unknown as Wire<V1Deployment>;
-  const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
   // Others were injected.
   const own = (spec?.template.spec?.containers ?? []).filter(({ name }) => name === object.metadata.name);
   return {
@@ -34,10 +29,7 @@ export function keepDeployment(object: AnyObject): Readonly<Record<string, unkno
       ...(spec?.replicas !== undefined && { replicas: spec.replicas }),
       template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } },
     },
-    // An autoscaler and `kubectl scale` write through `/scale`, which is an entry of its own.
-    replicasManagers: managedFields
-      .filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:replicas'])
-      .map(({ manager = '' }) => manager),
+    replicasManagers: managersOf(object, 'f:spec', 'f:replicas'),
     strategy: keepStrategy(object),
   };
 }

@@ -1,16 +1,17 @@
 import type { V1Deployment } from '@kubernetes/client-node';
-import type { KindProps } from '../../contract/define-kind.js';
+import type { HandOver } from '../../contract/hand-over.js';
+import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
+import { managersOf } from './field-managers.js';
 import type { AppServiceSpec } from './spec.js';
 import type { Wire } from './wire.js';
 
-type HandOverFunction = NonNullable<KindProps<AppServiceSpec, object>['handOver']>;
 type Strategy = AppServiceSpec['strategy'];
 
 /** Takes the API server's default out of the way of `Recreate`, and lets go. */
 export const STRATEGY_FIELD_MANAGER = 'appservice-strategy';
 
-const CHILDREN_FIELD_MANAGER = 'appservice-controller';
+const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
 
 /** What the API server fills in for a rolling update. */
 const DEFAULT_ROLLING_UPDATE = { maxSurge: '25%', maxUnavailable: '25%' };
@@ -20,11 +21,6 @@ export interface KeptStrategy {
   readonly type?: string;
   readonly typeManagers: readonly string[];
   readonly rollingUpdateManagers: readonly string[];
-}
-
-interface ManagedFields {
-  readonly manager?: string;
-  readonly fieldsV1?: { readonly 'f:spec'?: { readonly 'f:strategy'?: Readonly<Record<string, object>> } };
 }
 
 /**
@@ -38,15 +34,10 @@ export function strategyOf(strategy: NonNullable<Strategy>): NonNullable<Strateg
 
 export function keepStrategy(object: AnyObject): KeptStrategy {
   const { spec } = object as unknown as Wire<V1Deployment>;
-  const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
-  const managersOf = (field: string): string[] =>
-    managedFields
-      .filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:strategy']?.[field])
-      .map(({ manager = '' }) => manager);
   return {
     ...(spec?.strategy?.type !== undefined && { type: spec.strategy.type }),
-    typeManagers: managersOf('f:type'),
-    rollingUpdateManagers: managersOf('f:rollingUpdate'),
+    typeManagers: managersOf(object, 'f:spec', 'f:strategy', 'f:type'),
+    rollingUpdateManagers: managersOf(object, 'f:spec', 'f:strategy', 'f:rollingUpdate'),
   };
 }
 
@@ -58,8 +49,8 @@ export function strategySteps(
   { type, typeManagers, rollingUpdateManagers }: KeptStrategy,
   wanted: Strategy,
   identity: AnyObject,
-): ReturnType<HandOverFunction> {
-  const step = (strategy?: object): ReturnType<HandOverFunction>[number] => ({
+): HandOver[] {
+  const step = (strategy?: object): HandOver => ({
     object: { ...identity, ...(strategy && { spec: { strategy } }) },
     fieldManager: STRATEGY_FIELD_MANAGER,
   });

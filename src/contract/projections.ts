@@ -3,6 +3,23 @@ import type { AnyObject, ObjectMeta } from './object.js';
 
 const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
 
+/** What tells an object, and whose it is. */
+export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {
+  const { namespace, name, uid, resourceVersion, ownerReferences, deletionTimestamp } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      ...(ownerReferences && { ownerReferences }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+  };
+}
+
 /** The default projection, for objects that we write: identity, our annotations and the status. */
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
