@@ -15,6 +15,7 @@ import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
+import { Rush } from './rush.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -52,6 +53,7 @@ export class Runner {
   private readonly reader: StoreReader;
   private readonly log: Logger;
   private readonly blockers = new Blockers();
+  private readonly rush: Rush;
   private readonly inFlight: InFlight;
   private readonly nextTurn: () => Promise<void>;
   private readonly breather: Breather;
@@ -66,6 +68,7 @@ export class Runner {
     queueMetrics.readOnScrape(this.queue, clock);
     this.reader = StoreReader.open(controller.watches, stores, controller.name);
     this.log = log.child({ controller: controller.name, kind: controller.kind });
+    this.rush = new Rush(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
     this.breather = new Breather({ clock, nextTurn: this.nextTurn });
@@ -79,7 +82,7 @@ export class Runner {
       random,
       metrics,
     });
-    new Triggers({ controller, reader, queue, blockers, log: this.log });
+    new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -168,8 +171,9 @@ export class Runner {
    * things have calmed down is one write instead of several. A key that was taken for its status gets it.
    */
   private othersWait(key: string): boolean {
-    const { queue } = this;
-    return queue.laneOf(key) !== 'status' && queue.depth - queue.depthOf('status') > this.props.workers;
+    const { queue, rush } = this;
+    if (queue.laneOf(key) === 'status') return false;
+    return rush.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
   private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
@@ -192,7 +196,7 @@ export class Runner {
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, plan, outcome, log);
-    if (outcome.statusLeft) this.queue.add(key, 'status');
+    if (outcome.statusLeft) this.queue.addCoalesced(key, this.rush.statusDelayMilliseconds, 'status');
   }
 
   /** The key is planned before anything else that could throw. */

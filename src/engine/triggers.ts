@@ -8,17 +8,16 @@ import type { ChangeOrigin } from './listeners.js';
 import { tellsNothingMore } from './own-change.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
+import type { Rush } from './rush.js';
 import { asksForTheSame, onlyStatusDiffers, sameButVersion, sameStatus } from './status-only.js';
 import type { StoreReader } from './stores.js';
-
-/** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
-const COALESCE_MILLISECONDS = 100;
 
 export interface TriggersProps {
   readonly controller: Controller;
   readonly reader: StoreReader;
   readonly queue: Queue;
   readonly blockers: Blockers;
+  readonly rush: Rush;
   readonly log: Logger;
 }
 
@@ -34,9 +33,9 @@ interface Seen {
  *
  * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
  * those that the object is in the way of. What changes only in the status of a child, or in an object that is only
- * read, is looked at within 100 ms, or in a burst once everything has been made, and everything else at once. What is
- * kept of an object that is only read has to differ. A change of the custom resource, which is what the first watch
- * delivers, comes first.
+ * read, is looked at within 100 ms, or in a rush within a second and once everything has been made; everything else
+ * at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
+ * the first watch delivers, comes first.
  * A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake its key,
  * unless the answer shows that somebody else has changed something too.
  */
@@ -70,9 +69,11 @@ export class Triggers {
     if (after) this.collect(keys, watch, after);
     // Its plan is being carried out, and its status is computed after that.
     if (own?.key !== undefined && tellsNothingMore(own, before, after)) keys.delete(own.key);
+    const { queue, rush } = this.props;
     for (const key of keys) {
-      if (canWait) this.props.queue.addCoalesced(key, COALESCE_MILLISECONDS, lane);
-      else this.props.queue.add(key, lane);
+      if (canWait) queue.addCoalesced(key, rush.statusDelayMilliseconds, lane);
+      else queue.add(key, lane);
+      if (!canWait && origin === 'event') rush.count();
     }
   }
 

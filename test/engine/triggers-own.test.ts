@@ -4,6 +4,7 @@ import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Blockers } from '../../src/engine/blockers.js';
 import { Queue } from '../../src/engine/queue.js';
+import { Rush } from '../../src/engine/rush.js';
 import { Triggers } from '../../src/engine/triggers.js';
 import { newBench, plan } from './support/bench.js';
 import {
@@ -144,7 +145,8 @@ describe('What a plan writes, when somebody else has changed the object meanwhil
     const { reader, clock, lines } = newBench(new FakeApiServer(), watches);
     const controller = { name: 'widget', kind: 'Widget', watches, reconcile: () => plan({}) };
     const queue = new Queue({ clock, random: () => 0 });
-    new Triggers({ controller, reader, queue, blockers: new Blockers(), log: recordingLogger(lines) });
+    const log = recordingLogger(lines);
+    new Triggers({ controller, reader, queue, blockers: new Blockers(), rush: new Rush(clock), log });
     const child = (version: string, ready: number): AnyObject => ({
       ...configMap('a', version, { generation: 1, ownerReferences: [ownedBy('web')] }),
       status: { ready },

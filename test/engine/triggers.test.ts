@@ -71,6 +71,23 @@ describe('Triggers, changes of the status of a child', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
+  it('are looked at within a second while more than 32 changes have come in the last one', async () => {
+    const { deliver, reconciled, clock } = startedRunner();
+    await deliver(child());
+    for (let n = 1; n <= 32; n++) await deliver(cr(`other${n}`));
+    reconciled.length = 0;
+    await deliver(child({}, { ready: 1 }));
+    await clock.advance(900);
+    await deliver(child({}, { ready: 2 }));
+    expect(reconciled).toEqual([]);
+    await clock.advance(100);
+    expect(reconciled).toEqual(['shop/web']);
+    // The rush is over.
+    await deliver(child({}, { ready: 3 }));
+    await clock.advance(100);
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+  });
+
   it('wait behind everything that has to be made or put right', async () => {
     const { deliver, runner, clock } = startedRunner();
     await deliver(child());
