@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 
-/** Changes within a second that are a rush: far more than people make, far fewer than a rollout of everything. */
+/** Keys within a second that are a rush: far more than people change, far fewer than a rollout of everything. */
 const SIZE = 32;
 const WINDOW_MILLISECONDS = 1_000;
 
@@ -11,20 +11,23 @@ const STATUS_DELAY_IN_A_RUSH_MILLISECONDS = 1_000;
 
 /** Whether more is asked for than usual, and so how long a status alone may wait. */
 export class Rush {
-  /** When the last changes came, by the monotonic clock; a ring. */
-  private readonly times = new Array<number>(SIZE).fill(-Infinity);
-  private oldest = 0;
+  /** When the last keys were counted last, by the monotonic clock, in that order. */
+  private readonly times = new Map<string, number>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Something is to be made or put right. */
-  count(): void {
-    this.times[this.oldest] = this.clock.monotonic();
-    this.oldest = (this.oldest + 1) % SIZE;
+  /** Something is to be made or put right. One key that changes all the time is no rush. */
+  count(key: string): void {
+    this.times.delete(key);
+    this.times.set(key, this.clock.monotonic());
+    const [oldest] = this.times.keys();
+    if (this.times.size > SIZE && oldest !== undefined) this.times.delete(oldest);
   }
 
   get isOn(): boolean {
-    return this.clock.monotonic() - (this.times[this.oldest] ?? -Infinity) < WINDOW_MILLISECONDS;
+    if (this.times.size < SIZE) return false;
+    const [oldest = -Infinity] = this.times.values();
+    return this.clock.monotonic() - oldest < WINDOW_MILLISECONDS;
   }
 
   get statusDelayMilliseconds(): number {

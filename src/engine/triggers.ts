@@ -73,7 +73,7 @@ export class Triggers {
     for (const key of keys) {
       if (canWait) queue.addCoalesced(key, rush.statusDelayMilliseconds, lane);
       else queue.add(key, lane);
-      if (!canWait && origin === 'event') rush.count();
+      if (!canWait && origin === 'event') rush.count(key);
     }
   }
 
