@@ -11,7 +11,7 @@ export interface Memory {
 const IDLE_CHECK_MILLISECONDS = 5_000;
 /** Of the time between two checks. A settled controller needs a twentieth of this. */
 const IDLE_SHARE = 0.02;
-/** Less isn't worth the some 50 ms that a collection takes. */
+/** Less isn't worth a collection. */
 const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;
 
 /**
