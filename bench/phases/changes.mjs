@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { overlaps } from '../support/audit.mjs';
 import { appService, CONCURRENCY, deployment } from '../support/cluster.mjs';
 import { settle } from '../support/statuses.mjs';
-import { each, median, quantile } from '../support/util.mjs';
+import { each, median, quantile, sum } from '../support/util.mjs';
 import { Witness } from '../support/witness.mjs';
 import { applyChildren, childrenOf, customResources, IMAGE, Pool } from '../support/workload.mjs';
 
@@ -104,11 +104,18 @@ async function driftAtOnce(bench, namespace) {
       rounds.push(seconds);
     }
   });
-  const total = (who) => rounds.reduce((sum, seconds) => sum + seconds[who], 0);
-  bench.note(phase, `put right, ${ROUNDS} times`, total('ours'), 's');
-  bench.note(phase, 'the same writes raw', total('raw'), 's');
-  bench.note(phase, 'ratio', total('ours') / total('raw'), '', 1.2);
-  bench.note(phase, 'ratio, median of the rounds', median(rounds.map(({ raw, ours }) => ours / raw)));
+  const all = (who) => rounds.map((seconds) => seconds[who]);
+  bench.note(phase, 'put right, median', median(all('ours')), 's');
+  bench.note(phase, 'the same writes raw, median', median(all('raw')), 's');
+  bench.note(
+    phase,
+    'ratio, median of the rounds',
+    median(rounds.map(({ raw, ours }) => ours / raw)),
+    '',
+    1.2,
+  );
+  // A control plane that pauses for a second in one round of either moves this, and not the median.
+  bench.note(phase, 'ratio of the totals', sum(all('ours')) / sum(all('raw')));
 }
 
 /** Seconds from the first edit until all were spoiled and are right again. */

@@ -34,6 +34,10 @@ export async function seconds(work) {
   return (performance.now() - start) / 1000;
 }
 
+export function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
 export function median(values) {
   return quantile(values, 0.5);
 }
