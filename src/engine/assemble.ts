@@ -6,6 +6,7 @@ import { Applier } from './apply.js';
 import type { Tools } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { connect } from './connect.js';
+import { Deleter } from './deleter.js';
 import { Elector } from './elector.js';
 import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
@@ -19,6 +20,7 @@ import { Refusals } from './refusals.js';
 import { Runner } from './runner.js';
 import { scopesOf } from './scopes.js';
 import type { ServerGate } from './server-gate.js';
+import { ServerTime } from './server-time.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
@@ -52,8 +54,9 @@ type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
 /** Makes the parts of an engine and joins them; nothing runs yet. */
 export function assemble(props: ManagerProps, clock: Clock, random: () => number): Parts {
   const { controllers, log, metrics, instance, namespaces = [], maxWrites, workers = 16 } = props;
+  const time = new ServerTime();
   const { gate, transport } = connect({
-    ...{ wire: props.transport, clock, random, log, metrics },
+    ...{ wire: props.transport, clock, random, log, metrics, time },
     // Asked once there is something to send. Without an election, nothing is ever held back.
     fence: { admits: (): boolean => elector?.admits() ?? true },
     ...(maxWrites !== undefined && { maxWrites }),
@@ -65,10 +68,24 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: instance,
   });
-  const tools = toolsOf(common, recorder);
+  const tools = toolsOf(common);
+  const toolsFor = ({ name, kind }: Controller): Tools => {
+    const forOne = { ...common, recorder, log: log.child({ controller: name, kind }) };
+    return { ...tools, recorder, deleter: new Deleter(forOne) };
+  };
   const runners = controllers.map((controller) => ({
     controller,
-    runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
+    runner: new Runner({
+      controller,
+      stores,
+      tools: toolsFor(controller),
+      clock,
+      random,
+      log,
+      metrics,
+      workers,
+      time,
+    }),
   }));
   const everyRunner = runners.map(({ runner }) => runner);
   holdWhilePaused(
@@ -99,13 +116,14 @@ export function watchesOf({ watches }: Controller, reflectors: readonly Watching
     .map(({ reflector }) => reflector);
 }
 
-function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tools {
+/** What all controllers share. */
+function toolsOf({ api, clock, metrics }: Common): Pick<Tools, 'applier' | 'statusWriter'> {
   const settlements = new Settlements();
   const applier = new Applier({
     ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
     vanished: new Vanished(clock),
   });
-  return { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
+  return { applier, statusWriter: new StatusWriter(api, settlements) };
 }
 
 function electorOf(

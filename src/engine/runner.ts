@@ -10,12 +10,15 @@ import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
+import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
+import { KindMetrics } from './kind-metrics.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
 import { Rush } from './rush.js';
+import type { ServerTime } from './server-time.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -30,6 +33,8 @@ export interface RunnerProps {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** The server's clock. @default - it is never known */
+  readonly time?: ServerTime;
   /** Keys in work at once. */
   readonly workers: number;
   /** A reconcile that takes longer is given up and tried again after a pause. @default 120_000 */
@@ -59,6 +64,7 @@ export class Runner {
   private readonly breather: Breather;
   private readonly changes: ChangeMetrics;
   private readonly followUp: FollowUp;
+  private readonly kindMetrics: KindMetrics;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics } = props;
@@ -66,8 +72,13 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
-    this.reader = StoreReader.open(controller.watches, stores, controller.name);
+    this.reader = StoreReader.open(controller.watches, stores, {
+      controller: controller.name,
+      deletions: new Deletions(clock),
+      ...(props.time && { time: props.time }),
+    });
     this.log = log.child({ controller: controller.name, kind: controller.kind });
+    this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
     this.rush = new Rush(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
@@ -101,6 +112,7 @@ export class Runner {
 
   stop(): void {
     this.queue.close();
+    this.props.tools.deleter.stop();
   }
 
   /**
@@ -152,7 +164,9 @@ export class Runner {
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
-        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
+        [...plan.apply, ...plan.delete.filter(({ foreign }) => !foreign)].map(({ object }) =>
+          objectId(object),
+        ),
       );
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
       metrics.reconcileSeconds.observe(
@@ -178,7 +192,10 @@ export class Runner {
 
   private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
-    const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
+    this.kindMetrics.record(plan, changes);
+    const inTheWay = changes.filter(
+      ({ action, skippedFor }) => action === 'failed' || (action === 'skipped' && !skippedFor),
+    );
     this.blockers.wait(
       key,
       inTheWay.map(({ ref }) => objectId(ref)),

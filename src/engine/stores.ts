@@ -1,20 +1,27 @@
 import type { Reader, TypeRef, Watch } from '../contract/controller.js';
+import type { Deletion } from '../contract/delete-step.js';
 import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
+import { systemClock } from './clock.js';
+import { Deletions } from './deletions.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
 import { keepStatus } from '../contract/projections.js';
 import { MappedIndex } from './mapped-index.js';
 import type { Writer } from './pending-writes.js';
+import { ServerTime } from './server-time.js';
 import { Store } from './store.js';
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
   readonly type: ResourceType;
   readonly selector?: string;
+  readonly name?: string;
+  /** Only these, whichever are watched else. */
+  readonly namespaces?: readonly string[];
   readonly store: Store;
   /** None of those who read it needs the kind to be installed. */
   readonly optional: boolean;
@@ -30,8 +37,8 @@ export interface StoresProps {
 }
 
 /**
- * The stores of all controllers: one for each combination of type, selector, projection and whether it is only read,
- * however many read it.
+ * The stores of all controllers: one for each combination of type, selector, name, namespaces, projection and whether it
+ * is only read, however many read it.
  */
 export class Stores {
   private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];
@@ -45,6 +52,8 @@ export class Stores {
       (other) =>
         groupKind(other.type) === groupKind(watch.type) &&
         other.selector === watch.selector &&
+        other.name === watch.name &&
+        other.namespaces?.join() === watch.namespaces?.join() &&
         other.keep === watch.keep &&
         other.readOnly === readOnly,
     );
@@ -53,8 +62,13 @@ export class Stores {
       return known.store;
     }
     const store = this.make(watch);
-    const selector = watch.selector === undefined ? {} : { selector: watch.selector };
-    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep, optional, readOnly });
+    const { type, selector, name, namespaces, keep } = watch;
+    const narrowed = {
+      ...(selector !== undefined && { selector }),
+      ...(name !== undefined && { name }),
+      ...(namespaces && { namespaces }),
+    };
+    this.watched.push({ type, ...narrowed, store, keep, optional, readOnly });
     return store;
   }
 
@@ -62,11 +76,12 @@ export class Stores {
     return this.watched;
   }
 
-  private make({ keep = keepStatus, selector, readOnly = false }: Watch): Store {
-    const { perNamespace, freeze, log = silentLogger } = this.props;
+  private make({ keep = keepStatus, selector, name, namespaces, readOnly = false }: Watch): Store {
+    const { freeze, log = silentLogger } = this.props;
+    const perNamespace = this.props.perNamespace || namespaces !== undefined;
     const store: Store = new Store({
       ...{ perNamespace, freeze },
-      ...{ selective: selector !== undefined, readOnly },
+      ...{ selective: selector !== undefined || name !== undefined, readOnly },
       keep: guardedKeep(
         keep,
         readOnly,
@@ -81,8 +96,16 @@ interface Watched {
   readonly type: ResourceType;
   readonly store: Store;
   readonly optional: boolean;
-  /** Only of what is only read. */
-  readonly mapped?: MappedIndex;
+  /** Of what is written made when it is asked for first: most controllers never do. */
+  readonly mapped: () => MappedIndex;
+}
+
+/** What a reader knows beside the stores; one for each controller. */
+export interface Known {
+  /** Names it in metrics. @default - no name */
+  readonly controller?: string;
+  readonly deletions?: Deletions;
+  readonly time?: ServerTime;
 }
 
 /** What one controller may see: the stores of its own watches. */
@@ -92,14 +115,14 @@ export class StoreReader implements Reader {
 
   private constructor(
     private readonly byType: ReadonlyMap<string, Watched>,
-    readonly controller: string,
+    private readonly known: Required<Known>,
     writer?: Writer,
   ) {
     this.writer = writer ?? { listener: this };
   }
 
-  /** @param controller names it in metrics. @default - no name */
-  static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
+  static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
+    const { controller = '', deletions = new Deletions(systemClock), time = new ServerTime() } = known;
     const types = watches.map(({ type }) => groupKind(type));
     const twice = types.find((type, index) => types.indexOf(type) !== index);
     if (twice) {
@@ -109,12 +132,12 @@ export class StoreReader implements Reader {
       });
     }
     const byType = new Map(watches.map((watch) => [groupKind(watch.type), watched(watch, stores)]));
-    return new StoreReader(byType, controller);
+    return new StoreReader(byType, { controller, deletions, time });
   }
 
   /** The same, for the plan of one key: what is written there is known as that key's. */
   forKey(key: string): StoreReader {
-    return new StoreReader(this.byType, this.controller, { listener: this.writer.listener, key });
+    return new StoreReader(this.byType, this.known, { listener: this.writer.listener, key });
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
@@ -126,12 +149,25 @@ export class StoreReader implements Reader {
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    const { mapped } = this.watched(type);
-    if (mapped) return mapped.objectsOf(key);
-    throw new OperatorError({
-      reason: 'UndeclaredType',
-      message: `${groupKind(type)} is not watched with readOnly: only what is never written is found by the key that it maps to`,
-    });
+    return this.watched(type).mapped().objectsOf(key);
+  }
+
+  deletions(type: TypeRef, key: string): readonly Deletion[] {
+    return this.known.deletions.of(this.watched(type).type, key);
+  }
+
+  get clockSkewMilliseconds(): number | undefined {
+    return this.known.time.skewMilliseconds;
+  }
+
+  /** Names it in metrics. */
+  get controller(): string {
+    return this.known.controller;
+  }
+
+  /** It was deleted for this controller. */
+  deleted(object: AnyObject): void {
+    this.known.deletions.add(object);
   }
 
   store(type: TypeRef): Store {
@@ -159,7 +195,8 @@ export class StoreReader implements Reader {
 }
 
 function watched(watch: Watch, stores: Stores): Watched {
-  const { type, optional = false, readOnly } = watch;
+  const { type, optional = false } = watch;
   const store = stores.open(watch);
-  return { type, store, optional, ...(readOnly && { mapped: new MappedIndex(store, watch) }) };
+  let index = watch.readOnly ? new MappedIndex(store, watch) : undefined;
+  return { type, store, optional, mapped: () => (index ??= new MappedIndex(store, watch)) };
 }

@@ -13,6 +13,7 @@ vi.mock('../../src/engine/undici-transport.js', () => ({ UndiciTransport: vi.fn(
 vi.mock('../../src/cli/cluster.js', () => ({
   loadKubeConfig: () => ({ getCurrentCluster: () => null, getCurrentContext: () => 'test' }),
   runsInCluster: () => false,
+  currentNamespace: () => 'ops',
 }));
 vi.mock('../../src/engine/manager.js', () => ({
   Manager: class {
@@ -25,9 +26,9 @@ vi.mock('../../src/kinds/index.js', async () => {
   const { appService: kind } = await import('../../src/kinds/app-service/kind.js');
   const spy: Kind = {
     ...kind,
-    controller: (render) => {
-      started.render = render;
-      return kind.controller(render);
+    controllers: (context) => {
+      started.render = context.render;
+      return kind.controllers(context);
     },
   };
   return { builtInKinds: [spy] };
