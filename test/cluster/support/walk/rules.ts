@@ -1,0 +1,110 @@
+import { applyDefaults } from '../../../../src/synth/defaults.js';
+import { below, leaves, specSchema, valuesAt } from './shape.js';
+import type { Path, Spec } from './shape.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Members of which an object has exactly one, or, where it may do without, at most one. */
+export interface Union {
+  readonly members: readonly string[];
+  readonly mayBeNone?: boolean;
+  /** The field that names the member. */
+  readonly named?: string;
+}
+
+const target = (...members: readonly string[]): Union => ({ members, named: 'type' });
+
+const UNIONS: Readonly<Record<string, Union>> = {
+  'envs.[]': { members: ['value', 'valueFrom'], mayBeNone: true },
+  'envs.[].valueFrom': {
+    members: ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'],
+  },
+  'envFrom.[]': { members: ['configMapRef', 'secretRef'] },
+  'files.[]': { members: ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'token'] },
+  ...Object.fromEntries(
+    ['readiness', 'liveness', 'startup'].map((probe) => [
+      `probes.${probe}`,
+      { members: ['exec', 'httpGet', 'tcpSocket', 'grpc'] },
+    ]),
+  ),
+  'autoscaling.metrics.[]': target('resource', 'containerResource', 'pods', 'object', 'external'),
+  'autoscaling.metrics.[].resource.target': target('averageUtilization', 'averageValue'),
+  'autoscaling.metrics.[].containerResource.target': target('averageUtilization', 'averageValue'),
+  'autoscaling.metrics.[].pods.target': target('averageValue'),
+  'autoscaling.metrics.[].object.target': target('averageValue', 'value'),
+  'autoscaling.metrics.[].external.target': target('averageValue', 'value'),
+};
+
+export function unionAt(path: Path): Union | undefined {
+  return UNIONS[path.join('.')];
+}
+
+/** What the API server never takes in a pod, though the schema has it: only there where it is asked for. */
+const REFUSED = ['resources.claims', 'envs.[].valueFrom.fileKeyRef'];
+
+export function isRefused(path: Path): boolean {
+  return REFUSED.some((start) => `${path.join('.')}.`.startsWith(`${start}.`));
+}
+
+/** Whether a spec has any of them. */
+export function hasRefusedFields(spec: Spec): boolean {
+  return leaves.some((path) => isRefused(path) && valuesAt(spec, path).length > 0);
+}
+
+/** What a value needs so that its parts go together. */
+export function consistent(path: Path, value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const named = unionAt(path)?.named;
+  if (named !== undefined) return withNamedMember(path, named, value as Json);
+  if (Array.isArray(value)) return consistentList(path, value);
+  if (path.at(-1) === 'resourceFieldRef') return withFittingDivisor(value as Json);
+  if (path.at(-2) === 'matchExpressions') return withFittingValues(value as Json);
+  return value;
+}
+
+function withNamedMember(path: Path, named: string, value: Json): Json {
+  const member = unionAt(path)!.members.find((candidate) => value[candidate] !== undefined)!;
+  const name = member === 'averageUtilization' ? 'utilization' : member;
+  return { ...value, [named]: name[0]!.toUpperCase() + name.slice(1) };
+}
+
+function withFittingDivisor({ divisor, ...reference }: Json): Json {
+  if (divisor === undefined) return reference;
+  const [wrong, right] = (reference.resource as string).endsWith('cpu') ? ['1Mi', '1m'] : ['1m', '1Mi'];
+  return { ...reference, divisor: divisor === wrong ? right : divisor };
+}
+
+function withFittingValues({ values = ['a'], ...expression }: Json): Json {
+  const takesValues = ['In', 'NotIn'].includes(expression.operator as string);
+  return takesValues ? { ...expression, values } : expression;
+}
+
+function consistentList(path: Path, list: readonly unknown[]): unknown[] {
+  const items = withoutDuplicates(path, list);
+  return path.join('.') === 'ports' && items.length > 1 ? namedPorts(items as Json[]) : items;
+}
+
+/** Items of a set, and of a list with keys, are there once; of two, the later one stays. */
+function withoutDuplicates(path: Path, list: readonly unknown[]): unknown[] {
+  const schema = path.reduce(below, specSchema);
+  const kind = schema['x-kubernetes-list-type'];
+  if (kind !== 'map' && kind !== 'set') return [...list];
+  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+  const keyed = list.map((item) => {
+    const whole = applyDefaults(item, schema.items) as Json;
+    return [JSON.stringify(kind === 'set' ? item : keys.map((key) => whole[key])), item] as const;
+  });
+  return [...new Map(keyed).values()];
+}
+
+/** Where there are several, each needs a name of its own. */
+function namedPorts(ports: readonly Json[]): Json[] {
+  const free = ['http', 'web', 'api', 'dns', 'more', 'other', 'last'];
+  const taken = new Set<unknown>();
+  return ports.map((port) => {
+    const name =
+      port.name !== undefined && !taken.has(port.name) ? port.name : free.find((one) => !taken.has(one));
+    taken.add(name);
+    return { ...port, name };
+  });
+}
