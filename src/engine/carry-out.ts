@@ -9,6 +9,7 @@ import { prune } from './prune.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
+import { Twin } from './twin.js';
 
 export interface Tools {
   readonly api: Api;
@@ -50,11 +51,14 @@ export async function carryOut(
   const changes: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
   const held = new Set<string>();
+  const twin = new Twin(plan.apply, reader);
   for (const step of plan.apply) {
     const ref = refOf(step.object);
-    const change = held.has(objectId(ref))
-      ? ({ ref, action: 'skipped' } as const)
-      : await steps.take(ref, async () => tools.applier.apply(step, reader));
+    const change =
+      held.has(objectId(ref)) || twin.holds(step)
+        ? ({ ref, action: 'skipped' } as const)
+        : await steps.take(ref, async () => tools.applier.apply(step, reader));
+    if (change.action === 'failed') twin.failed(step);
     if (step.handOver && change.action === 'failed') held.add(objectId(ref));
     changes.push(change);
   }
