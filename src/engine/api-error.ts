@@ -60,6 +60,13 @@ export class ApiError extends Error {
     );
   }
 
+  /** There would be a second controller among the owners. */
+  get secondController(): boolean {
+    return (
+      this.code === 422 && (this.status.message ?? '').includes('Only one reference can have Controller')
+    );
+  }
+
   /** Two items of a list have the same value in a field where that isn't allowed, as in `spec.ports[1].name`. */
   get duplicateValue(): { readonly field: string; readonly value: unknown } | undefined {
     if (this.code !== 422) return undefined;

@@ -137,7 +137,7 @@ export class Applier {
     try {
       answer = await this.request(task, known);
     } catch (error) {
-      const failure = await this.explain(task, error);
+      const failure = await this.explain(task, known, error);
       metrics.applies.inc({ controller, outcome: failure.reason });
       if (known && isRecreated(task, failure)) return this.recreate(task, known);
       throw failure;
@@ -203,10 +203,11 @@ export class Applier {
   }
 
   /** What a failure means. One that is for good is remembered, with the object as it is known then. */
-  private async explain(task: Task, error: unknown): Promise<OperatorError> {
+  private async explain(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
     const failure = classify(error, what);
-    if (error instanceof ApiError && (error.code === 409 || error.wrongUid)) {
+    const isTaken = error instanceof ApiError && !known && showsAnother(error);
+    if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {
         const live = await refresh(this.props.api, task.step.object, task.reader);
         if (live && task.step.owner) checkOwnership(live, task.step.owner);
@@ -214,7 +215,7 @@ export class Applier {
         return classify(conflict, what);
       }
       // It is ours after all, so next time it is known, and applied with force.
-      if (error.fieldConflict && task.step.owner) return asStale(failure);
+      if ((error.fieldConflict || isTaken) && task.step.owner) return asStale(failure);
     }
     if (failure.retry === 'onChange' && !isRecreated(task, failure)) {
       this.props.refusals.remember(refusalId(task), refused(task, task.store.get(task.key)), failure);
@@ -235,4 +236,9 @@ function isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry):
 /** Whether a failure leads to deleting the object, and making it anew. */
 function isRecreated({ step }: Task, { reason }: OperatorError): boolean {
   return step.recreate === true && step.owner !== undefined && reason === 'ImmutableField';
+}
+
+/** Whether what was to be made is there already, and can't be what is wanted. */
+function showsAnother(error: ApiError): boolean {
+  return error.immutableField || error.secondController;
 }

@@ -8,6 +8,7 @@ import type { EventRecorder } from './events.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
+import { Twin } from './twin.js';
 import { writeStatuses } from './write-statuses.js';
 
 export interface Tools {
@@ -51,14 +52,18 @@ export async function carryOut(
   const changes: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
   const held = new Set<string>();
+  const twin = new Twin(plan.apply, reader);
   for (const planned of plan.apply) {
     const ref = refOf(planned.object);
     const step = revised(planned, changes);
     const change =
-      held.has(objectId(ref)) || !step
+      held.has(objectId(ref)) || twin.holds(planned) || !step
         ? ({ ref, action: 'skipped' } as const)
         : await steps.take(ref, async () => tools.applier.apply(step, reader));
-    if (planned.handOver && change.action === 'failed') held.add(objectId(ref));
+    if (change.action === 'failed') {
+      twin.failed(planned);
+      if (planned.handOver) held.add(objectId(ref));
+    }
     changes.push(change);
   }
   const failed = changes.some(({ action }) => action === 'failed');

@@ -29,8 +29,23 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   }
   throw new OperatorError({
     reason: 'OwnershipConflict',
-    message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}; rename one of the two`,
+    message: `${what} exists already and is controlled by ${told(controller, owner)}; rename one of the two`,
   });
+}
+
+/** With the group where only that tells the two apart. */
+function told(controller: OwnerReference, owner: OwnerReference): string {
+  const group = isTwinOf(controller, owner) ? ` of ${groupOf(controller.apiVersion)}` : '';
+  return `${controller.kind} ${controller.name}${group}`;
+}
+
+/** Whether the two have the same kind and name, in different API groups. */
+export function isTwinOf(controller: OwnerReference, owner: OwnerReference): boolean {
+  return (
+    controller.kind === owner.kind &&
+    controller.name === owner.name &&
+    groupOf(controller.apiVersion) !== groupOf(owner.apiVersion)
+  );
 }
 
 /**

@@ -174,6 +174,11 @@ export class StoreReader implements Reader {
     return this.watched(type).store;
   }
 
+  /** Whether the controller watches such objects. */
+  watches(type: TypeRef): boolean {
+    return this.byType.has(groupKind(type));
+  }
+
   /** Whether the controller works without the kind. */
   optional(type: TypeRef): boolean {
     return this.watched(type).optional;

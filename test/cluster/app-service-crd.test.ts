@@ -158,6 +158,7 @@ describe('an AppService with a status', () => {
         status: {
           ...{ replicas: 1, availableReplicas: 1, selector: 'kosmos.io/appservice=web' },
           ports: ports.map((port, index) => ({ ...port, protocol: 'TCP', nodePort: 30080 + index })),
+          portSummary: '80:30080/TCP,443:30081/TCP',
           conditions: [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }],
         },
       },
@@ -172,7 +173,14 @@ describe('an AppService with a status', () => {
       line?.split(/\s{2,}/).map((word) => word.trim()) ?? [];
     const [head, row] = narrow.stdout.split('\n');
     expect(words(head)).toEqual(['NAME', 'READY', 'REASON', 'DESIRED', 'AVAILABLE', 'PORTS', 'AGE']);
-    expect(words(row).slice(0, -1)).toEqual(['web', 'True', 'Available', '1', '1', '30080']);
+    expect(words(row).slice(0, -1)).toEqual([
+      'web',
+      'True',
+      'Available',
+      '1',
+      '1',
+      '80:30080/TCP,443:30081/TCP',
+    ]);
     const [wideHead, wideRow] = wide.stdout.split('\n');
     expect(words(wideHead).slice(-2)).toEqual(['IMAGE', 'MESSAGE']);
     expect(words(wideRow).slice(-2)).toEqual(['nginx', 'All is well.']);

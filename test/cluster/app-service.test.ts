@@ -66,20 +66,6 @@ describe('the status', () => {
     });
   });
 
-  test('kubectl wait and kubectl get can tell that it is Ready', async () => {
-    await apps.create('waited-for', { size: 1, image, ports: [{ port: 80 }] });
-
-    const inNamespace = ['--namespace', apps.namespace];
-    await cluster.sandbox.kubectl([
-      ...[...inNamespace, 'wait', '--for=condition=Ready', 'appsvc/waited-for', '--timeout=60s'],
-    ]);
-
-    const { stdout } = await cluster.sandbox.kubectl([...inNamespace, 'get', 'appsvc', 'waited-for']);
-    expect(stdout).toMatch(
-      /NAME +READY +REASON +DESIRED +AVAILABLE +PORTS +AGE\nwaited-for +True +Available +1 +1 +\d{5} /,
-    );
-  });
-
   test('says that a rollout is under way, and moves lastTransitionTime only when a status flips', async () => {
     await apps.create('rolling', { size: 1, image: 'sandbox.invalid/never-ready' });
     const before = await apps.condition('rolling', {

@@ -6,11 +6,13 @@ import { repoFolder } from '../../sandbox/paths.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { replicasManagers } from './support/autoscaler.js';
 import { Cluster, deployments } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
+import { changesOf, Recording } from './support/recording.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { Subject } from './support/subject.js';
 
@@ -52,38 +54,12 @@ async function deployment(name: string): Promise<Deployment> {
   return cluster.get<Deployment>(stages.childPlace(deployments, name));
 }
 
-/** Whose word `spec.replicas` is. */
-async function owners(name: string): Promise<string[]> {
-  const { managedFields } = (await deployment(name)).metadata as unknown as {
-    managedFields: { manager: string; fieldsV1: { 'f:spec'?: object } }[];
-  };
-  return managedFields
-    .filter(({ fieldsV1 }) => 'f:replicas' in (fieldsV1['f:spec'] ?? {}))
-    .map(({ manager }) => manager);
-}
-
-/** The replicas in every event of the Deployment since a version. */
-async function replicasSince(name: string, resourceVersion: string): Promise<number[]> {
-  const path = `/apis/apps/v1/namespaces/${stages.namespace}/deployments`;
-  const query = {
-    watch: 'true',
-    resourceVersion,
-    timeoutSeconds: '1',
-    fieldSelector: `metadata.name=${name}`,
-  };
-  const { body } = await cluster.send('GET', path, { query });
-  // One event is JSON, several are lines of it.
-  const lines = typeof body.message === 'string' ? body.message.trim().split('\n') : [JSON.stringify(body)];
-  const events = lines
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as { object: Deployment });
-  return events.map(({ object }) => object.spec.replicas);
-}
+const owners = async (name: string): Promise<string[]> => replicasManagers(await deployment(name));
 
 test('a field is handed over without ever having another value, and taken back', async () => {
   await stages.create('web', { size: 4 });
   await stages.ready('web');
-  const { resourceVersion } = (await deployment('web')).metadata;
+  await using recording = await Recording.start<Deployment>(cluster, stages.childPlace(deployments, 'web'));
   const requests = await requestsFromNowOn(cluster, user);
 
   await stages.edit('web', { size: 1, yielded: true });
@@ -97,10 +73,9 @@ test('a field is handed over without ever having another value, and taken back',
     expect((await statusOf('web'))?.observedGeneration).toBe(3);
   });
   expect(await owners('web')).toEqual(['autoscaler']);
-  const seen = await replicasSince('web', resourceVersion!);
+  const seen = (await recording.states()).map(({ spec }) => spec.replicas);
   expect(seen.length).toBeGreaterThanOrEqual(3);
-  expect(seen.filter((replicas) => replicas < 4)).toEqual([]);
-  expect(new Set(seen)).toEqual(new Set([4, 6]));
+  expect(changesOf(seen)).toEqual([4, 6]);
 
   await stages.edit('web', { size: 5 });
   await eventually(async () => {

@@ -180,6 +180,8 @@ export interface AppServiceStatus extends ReplicaCounts {
   readonly selector?: string;
   /** The ports of the Service, with the node ports that the cluster has given them. */
   readonly ports?: readonly Pick<Wire<V1ServicePort>, 'name' | 'port' | 'nodePort' | 'protocol'>[];
+  /** The same in one line, e.g. `80:30002/TCP,53:31000/UDP`: what a column of a table shows. */
+  readonly portSummary?: string;
   /** Where the route leads in, e.g. `http://shop.example.com/`. */
   readonly url?: string;
   /** The image that the Deployment runs. */

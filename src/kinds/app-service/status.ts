@@ -6,7 +6,7 @@ import type { KeptPod } from './pods.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { mirroredConditions, replicaCounts } from './status/deployment.js';
 import type { DeploymentStatus } from './status/deployment.js';
-import { liveReplicas, runningImage, servicePorts } from './status/kept.js';
+import { liveReplicas, portSummary, runningImage, servicePorts } from './status/kept.js';
 import { progressing, readiness } from './status/readiness.js';
 import { routeReady, routeUrl } from './status/route.js';
 
@@ -26,7 +26,7 @@ export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
     fields: {
       ...(status && replicaCounts(status)),
       selector: selectorText(input),
-      ...(ports && { ports }),
+      ...(ports && { ports, portSummary: portSummary(ports) }),
       ...(url && { url }),
       ...(image && { image }),
     },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
@@ -43,6 +44,8 @@ export interface RequestOptions {
   readonly body?: unknown;
   /** @default application/json */
   readonly contentType?: string;
+  /** The form of the answer. @default application/json */
+  readonly accept?: string;
   readonly query?: Readonly<Record<string, string>>;
   /** The user to act as; the audit log counts it as the admin's. @default - the admin */
   readonly impersonate?: string;
@@ -156,15 +159,34 @@ export class Cluster {
     }
   }
 
+  /**
+   * The lines of a watch as they come, once it has begun; they end with the signal.
+   *
+   * **Errors**: if the API server refuses.
+   */
+  async watch(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<string>> {
+    const { statusCode, body } = await request(this.sandbox.url + path, {
+      query: { ...query, watch: 'true' },
+      ...{ dispatcher: this.agent, signal, headers: { authorization: `Bearer ${this.token}` } },
+    });
+    if (statusCode !== 200) succeeded({ status: statusCode, body: parsed(await body.text()) });
+    return createInterface({ input: body });
+  }
+
   private async sendOnce(method: Method, path: string, options: RequestOptions): Promise<Answer> {
     const { body, contentType = 'application/json', query = {}, impersonate } = options;
+    const { accept = 'application/json' } = options;
     const response = await request(this.sandbox.url + path, {
       method,
       query,
       dispatcher: this.agent,
       headers: {
         authorization: `Bearer ${this.token}`,
-        'content-type': contentType,
+        ...{ accept, 'content-type': contentType },
         ...(impersonate !== undefined && { 'impersonate-user': impersonate }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

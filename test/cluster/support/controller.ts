@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { isDeepStrictEqual } from 'node:util';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { startWatchdog } from '../../../sandbox/watchdog.js';
 import type { Watchdog } from '../../../sandbox/watchdog.js';
@@ -87,7 +88,7 @@ export async function startController(props: ControllerProps): Promise<RunningCo
   const controller = new ControllerProcess(child, () => {
     guard.forget(child.pid!);
   });
-  if (awaitStart) for (const { name } of kinds) await controller.started(name);
+  if (awaitStart) await controller.started(kinds);
   return controller;
 }
 
@@ -130,17 +131,27 @@ class ControllerProcess implements RunningController {
     });
   }
 
-  async started(controller: string): Promise<void> {
-    await this.logged((line) => line.msg === 'Controller started' && line.controller === controller);
+  /** Kinds of several groups may have one name. */
+  async started(kinds: readonly Kind[]): Promise<void> {
+    const wanted = kinds.map(({ name }) => name).sort();
+    await eventually(() => {
+      const lines = this.log.filter(({ msg }) => msg === 'Controller started');
+      const started = lines.map(({ controller }) => controller).sort();
+      if (!isDeepStrictEqual(started, wanted)) throw this.notLogged('that all controllers have started');
+    });
   }
 
   logged(matches: (line: LogLine) => boolean, from = 0): Promise<LogLine> {
     return eventually(() => {
       const line = this.log.slice(from).find(matches);
       if (line) return line;
-      const tail = this.log.slice(-5).map((entry) => JSON.stringify(entry));
-      throw new Error(`The controller hasn't logged it:\n${[...tail, ...this.strayOutput].join('\n')}`);
+      throw this.notLogged('it');
     });
+  }
+
+  private notLogged(what: string): Error {
+    const tail = this.log.slice(-5).map((entry) => JSON.stringify(entry));
+    return new Error(`The controller hasn't logged ${what}:\n${[...tail, ...this.strayOutput].join('\n')}`);
   }
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {

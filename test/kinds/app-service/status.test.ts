@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { storedVersion } from '../../../src/contract/crd.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { appService } from '../../../src/kinds/app-service/kind.js';
 import { condition, counts, PROGRESSING, QUOTA, report } from './report.js';
 
 const metadata = { name: 'web', namespace: 'shop' };
@@ -54,12 +56,13 @@ describe('fields', () => {
   });
 
   test.each([
-    { title: 'no Service', children: [], ports: undefined },
-    { title: 'a Service without ports', children: [service([])], ports: undefined },
+    { title: 'no Service', children: [] },
+    { title: 'a Service without ports', children: [service([])] },
     {
       title: 'a Service that was just made a ClusterIP Service',
       children: [service([{ port: 80, nodePort: 0, protocol: 'TCP', targetPort: 80 }])],
       ports: [{ port: 80, protocol: 'TCP' }],
+      portSummary: '80/TCP',
     },
     {
       title: 'a NodePort Service: in its order, with the ports that it was given',
@@ -80,14 +83,25 @@ describe('fields', () => {
         { name: 'web', port: 80, nodePort: 30080, protocol: 'TCP' },
         { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP' },
       ],
+      portSummary: '80:30080/TCP,53:30053/UDP',
     },
     {
       title: 'a Service of which nothing is kept',
       children: [{ apiVersion: 'v1', kind: 'Service', metadata }],
-      ports: undefined,
     },
-  ])('ports of $title', ({ children, ports }) => {
-    expect(report({ children }).fields?.ports).toEqual(ports);
+  ])('ports of $title, and in one line', ({ children, ports, portSummary }) => {
+    const { fields } = report({ children });
+
+    expect([fields?.ports, fields?.portSummary]).toEqual([ports, portSummary]);
+  });
+
+  test('the line of as many ports as there can be fits into the schema', () => {
+    const ports = Array.from({ length: 64 }, () => ({ port: 65535, nodePort: 65535, protocol: 'SCTP' }));
+    const status = storedVersion(appService.crd).schema.openAPIV3Schema.properties!.status!;
+
+    const { portSummary } = report({ children: [service(ports)] }).fields!;
+
+    expect((portSummary as string).length).toBe(status.properties!.portSummary!.maxLength);
   });
 });
 

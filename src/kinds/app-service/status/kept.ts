@@ -1,5 +1,6 @@
 import type { V1ServicePort } from '@kubernetes/client-node';
 import type { AnyObject } from '../../../contract/object.js';
+import { DEFAULT_PROTOCOL } from '../container-ports.js';
 import type { AppServiceStatus } from '../spec.js';
 import type { Wire } from '../wire.js';
 
@@ -37,4 +38,14 @@ export function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
     ...(nodePort && { nodePort }),
     ...(protocol !== undefined && { protocol }),
   }));
+}
+
+/** As `kubectl get service` shows the ports: `port:nodePort/protocol`, without a node port where there is none. */
+export function portSummary(ports: NonNullable<AppServiceStatus['ports']>): string {
+  return ports
+    .map(
+      ({ port, nodePort, protocol = DEFAULT_PROTOCOL }) =>
+        `${port}${nodePort === undefined ? '' : `:${nodePort}`}/${protocol}`,
+    )
+    .join(',');
 }
