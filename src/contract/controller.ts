@@ -92,8 +92,11 @@ export interface Plan {
   readonly status: readonly StatusStep[];
   /** Sent last, in the order given. */
   readonly events: readonly EventStep[];
-  /** Reconcile again at this time at the latest. @default - only when something changes */
-  readonly requeueAt?: Date;
+  /**
+   * Reconcile again at this time at the latest; where it depends on how the plan went, it is asked after everything else.
+   * @default - only when something changes
+   */
+  readonly requeueAt?: Date | AfterApply<Date | undefined>;
   /**
    * Whether to reconcile again at once, as where only an object that was made now tells what is to be done next. A plan
    * must not ask for it each time.

@@ -4,6 +4,7 @@ import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { canonicalJson } from './managed-fields.js';
+import type { NodePorts } from './node-ports.js';
 import type { Refused } from './refusals.js';
 import type { Entry, Store } from './store.js';
 import type { StoreReader } from './stores.js';
@@ -19,9 +20,11 @@ export interface Task {
   /** What is sent. */
   readonly intent: AnyObject;
   readonly hash: string;
+  /** How often a node port that it asks for has become free, by the time the task was made. */
+  readonly portsFreed: number;
 }
 
-export function taskOf(step: ApplyStep, reader: StoreReader): Task {
+export function taskOf(step: ApplyStep, reader: StoreReader, nodePorts: NodePorts): Task {
   const { object } = step;
   const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
   return {
@@ -32,6 +35,7 @@ export function taskOf(step: ApplyStep, reader: StoreReader): Task {
     objectId: objectId(object),
     intent: withBookkeeping(step, hashed),
     hash: hashed,
+    portsFreed: nodePorts.timesFreed(object),
   };
 }
 
@@ -39,13 +43,14 @@ export function refusalId({ step, objectId }: Task): string {
   return `${step.fieldManager} ${objectId}`;
 }
 
-export function refused({ hash, step }: Task, known: Entry | undefined): Refused {
+export function refused({ hash, step, portsFreed }: Task, known: Entry | undefined): Refused {
   const { generation, resourceVersion } = known?.object.metadata ?? {};
   return {
     hash,
     owner: step.owner?.uid,
     version: generation === undefined ? resourceVersion : String(generation),
     resourceVersion,
+    portsFreed,
   };
 }
 

@@ -15,6 +15,7 @@ import { asStale, handOver } from './hand-over.js';
 import { checkInstalled } from './installed.js';
 import { ownerKey } from './managed-fields.js';
 import { Newcomers } from './newcomers.js';
+import type { NodePorts } from './node-ports.js';
 import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
@@ -32,6 +33,7 @@ export interface ApplierProps {
   readonly refusals: Refusals;
   readonly fights: Fights;
   readonly vanished: Vanished;
+  readonly nodePorts: NodePorts;
   readonly metrics: Metrics;
 }
 
@@ -41,7 +43,8 @@ type Outcome = { readonly action: Action; readonly drift?: Drift };
  * Brings single objects to what is wanted of them.
  *
  * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that
- * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
+ * the API server has refused for good isn't sent again until it, or the object in the way, changes, or a node port
+ * that it asks for becomes free. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
  * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
  * What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
@@ -64,10 +67,12 @@ export class Applier {
     this.newcomers = new Newcomers(props.api);
   }
 
-  /** To be told of each object that was there and has gone. */
-  gone(object: AnyObject): void {
-    this.props.settlements.forget(objectId(object));
-    this.props.vanished.gone(object);
+  /** To be told of each change of an object. */
+  changed(before: AnyObject | undefined, after: AnyObject | undefined): void {
+    this.props.nodePorts.changed(before, after);
+    if (!before || after) return;
+    this.props.settlements.forget(objectId(before));
+    this.props.vanished.gone(before);
   }
 
   /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
@@ -76,7 +81,7 @@ export class Applier {
     try {
       checkInstalled(step.object, reader);
       if (step.handOver) return { ref, action: await handOver(this.props.api, step, reader) };
-      return { ref, ...(await this.ensure(taskOf(step, reader))) };
+      return { ref, ...(await this.ensure(taskOf(step, reader, this.props.nodePorts))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
     }

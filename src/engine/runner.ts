@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Change } from '../contract/change.js';
 import type { Controller, Plan, TypeRef } from '../contract/controller.js';
-import { objectId, splitKey } from '../contract/object.js';
+import { splitKey } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -12,6 +13,7 @@ import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
 import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
+import { waitsFor } from './node-ports.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
@@ -152,7 +154,7 @@ export class Runner {
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
-        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
+        [...plan.apply, ...plan.delete].flatMap(({ object }) => waitsFor(object)),
       );
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
       metrics.reconcileSeconds.observe(
@@ -178,10 +180,10 @@ export class Runner {
 
   private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
-    const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
+    const undone = [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index]));
     this.blockers.wait(
       key,
-      inTheWay.map(({ ref }) => objectId(ref)),
+      undone.flatMap(({ object }) => waitsFor(object)),
     );
     if (givenUp?.reason === INTERRUPTED_REASON) {
       this.changes.record(
@@ -209,4 +211,8 @@ export class Runner {
       // The log or the metrics are broken, and there is nobody left to tell.
     }
   }
+}
+
+function isUndone(change: Change | undefined): boolean {
+  return change?.action === 'failed' || change?.action === 'skipped';
 }
