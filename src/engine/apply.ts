@@ -206,7 +206,7 @@ export class Applier {
   /** What a failure means. One that is for good is remembered, with the object as it is known then. */
   private async explain(task: Task, error: unknown): Promise<OperatorError> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
-    const failure = classify(error, what);
+    const failure = this.props.nodePorts.judged(classify(error, what), task.intent);
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid)) {
       try {
         const live = await refresh(this.props.api, task.step.object, task.reader);

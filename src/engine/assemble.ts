@@ -104,7 +104,7 @@ function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tool
   const settlements = new Settlements();
   const applier = new Applier({
     ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
-    ...{ vanished: new Vanished(clock), nodePorts: new NodePorts() },
+    ...{ vanished: new Vanished(clock), nodePorts: new NodePorts(clock) },
   });
   return { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
 }

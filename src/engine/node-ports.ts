@@ -1,5 +1,10 @@
+import { OperatorError } from '../contract/error.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import type { Clock } from './clock.js';
+
+/** The API server tells of a change to a Service first, and releases its node ports afterwards. */
+const RELEASE_MILLISECONDS = 10_000;
 
 /** The part of a Service, rendered or as kept, that is read here. */
 interface Exposed {
@@ -13,11 +18,14 @@ interface Exposed {
  * **Caveats.** Only Services that are watched, and of whose ports something is kept, are seen to go.
  */
 export class NodePorts {
-  private readonly times = new Map<number, number>();
+  private readonly freed = new Map<number, { readonly times: number; readonly last: number }>();
+
+  constructor(private readonly clock: Clock) {}
 
   /** To be told of each change of an object. */
   changed(before: AnyObject | undefined, after: AnyObject | undefined): void {
-    for (const port of freed(before, after)) this.times.set(port, this.timesOf(port) + 1);
+    for (const port of freed(before, after))
+      this.freed.set(port, { times: this.timesOf(port) + 1, last: this.clock.monotonic() });
   }
 
   /** Grows when one of the node ports that the object asks for becomes free. */
@@ -25,8 +33,20 @@ export class NodePorts {
     return nodePortsOf(object).reduce((sum, port) => sum + this.timesOf(port), 0);
   }
 
+  /** A refusal of the object in its true light: one of a node port that is just being released passes by itself. */
+  judged(failure: OperatorError, object: AnyObject): OperatorError {
+    if (failure.reason !== 'NodePortConflict' || !this.isBeingReleased(object)) return failure;
+    const { reason, message, cause } = failure;
+    return new OperatorError({ reason, message, cause, retry: 'backoff' });
+  }
+
+  private isBeingReleased(object: AnyObject): boolean {
+    const since = this.clock.monotonic() - RELEASE_MILLISECONDS;
+    return nodePortsOf(object).some((port) => (this.freed.get(port)?.last ?? -Infinity) > since);
+  }
+
   private timesOf(port: number): number {
-    return this.times.get(port) ?? 0;
+    return this.freed.get(port)?.times ?? 0;
   }
 }
 

@@ -37,7 +37,7 @@ describe('A node port is free again', () => {
     ['not when what goes is no Service', { ...service('a', 1), kind: 'Other' }, undefined, []],
   ])('%s', (_, before, after, ports) => {
     expect(freedIds(before, after)).toEqual(ports.map((port) => `node port ${port}`));
-    const nodePorts = new NodePorts();
+    const nodePorts = new NodePorts(new VirtualClock());
     nodePorts.changed(before, after);
     expect([1, 2].filter((port) => nodePorts.timesFreed(service('b', port)) > 0)).toEqual(ports);
   });
@@ -68,7 +68,9 @@ const WATCHES: readonly Watch[] = [
 async function refusedOnce() {
   const server = new FakeApiServer();
   const clock = new VirtualClock();
+  let released = true;
   const isTaken = (): boolean => {
+    if (!released) return true;
     const holder = server.get(SERVICE, 'shop/holder') as { spec?: { ports: object } } | undefined;
     return JSON.stringify(holder?.spec?.ports ?? []).includes(String(PORT));
   };
@@ -98,6 +100,10 @@ async function refusedOnce() {
   await settled();
   return {
     ...{ server, clock },
+    keepsUntilReleased: () => {
+      released = false;
+      return () => (released = true);
+    },
     tries: () => server.writes.filter((line) => line.endsWith('/services/web')).length,
     made: () => server.get(SERVICE, 'shop/web') !== undefined,
     create: async (during = () => undefined as void) => {
@@ -137,6 +143,29 @@ describe('A node port that another Service has', () => {
     server.put(SERVICE, service('holder', 30_002));
     await settled();
     expect([tries(), made()]).toEqual([2, true]);
+  });
+
+  it('is asked for again while the API server has yet to release it', async () => {
+    const { server, clock, create, tries, made, keepsUntilReleased } = await refusedOnce();
+    await create();
+    const release = keepsUntilReleased();
+    server.remove(SERVICE, 'shop/holder');
+    await clock.advance(100);
+    expect(made()).toBe(false);
+    release();
+    await clock.advance(200);
+    expect(made()).toBe(true);
+    expect(tries()).toBeLessThan(9);
+  });
+
+  it('is asked for a dozen times at most where the API server does not release it', async () => {
+    const { server, clock, create, tries, keepsUntilReleased } = await refusedOnce();
+    await create();
+    keepsUntilReleased();
+    server.remove(SERVICE, 'shop/holder');
+    await clock.advance(4 * MINUTE);
+    expect(tries()).toBeGreaterThan(9);
+    expect(tries()).toBeLessThan(15);
   });
 
   it('is taken although the Service went while it was asked for', async () => {

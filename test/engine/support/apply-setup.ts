@@ -57,7 +57,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
     refusals: new Refusals(clock),
     fights: new Fights(clock),
     vanished: new Vanished(clock),
-    nodePorts: new NodePorts(),
+    nodePorts: new NodePorts(clock),
     metrics,
   });
   for (const { store } of stores.all()) {

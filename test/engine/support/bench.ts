@@ -57,7 +57,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
       refusals: new Refusals(clock),
       fights: new Fights(clock),
       vanished: new Vanished(clock),
-      nodePorts: new NodePorts(),
+      nodePorts: new NodePorts(clock),
     },
     metrics,
   });
