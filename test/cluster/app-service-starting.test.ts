@@ -8,9 +8,11 @@ import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
+import { historyOf } from './support/history.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
+import type { LiveResource } from './support/subject.js';
 
 const user = 'operator-29';
 /** A pod of this image is left to the test once it is scheduled. */
@@ -145,6 +147,25 @@ describe('a pod that its node can not prepare', () => {
     await settled(cluster, user);
     expect(writes(await requests()).map(summary)).toEqual([]);
   });
+});
+
+test('what was just seen is Pending, then RollingOut, then Available', async () => {
+  const name = 'seen';
+  const { metadata } = await apps.create(name, { size: 1, image: 'example.com/web:1' });
+  await apps.ready(name);
+
+  const all = await historyOf<LiveResource>(cluster, apps.place(name), metadata.resourceVersion!);
+
+  const told = all.map(({ status }) =>
+    ['Ready', 'Reconciling', 'Stalled'].map((wanted) => {
+      const condition = status?.conditions?.find(({ type }) => type === wanted);
+      return `${condition?.status} ${condition?.reason}`;
+    }),
+  );
+  const [first] = told;
+  expect(first).toEqual(['Unknown Pending', 'True Pending', 'False Pending']);
+  const reasons = [...new Set(told.map(([ready]) => ready))];
+  expect(reasons).toEqual(['Unknown Pending', 'Unknown RollingOut', 'True Available']);
 });
 
 test('a claim that is missing leaves the pod without a node, and is named until it is there', async () => {

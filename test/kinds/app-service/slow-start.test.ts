@@ -42,7 +42,8 @@ describe('a pod that its node prepares', () => {
     expect(told({})).toEqual({
       ...{ phase: 'progressing', reason: 'WaitingForSandbox', requeueAt: undefined },
       message:
-        '0 of 3 replicas are available; a pod has been waiting for its sandbox and network for more than 10 s; ' +
+        '0 of 3 replicas are available; a pod has been waiting for more than 10 s for its sandbox or, ' +
+        'on nodes before Kubernetes 1.36, its image; ' +
         LOOK,
     });
   });
@@ -62,7 +63,7 @@ describe('a pod that its node prepares', () => {
       reason: 'WaitingForVolumes',
       message:
         '0 of 3 replicas are available; ' +
-        'a pod has been waiting for its volumes, or for its sandbox after them, for more than 10 s; ' +
+        'a pod has been waiting for more than 10 s for its volumes, its sandbox or, on nodes before Kubernetes 1.36, its image; ' +
         'these have to be there, with the keys that are asked for: ' +
         `ConfigMap "settings", PersistentVolumeClaim "data", Secret "tls", ServiceAccount "shop"; ${LOOK}`,
     });
@@ -83,7 +84,7 @@ describe('a pod that its node prepares', () => {
     const trouble = { reason: 'ImagePullBackOff', message: 'image "a" can\'t be pulled' };
     const { phase, reason, message } = told({ pods: [pod(0), { trouble }] });
     expect([phase, reason]).toEqual(['failing', 'ImagePullBackOff']);
-    expect(message).toMatch(/can't be pulled; a pod has been waiting for its sandbox/);
+    expect(message).toMatch(/can't be pulled; a pod has been waiting for more than 10 s for its sandbox/);
   });
 
   test('is told with the deadline', () => {

@@ -18,13 +18,16 @@ export function slowStart(cr: Resource, pods: readonly KeptPod[], now: Date): Re
   if (!ends(pods).some((end) => end <= now.getTime())) return undefined;
   const mounted = mountedObjects(cr.spec);
   const look = `see the events of the pods for the reason: ${describeCommand(cr)}`;
-  if (mounted.length === 0) {
-    const message = `a pod has been waiting for its sandbox and network for more than ${PATIENCE_SECONDS} s`;
-    return { phase: 'progressing', reason: 'WaitingForSandbox', message: sentence(message, look) };
-  }
-  const message = `a pod has been waiting for its volumes, or for its sandbox after them, for more than ${PATIENCE_SECONDS} s`;
+  if (mounted.length === 0)
+    return { phase: 'progressing', reason: 'WaitingForSandbox', message: sentence(waiting('its'), look) };
+  const message = waiting('its volumes, its');
   const mounts = `these have to be there, with the keys that are asked for: ${mounted.join(', ')}`;
   return { phase: 'progressing', reason: 'WaitingForVolumes', message: sentence(message, mounts, look) };
+}
+
+/** Older kubelets tell that a pod is prepared only once its images are pulled. */
+function waiting(what: string): string {
+  return `a pod has been waiting for more than ${PATIENCE_SECONDS} s for ${what} sandbox or, on nodes before Kubernetes 1.36, its image`;
 }
 
 /** When the first of the pods will have been prepared for too long; nothing where one has already, or none is. */
