@@ -106,7 +106,7 @@ async function refusedOnce() {
     },
     tries: () => server.writes.filter((line) => line.endsWith('/services/web')).length,
     made: () => server.get(SERVICE, 'shop/web') !== undefined,
-    create: async (during = () => undefined as void) => {
+    create: async (during: () => void = () => undefined) => {
       beforeAnswer = during;
       server.put(WIDGET, widget('web') as unknown as AnyObject);
       await settled();
