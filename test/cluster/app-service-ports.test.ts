@@ -2,7 +2,6 @@ import type { V1Service } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { AppServiceSpec } from '../../src/kinds/app-service/spec.js';
 import type { Wire } from '../../src/kinds/app-service/wire.js';
 import { Cluster, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -10,12 +9,13 @@ import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { exposedPorts } from './support/exposed-ports.js';
 import type { ExposedPort } from './support/exposed-ports.js';
+import { admin, http, portEdits } from './support/port-edits.js';
+import type { Port } from './support/port-edits.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
 
 type Service = Wire<V1Service>;
-type Port = NonNullable<AppServiceSpec['ports']>[number];
 
 const user = 'operator-28';
 const image = 'example.com/web:1';
@@ -36,73 +36,8 @@ afterAll(async () => {
 const exposed = (name: string) => exposedPorts(apps, name);
 const withPorts = (...ports: readonly Port[]): object => ({ size: 0, image, ports });
 
-const http = { name: 'http', port: 80 };
-const admin = { name: 'admin', port: 9000 };
-const dns = { name: 'dns', port: 53 };
-
-/** `keeps` says which port has the node port of which one before, by their names; any other has a new one. */
-const edits: readonly {
-  readonly title: string;
-  readonly from: readonly Port[];
-  readonly to: readonly Port[];
-  readonly keeps: Readonly<Record<string, string>>;
-}[] = [
-  {
-    title: 'is renumbered under its name',
-    from: [http, admin],
-    to: [{ ...http, port: 8080 }, admin],
-    keeps: { http: 'http', admin: 'admin' },
-  },
-  {
-    title: 'swaps its number with another',
-    from: [http, admin],
-    to: [
-      { name: 'http', port: 9000 },
-      { name: 'admin', port: 80 },
-    ],
-    // By number, since that is what names an item of the list.
-    keeps: { http: 'admin', admin: 'http' },
-  },
-  { title: 'is renamed', from: [http], to: [{ name: 'web', port: 80 }], keeps: { web: 'http' } },
-  {
-    title: 'is renamed and renumbered',
-    from: [http],
-    to: [{ name: 'web', port: 81 }],
-    keeps: {},
-  },
-  { title: 'gets a name beside a second one', from: [{ port: 80 }], to: [http, admin], keeps: { http: '' } },
-  {
-    title: 'gets a twin of another protocol',
-    from: [dns],
-    to: [dns, { name: 'dns-udp', port: 53, protocol: 'UDP' }],
-    keeps: { dns: 'dns' },
-  },
-  {
-    title: 'gets its twin in front, which takes its name',
-    from: [dns],
-    to: [
-      { name: 'dns', port: 53, protocol: 'UDP' },
-      { name: 'dns-tcp', port: 53 },
-    ],
-    keeps: { 'dns-tcp': 'dns' },
-  },
-  {
-    title: 'changes its protocol',
-    from: [http, dns],
-    to: [http, { ...dns, protocol: 'UDP' }],
-    keeps: { http: 'http', dns: 'dns' },
-  },
-  { title: 'goes', from: [http, admin], to: [admin], keeps: { admin: 'admin' } },
-  {
-    title: 'changes its place',
-    from: [http, admin],
-    to: [admin, http],
-    keeps: { http: 'http', admin: 'admin' },
-  },
-];
-
 describe('a port that', () => {
-  test.for(edits.map((edit, index) => ({ ...edit, name: `edit-${index}` })))(
+  test.for(portEdits.map((edit, index) => ({ ...edit, name: `edit-${index}` })))(
     '$title leaves the Service with what it says, and the node ports that the API server keeps',
     async ({ name, from, to, keeps }) => {
       await apps.create(name, withPorts(...from));

@@ -9,6 +9,7 @@ import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { historyOf } from './support/history.js';
+import { preparing, running, secondsAgo } from './support/kubelet.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
@@ -55,37 +56,6 @@ async function report(pod: string, status: object): Promise<void> {
   expect(answer.status, String(answer.body.message)).toBe(200);
 }
 
-const secondsAgo = (seconds: number): string =>
-  new Date(Date.now() - seconds * 1_000).toISOString().replace(/\.\d+Z$/, 'Z');
-
-function conditions(status: 'True' | 'False', since: string): object[] {
-  const kubelets = ['PodReadyToStartContainers', 'ContainersReady', 'Ready'];
-  return [
-    ...kubelets.map((type) => ({ type, status, lastTransitionTime: since })),
-    { type: 'Initialized', status: 'True', lastTransitionTime: since },
-  ];
-}
-
-/** As of a pod whose volumes are being mounted, or whose sandbox is being made. */
-function preparing(name: string, since: string): object {
-  const state = { waiting: { reason: 'ContainerCreating' } };
-  return {
-    phase: 'Pending',
-    startTime: since,
-    conditions: conditions('False', since),
-    containerStatuses: [{ name, image, imageID: '', ready: false, restartCount: 0, started: false, state }],
-  };
-}
-
-function running(name: string, since: string): object {
-  const state = { running: { startedAt: since } };
-  return {
-    phase: 'Running',
-    conditions: conditions('True', since),
-    containerStatuses: [{ name, image, imageID: '', ready: true, restartCount: 0, started: true, state }],
-  };
-}
-
 describe('a pod that its node can not prepare', () => {
   test('for want of what is mounted is told after ten seconds, with all that has to be there, until it runs', async () => {
     // GIVEN
@@ -104,7 +74,7 @@ describe('a pod that its node can not prepare', () => {
     await apps.condition(name, { type: 'Ready', status: 'Unknown', reason: 'RollingOut' });
 
     // WHEN: the last news of the pod is six seconds old, so that nothing but the time tells.
-    await report(pod, preparing(name, secondsAgo(6)));
+    await report(pod, preparing(name, image, secondsAgo(6)));
 
     // THEN
     const told = await apps.condition(name, {
@@ -124,7 +94,7 @@ describe('a pod that its node can not prepare', () => {
     expect(stdout).toContain(`Name:             ${pod}`);
 
     // WHEN
-    await report(pod, running(name, secondsAgo(0)));
+    await report(pod, running(name, image, secondsAgo(0)));
 
     // THEN
     await apps.ready(name);
@@ -134,7 +104,7 @@ describe('a pod that its node can not prepare', () => {
     const name = 'without-sandbox';
     await apps.create(name, { size: 1, image });
     const pod = await scheduledPod(name);
-    await report(pod, preparing(name, secondsAgo(6)));
+    await report(pod, preparing(name, image, secondsAgo(6)));
     await apps.condition(name, { type: 'Ready', status: 'Unknown', reason: 'WaitingForSandbox' });
     await settled(cluster, user);
     const requests = await requestsFromNowOn(cluster, user);
