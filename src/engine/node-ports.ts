@@ -8,7 +8,7 @@ const RELEASE_MILLISECONDS = 10_000;
 
 /** The part of a Service, rendered or as kept, that is read here. */
 interface Exposed {
-  readonly spec?: { readonly ports?: readonly { readonly nodePort?: number }[] };
+  readonly spec?: { readonly ports?: unknown };
 }
 
 /**
@@ -24,7 +24,7 @@ export class NodePorts {
 
   /** To be told of each change of an object. */
   changed(before: AnyObject | undefined, after: AnyObject | undefined): void {
-    for (const port of freed(before, after))
+    for (const port of givenUp(before, after))
       this.freed.set(port, { times: this.timesOf(port) + 1, last: this.clock.monotonic() });
   }
 
@@ -57,10 +57,10 @@ export function waitsFor(object: AnyObject): string[] {
 
 /** What objects may wait for, and a change has set free. */
 export function freedIds(before: AnyObject | undefined, after: AnyObject | undefined): string[] {
-  return freed(before, after).map(idOf);
+  return givenUp(before, after).map(idOf);
 }
 
-function freed(before: AnyObject | undefined, after: AnyObject | undefined): number[] {
+function givenUp(before: AnyObject | undefined, after: AnyObject | undefined): number[] {
   const had = nodePortsOf(before);
   if (had.length === 0) return had;
   const has = new Set(nodePortsOf(after));
@@ -68,9 +68,11 @@ function freed(before: AnyObject | undefined, after: AnyObject | undefined): num
 }
 
 function nodePortsOf(object: AnyObject | undefined): number[] {
-  if (object?.kind !== 'Service') return [];
-  const { ports = [] } = (object as Exposed).spec ?? {};
-  return ports.flatMap(({ nodePort }) => nodePort || []);
+  if (object?.kind !== 'Service' || object.apiVersion !== 'v1') return [];
+  const ports = (object as Exposed).spec?.ports;
+  // What a kind keeps of it may be anything.
+  if (!Array.isArray(ports)) return [];
+  return (ports as readonly { readonly nodePort?: number }[]).flatMap(({ nodePort }) => nodePort || []);
 }
 
 function idOf(port: number): string {

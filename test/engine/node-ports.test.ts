@@ -35,6 +35,13 @@ describe('A node port is free again', () => {
     ['not when its Service is something else besides', service('a', 1), service('a', 2, 1), []],
     ['not when what goes had none', service('a', 0), undefined, []],
     ['not when what goes is no Service', { ...service('a', 1), kind: 'Other' }, undefined, []],
+    [
+      'not when what goes is of another group',
+      { ...service('a', 1), apiVersion: 'other.io/v1' },
+      undefined,
+      [],
+    ],
+    ['not when something else is kept of it', { ...service('a'), spec: { ports: 1 } }, undefined, []],
   ])('%s', (_, before, after, ports) => {
     expect(freedIds(before, after)).toEqual(ports.map((port) => `node port ${port}`));
     const nodePorts = new NodePorts(new VirtualClock());
