@@ -150,8 +150,11 @@ export interface Plan {
   readonly events: readonly EventStep[];
   /** What to measure, by the controller's `metrics`; computed however the plan has ended. @default - nothing */
   readonly samples?: AfterApply<readonly Sample[]>;
-  /** Reconcile again at this time at the latest. @default - only when something changes */
-  readonly requeueAt?: Date;
+  /**
+   * Reconcile again at this time at the latest; where it depends on how the plan went, it is asked after everything else.
+   * @default - only when something changes
+   */
+  readonly requeueAt?: Date | AfterApply<Date | undefined>;
   /**
    * Whether to reconcile again at once, as where only an object that was made now tells what is to be done next. A plan
    * must not ask for it each time.

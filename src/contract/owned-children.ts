@@ -56,6 +56,7 @@ export class OwnedChildren implements Controller {
     const error = wanted instanceof OperatorError ? wanted : undefined;
     const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
+    let requeueAt: Date | undefined;
     return {
       apply: [...handOver.map((step) => ({ ...step, handOver: true })), ...this.applySteps(cr, rendered)],
       delete: error ? [] : this.pruneSteps(cr, rendered, reader),
@@ -63,13 +64,18 @@ export class OwnedChildren implements Controller {
         {
           target: cr,
           fieldManager: statusFieldManager(this.owning.type.kind),
-          status: (changes) => this.status(cr, failuresOf(changes, error), reader, now),
+          status: (changes) => {
+            const report = this.reportBesideFailures(cr, failuresOf(changes, error), reader, now);
+            ({ requeueAt } = report);
+            return statusOf(cr, report, now);
+          },
         },
       ],
       events: [
         { regarding, event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error))) },
         { regarding, event: correctionEvent },
       ],
+      requeueAt: () => requeueAt,
       // What is to be handed over may depend on what was made.
       ...(this.own.handOver && {
         again: (changes) => hasMade(changes) && this.handOver(cr, reader).length > 0,
@@ -124,18 +130,6 @@ export class OwnedChildren implements Controller {
       .map((object) => ({ object }));
   }
 
-  private status(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): object {
-    const report = this.reportBesideFailures(cr, failures, reader, now);
-    const { readiness } = report;
-    const generation = cr.metadata.generation;
-    const conditions = [...standardConditions(readiness), ...(report.conditions ?? [])];
-    return {
-      ...report.fields,
-      ...(generation !== undefined && { observedGeneration: generation }),
-      conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
-    };
-  }
-
   /** A failure is the news, but what the children say stays of use, where they are enough to say something. */
   private reportBesideFailures(
     cr: LiveResource,
@@ -168,6 +162,16 @@ export class OwnedChildren implements Controller {
   private children(cr: LiveResource, reader: Reader): AnyObject[] {
     return this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
   }
+}
+
+function statusOf(cr: LiveResource, report: StatusReport<object>, now: Date): object {
+  const generation = cr.metadata.generation;
+  const conditions = [...standardConditions(report.readiness), ...(report.conditions ?? [])];
+  return {
+    ...report.fields,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
+  };
 }
 
 function hasMade(changes: ChangeSet): boolean {

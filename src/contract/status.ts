@@ -28,9 +28,15 @@ export interface StatusReport<Status extends object> {
   readonly conditions?: readonly ConditionProps[];
   /** Further fields of the status; `observedGeneration` and `conditions` are filled in. @default - none */
   readonly fields?: Partial<Status>;
+  /**
+   * When to look again although nothing has changed, for what is told only once it has lasted. Not in the past: then
+   * the status has to tell it.
+   * @default - only when something changes
+   */
+  readonly requeueAt?: Date;
 }
 
-/** Must be pure, and must not count or tell the time: a status that differs each time is written each time. */
+/** Must be pure, and its status must not count or tell the time: one that differs each time is written each time. */
 export type StatusFunction<Spec, Status extends object> = (
   input: StatusInput<Spec, Status>,
 ) => StatusReport<Status>;

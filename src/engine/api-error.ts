@@ -162,7 +162,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
   if (error.immutableField) return ['ImmutableField', 'onChange'];
   if (error.code === 422 && message.includes('provided port is already allocated'))
-    return ['NodePortConflict', 'backoff'];
+    return ['NodePortConflict', 'onChange'];
   if (error.code === 422 && SERVERS_OWN_TROUBLE.test(message)) return ['ServerOverloaded', 'backoff'];
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.

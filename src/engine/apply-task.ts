@@ -5,6 +5,7 @@ import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../contract/names.j
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { canonicalJson } from './managed-fields.js';
+import type { NodePorts } from './node-ports.js';
 import type { Refused } from './refusals.js';
 import type { Entry, Store } from './store.js';
 import type { StoreReader } from './stores.js';
@@ -25,9 +26,11 @@ export interface Task {
   readonly hash: string;
   /** The annotation that carries the hash. */
   readonly hashName: string;
+  /** How often a node port that it asks for has become free, by the time the task was made. */
+  readonly portsFreed: number;
 }
 
-export function taskOf(step: ApplyStep, reader: StoreReader): Task {
+export function taskOf(step: ApplyStep, reader: StoreReader, nodePorts: NodePorts): Task {
   const { object } = step;
   const hashed = hash('sha256', canonicalJson(object), 'hex').slice(0, 32);
   return {
@@ -39,6 +42,7 @@ export function taskOf(step: ApplyStep, reader: StoreReader): Task {
     intent: withBookkeeping(step, hashed),
     hash: hashed,
     hashName: hashName(step),
+    portsFreed: nodePorts.timesFreed(object),
   };
 }
 
@@ -66,13 +70,14 @@ export function refusalId({ step, objectId }: Task): string {
   return `${step.fieldManager} ${objectId}`;
 }
 
-export function refused({ hash, step }: Task, known: Entry | undefined): Refused {
+export function refused({ hash, step, portsFreed }: Task, known: Entry | undefined): Refused {
   const { generation, resourceVersion } = known?.object.metadata ?? {};
   return {
     hash,
     owner: step.owner?.uid,
     version: generation === undefined ? resourceVersion : String(generation),
     resourceVersion,
+    portsFreed,
   };
 }
 

@@ -14,6 +14,7 @@ import { asStale, handOver } from './hand-over.js';
 import { checkInstalled } from './installed.js';
 import { ownerKey } from './managed-fields.js';
 import { Newcomers } from './newcomers.js';
+import type { NodePorts } from './node-ports.js';
 import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
@@ -32,6 +33,7 @@ export interface ApplierProps {
   readonly refusals: Refusals;
   readonly fights: Fights;
   readonly vanished: Vanished;
+  readonly nodePorts: NodePorts;
   readonly metrics: Metrics;
 }
 
@@ -39,7 +41,8 @@ export interface ApplierProps {
  * Brings single objects to what is wanted of them.
  *
  * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that
- * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
+ * the API server has refused for good isn't sent again until it, or the object in the way, changes, or a node port
+ * that it asks for becomes free. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
  * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
  * What others own of an object that is shared stays theirs: see `Sharing`. What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
@@ -61,14 +64,16 @@ export class Applier {
     this.repair = new Repair(props.api);
     this.owners = new Owners(props.api, props.vanished);
     this.newcomers = new Newcomers(props.api);
-    this.sharing = new Sharing(props.api);
+    this.sharing = new Sharing(props.api, props.nodePorts);
   }
 
-  /** To be told of each object that was there and has gone. */
-  gone(object: AnyObject): void {
-    this.props.settlements.forget(objectId(object));
-    this.props.vanished.gone(object);
-    this.sharing.gone(objectId(object));
+  /** To be told of each change of an object. */
+  changed(before: AnyObject | undefined, after: AnyObject | undefined): void {
+    this.props.nodePorts.changed(before, after);
+    if (!before || after) return;
+    this.props.settlements.forget(objectId(before));
+    this.props.vanished.gone(before);
+    this.sharing.gone(objectId(before));
   }
 
   /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
@@ -78,8 +83,9 @@ export class Applier {
       checkInstalled(step.object, reader);
       if (step.handOver) return { ref, action: await handOver(this.props.api, step, reader) };
       const ensure = async (task: Task): Promise<Outcome> => this.ensure(task);
+      const { nodePorts } = this.props;
       if (!step.owner) return { ref, ...(await this.sharing.apply(step, reader, ensure)) };
-      return { ref, ...(await ensure(taskOf(step, reader))) };
+      return { ref, ...(await ensure(taskOf(step, reader, nodePorts))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
     }
@@ -205,7 +211,7 @@ export class Applier {
   /** What a failure means. One that is for good is remembered, with the object as it is known then. */
   private async explain(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
-    const failure = classify(error, what);
+    const failure = this.props.nodePorts.judged(classify(error, what), task.intent);
     const isTaken = error instanceof ApiError && !known && showsAnother(error);
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {

@@ -14,6 +14,7 @@ import { holdWhilePaused } from './hold-while-paused.js';
 import { Leadership } from './leadership.js';
 import type { Candidate } from './leadership.js';
 import type { ManagerProps } from './manager.js';
+import { NodePorts } from './node-ports.js';
 import { Reflector } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
@@ -101,7 +102,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
   for (const { store, readOnly } of stores.all()) {
     if (readOnly) continue;
     store.onChange((before, after) => {
-      if (before && !after) tools.applier.gone(before);
+      tools.applier.changed(before, after);
     });
   }
   measureStores(stores, metrics);
@@ -121,7 +122,7 @@ function toolsOf({ api, clock, metrics }: Common): Pick<Tools, 'applier' | 'stat
   const settlements = new Settlements();
   const applier = new Applier({
     ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
-    vanished: new Vanished(clock),
+    ...{ vanished: new Vanished(clock), nodePorts: new NodePorts(clock) },
   });
   return { applier, statusWriter: new StatusWriter(api, settlements) };
 }

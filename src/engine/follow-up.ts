@@ -10,7 +10,7 @@ import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
 import type { ReconcileLog } from './reconcile-log.js';
-import { REFUSAL_MILLISECONDS } from './refusals.js';
+import { refusalMilliseconds } from './refusals.js';
 
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
 const IMMEDIATE_RETRIES = 5;
@@ -58,7 +58,7 @@ export class FollowUp {
   /** The plan was carried out, or as much of it as could be. */
   ended(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
-    const requeueIn = requeueDelay(plan.requeueAt, clock.now());
+    const requeueIn = requeueDelay(requeueTime(plan, outcome), clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
     if (plan.error) errors.unshift(plan.error);
     if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
@@ -131,7 +131,10 @@ export class FollowUp {
     this.immediateRetries.delete(key);
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));
-    const delay = Math.max(REFUSAL_MILLISECONDS * (1 + random() / 2), asked);
+    const delay = Math.max(
+      refusalMilliseconds(errors.map(({ reason }) => reason)) * (1 + random() / 2),
+      asked,
+    );
     queue.addAfter(key, delay);
     return delay;
   }
@@ -139,6 +142,10 @@ export class FollowUp {
 
 function pauseAskedBy({ retryAfterMilliseconds, cause }: OperatorError): number {
   return Math.max(retryAfterMilliseconds, askedDelay(cause));
+}
+
+function requeueTime({ requeueAt }: Plan, { changes }: Outcome): Date | undefined {
+  return typeof requeueAt === 'function' ? requeueAt(changes) : requeueAt;
 }
 
 /** A time that has passed already would be met at once, and then again. */

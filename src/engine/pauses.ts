@@ -10,6 +10,8 @@ const PAUSES: ReadonlyMap<string, Pause> = new Map([
   ['NamespaceTerminating', { leastMilliseconds: 60_000, mostMilliseconds: 300_000 }],
   // Nothing tells that a right was granted.
   ['Forbidden', { leastMilliseconds: 60_000, mostMilliseconds: 120_000 }],
+  // The Service that has the port may be in a namespace that isn't watched.
+  ['NodePortConflict', { leastMilliseconds: 0, mostMilliseconds: 300_000 }],
 ]);
 
 /** It is of no use to try again sooner than this after a failure of that reason. */

@@ -1,8 +1,14 @@
 import type { OperatorError } from '../contract/error.js';
 import type { Clock } from './clock.js';
+import { mostPause } from './pauses.js';
 
-/** How long an answer that only a change can better is taken for granted. */
+/** How long an answer that only a change can better is taken for granted, at most. */
 export const REFUSAL_MILLISECONDS = 600_000;
+
+/** The same, for answers of these reasons. */
+export function refusalMilliseconds(reasons: readonly string[]): number {
+  return Math.min(REFUSAL_MILLISECONDS, mostPause(reasons));
+}
 
 /** What was refused: the intent by its hash, for whom, and the version of the object in the way, if there is one. */
 export interface Refused {
@@ -13,11 +19,13 @@ export interface Refused {
   readonly version: string | undefined;
   /** Of the object in the way: whoever gives up a field in its metadata changes no generation. */
   readonly resourceVersion: string | undefined;
+  /** How often a node port that was asked for has become free. */
+  readonly portsFreed: number;
 }
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
-  /** By what was refused, the one that will be over last at the end. */
+  /** By what was refused, the one that was remembered last at the end. */
   private readonly refusals = new Map<
     string,
     Refused & { readonly until: number; readonly error: OperatorError }
@@ -35,7 +43,10 @@ export class Refusals {
     if (!refusal) return undefined;
     const inTheWay = refusal.error.reason === 'FieldConflict' ? 'resourceVersion' : 'version';
     const same =
-      refusal.hash === asked.hash && refusal.owner === asked.owner && refusal[inTheWay] === asked[inTheWay];
+      refusal.hash === asked.hash &&
+      refusal.owner === asked.owner &&
+      refusal.portsFreed === asked.portsFreed &&
+      refusal[inTheWay] === asked[inTheWay];
     if (same && this.clock.monotonic() < refusal.until) return refusal.error;
     this.refusals.delete(id);
     return undefined;
@@ -48,7 +59,8 @@ export class Refusals {
       this.refusals.delete(other);
     }
     this.refusals.delete(id);
-    this.refusals.set(id, { ...refused, error, until: now + REFUSAL_MILLISECONDS });
+    const until = now + refusalMilliseconds([error.reason]);
+    this.refusals.set(id, { ...refused, error, until });
   }
 
   forget(id: string): void {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Change } from '../contract/change.js';
 import type { Controller, Plan, TypeRef } from '../contract/controller.js';
-import { objectId, splitKey } from '../contract/object.js';
+import { splitKey } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -14,6 +15,7 @@ import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { KindMetrics } from './kind-metrics.js';
+import { waitsFor } from './node-ports.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
@@ -164,8 +166,8 @@ export class Runner {
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
-        [...plan.apply, ...plan.delete.filter(({ foreign }) => !foreign)].map(({ object }) =>
-          objectId(object),
+        [...plan.apply, ...plan.delete.filter(({ foreign }) => !foreign)].flatMap(({ object }) =>
+          waitsFor(object),
         ),
       );
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
@@ -193,12 +195,10 @@ export class Runner {
   private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
     this.kindMetrics.record(plan, changes);
-    const inTheWay = changes.filter(
-      ({ action, skippedFor }) => action === 'failed' || (action === 'skipped' && !skippedFor),
-    );
+    const undone = [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index]));
     this.blockers.wait(
       key,
-      inTheWay.map(({ ref }) => objectId(ref)),
+      undone.flatMap(({ object }) => waitsFor(object)),
     );
     if (givenUp?.reason === INTERRUPTED_REASON) {
       this.changes.record(
@@ -226,4 +226,8 @@ export class Runner {
       // The log or the metrics are broken, and there is nobody left to tell.
     }
   }
+}
+
+function isUndone(change: Change | undefined): boolean {
+  return change?.action === 'failed' || (change?.action === 'skipped' && !change.skippedFor);
 }

@@ -8,6 +8,7 @@ import type { Api } from './api.js';
 import { refusalId, saysNothing, taskOf } from './apply-task.js';
 import type { Outcome, Task } from './apply-task.js';
 import { ownerKey } from './managed-fields.js';
+import type { NodePorts } from './node-ports.js';
 import { refresh } from './refresh.js';
 import type { StoreReader } from './stores.js';
 
@@ -34,7 +35,10 @@ export class Sharing {
   /** By object and field manager. */
   private readonly reductions = new Map<string, Reduction>();
 
-  constructor(private readonly api: Api) {}
+  constructor(
+    private readonly api: Api,
+    private readonly nodePorts: NodePorts,
+  ) {}
 
   /** The object has gone. */
   gone(object: string): void {
@@ -47,7 +51,7 @@ export class Sharing {
     reader: StoreReader,
     ensure: (task: Task) => Promise<Outcome>,
   ): Promise<Outcome> {
-    const whole = taskOf(step, reader);
+    const whole = taskOf(step, reader, this.nodePorts);
     const known = whole.store.get(whole.key);
     if (!known && step.mustExist) throw missing(step);
     if (saysNothing(step.object) && !known?.owned.has(ownerKey(step.fieldManager)))
@@ -55,7 +59,7 @@ export class Sharing {
     let conflicts = this.known(whole);
     for (let tries = 0; ; tries++) {
       try {
-        const outcome = await ensure(without(conflicts, whole));
+        const outcome = await ensure(this.without(conflicts, whole));
         if (conflicts.length === 0) return outcome;
         this.remember(whole, conflicts);
         return { ...outcome, conflicts };
@@ -75,6 +79,12 @@ export class Sharing {
         conflicts = all;
       }
     }
+  }
+
+  /** The task without what others own, as the plan sees it. */
+  private without(conflicts: readonly FieldConflict[], whole: Task): Task {
+    const object = conflicts.length === 0 ? undefined : left(conflicts, whole);
+    return object ? taskOf({ ...whole.step, object }, whole.reader, this.nodePorts) : whole;
   }
 
   private known(whole: Task): readonly FieldConflict[] {
@@ -97,12 +107,6 @@ export class Sharing {
     // It is another version now, so what was refused of the last one isn't believed any more.
     await refresh(this.api, step.object, reader);
   }
-}
-
-/** The task without what others own, as the plan sees it. */
-function without(conflicts: readonly FieldConflict[], whole: Task): Task {
-  const object = conflicts.length === 0 ? undefined : left(conflicts, whole);
-  return object ? taskOf({ ...whole.step, object }, whole.reader) : whole;
 }
 
 /** What the plan makes of conflicts; what it throws is a bug of the kind, not an answer of the API server. */

@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Blockers } from './blockers.js';
 import type { Lane } from './lanes.js';
 import type { ChangeOrigin } from './listeners.js';
+import { freedIds } from './node-ports.js';
 import { tellsNothingMore } from './own-change.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
@@ -32,7 +33,7 @@ interface Seen {
  * Puts the keys that a change concerns into the queue.
  *
  * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
- * those that the object is in the way of. What changes only in the status of a child, or in an object that is only
+ * those that the object is in the way of, or has had a node port of. What changes only in the status of a child, or in an object that is only
  * read, is looked at within 100 ms, or in a rush within a second and once everything has been made; everything else
  * at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have.
@@ -67,6 +68,8 @@ export class Triggers {
     const keys = new Set<string>();
     if (before) this.collect(keys, watch, before);
     if (after) this.collect(keys, watch, after);
+    for (const id of freedIds(before, after))
+      for (const key of this.props.blockers.waitingFor(id)) keys.add(key);
     // Its plan is being carried out, and its status is computed after that.
     if (own?.key !== undefined && tellsNothingMore(own, before, after)) keys.delete(own.key);
     const { queue, rush, controller } = this.props;

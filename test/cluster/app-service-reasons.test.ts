@@ -198,7 +198,7 @@ describe('objects', () => {
     await apps.create('taken', { size: 1, image, ports: [{ port: 80, nodePort }] });
 
     // THEN
-    expect(await fares(apps, 'taken', ['failing', 'NodePortConflict'])).toContain(String(nodePort));
+    expect(await fares(apps, 'taken', ['stalled', 'NodePortConflict'])).toContain(String(nodePort));
     await cluster.delete(holder);
     await fares(apps, 'taken', ['ready', 'Available']);
     expect((await apps.get('taken')).status?.ports).toEqual([{ port: 80, nodePort, protocol: 'TCP' }]);

@@ -2,18 +2,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
+import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
+import { httpRouteCrd } from './support/http-route-crd.js';
 import { requestsFromNowOn, summary } from './support/requests.js';
 import { Subject } from './support/subject.js';
 
 /** With a control plane of its own, so that its API server can be stopped; here the controller watches all namespaces. */
 const user = 'operator';
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
+const withRoute = { ...spec, route: { hostnames: ['shop.example.com'], parentRefs: [{ name: 'public' }] } };
+const httpRoutes = resourceType({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' });
 let sandbox: Sandbox;
 let cluster: Cluster;
 let apps: Subject;
@@ -77,10 +81,7 @@ function refused(entries: readonly AuditEntry[]): string[] {
 }
 
 test('a route where there is no Gateway API stalls, and everything else is made', async () => {
-  await apps.create('routed', {
-    ...spec,
-    route: { hostnames: ['shop.example.com'], parentRefs: [{ name: 'public' }] },
-  });
+  await apps.create('routed', withRoute);
 
   await apps.condition('routed', { type: 'Stalled', status: 'True', reason: 'KindNotInstalled' });
   await apps.condition('routed', { type: 'RouteReady', status: 'False', reason: 'KindNotInstalled' });
@@ -158,6 +159,23 @@ test('an API server that restarts in the middle of the work costs nothing but ti
   for (const name of before) await apps.asRendered(name);
   await apps.edit('before-3', spec);
   await converged([...wanted, ...before]);
+});
+
+test('a Gateway API that is installed later brings the route', async () => {
+  await apps.create('patient', withRoute);
+  await apps.condition('patient', { type: 'RouteReady', status: 'False', reason: 'KindNotInstalled' });
+
+  await sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(httpRouteCrd) });
+
+  await eventually(
+    async () => {
+      expect(await cluster.find(apps.childPlace(httpRoutes, 'patient'))).toBeDefined();
+    },
+    { deadlineMilliseconds: 60_000 },
+  );
+  await apps.condition('patient', { type: 'RouteReady', status: 'Unknown', reason: 'Pending' });
+  await apps.ready('patient');
+  await apps.asRendered('patient');
 });
 
 test('the watches go on after the outage', async () => {

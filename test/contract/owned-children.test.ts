@@ -204,6 +204,22 @@ describe('OwnedChildren, status', () => {
     });
   });
 
+  it('may ask for a time to be looked at again, in its latest word', () => {
+    const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
+    const times = [new Date(1), undefined];
+    const status = () => {
+      const requeueAt = times.shift();
+      return { readiness, ...(requeueAt && { requeueAt }) };
+    };
+    const plan = planned({ cr: cr(), status });
+    const asked = () => (plan.requeueAt as () => Date | undefined)();
+    expect(asked()).toBeUndefined();
+    expect(statusOf(plan)).not.toHaveProperty('requeueAt');
+    expect(asked()).toEqual(new Date(1));
+    statusOf(plan);
+    expect(asked()).toBeUndefined();
+  });
+
   it.each([
     ['onChange', 'False', 'True'],
     ['backoff', 'True', 'False'],

@@ -90,7 +90,7 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
       'Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 30002: provided port is already allocated',
     ),
     'NodePortConflict',
-    'backoff',
+    'onChange',
   ],
   [
     'a namespace on its way out',

@@ -264,7 +264,7 @@ describe('A change of what is only read', () => {
 
 describe('What goes of what is only read', () => {
   it('is nothing that the applier has to remember', async () => {
-    const gone = vi.spyOn(Applier.prototype, 'gone');
+    const changed = vi.spyOn(Applier.prototype, 'changed');
     const server = new FakeApiServer();
     const controller = { name: 'widget', kind: 'Widget', watches: [WATCH], reconcile: () => plan({}) };
     const manager = new Manager({
@@ -280,7 +280,7 @@ describe('What goes of what is only read', () => {
     await settled();
     run.abort();
     await running;
-    expect(gone).not.toHaveBeenCalled();
-    gone.mockRestore();
+    expect(changed).not.toHaveBeenCalled();
+    changed.mockRestore();
   });
 });

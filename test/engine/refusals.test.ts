@@ -3,7 +3,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
-const refused = { hash: 'h', owner: 'u', version: '1', resourceVersion: '1' };
+const refused = { portsFreed: 0, hash: 'h', owner: 'u', version: '1', resourceVersion: '1' };
 const error = new OperatorError({ reason: 'Invalid', message: 'no' });
 
 it('Refusals look at those that are over and one more, and not at all of them, whenever one is added', () => {

@@ -67,6 +67,20 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toHaveLength(2);
   });
 
+  it('reconciles again at the time that was asked for once the plan was carried out', async () => {
+    const { deliver, reconciled, clock } = startedRunner((_, n) =>
+      plan({
+        ...(n === 1 && { apply: [apply('a')] }),
+        requeueAt: (changes) => (changes.length > 0 ? new Date(clock.now() + 60_000) : undefined),
+      }),
+    );
+    await deliver(cr('web'));
+    await clock.advance(59_999);
+    expect(reconciled).toHaveLength(1);
+    await clock.advance(600_000);
+    expect(reconciled).toHaveLength(2);
+  });
+
   it('reconciles a second later for a time that has passed, and not in a loop', async () => {
     const { deliver, reconciled, clock } = startedRunner(() => plan({ requeueAt: new Date(0) }));
     await deliver(cr('web'));

@@ -49,7 +49,7 @@ function setup(seed?: AnyObject): Shared {
   const others = new Map<string, string>();
   for (const { store } of stores.all())
     store.onChange((before, after) => {
-      if (before && !after) tools.applier.gone(before);
+      tools.applier.changed(before, after);
     });
   server.intercept = (request) => conflictOf(request, others);
   if (seed) reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, seed));

@@ -58,7 +58,7 @@ describe.each([
   it('does not change how long a refusal is remembered', () => {
     const clock = new VirtualClock();
     const refusals = new Refusals(clock);
-    const refused = { hash: 'h', owner: 'o', version: '1', resourceVersion: '1' };
+    const refused = { hash: 'h', owner: 'o', version: '1', resourceVersion: '1', portsFreed: 0 };
     refusals.remember('a', refused, new OperatorError({ reason: 'Invalid', message: 'no' }));
     clock.setWallBy(shift);
     clock.jump(REFUSAL_MILLISECONDS - 1);

@@ -3,12 +3,14 @@ import { selectorLabels } from '../../contract/names.js';
 import type { NamedKind } from '../../contract/names.js';
 import { controllerOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { podTrouble } from './status/pod-trouble.js';
+import { podTrouble, startingSince } from './status/pod-trouble.js';
 import type { PodTrouble } from './status/pod-trouble.js';
 
-/** What is kept of a pod that is in trouble, beside its identity. */
+/** What is kept of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {
-  readonly trouble: PodTrouble;
+  readonly trouble?: PodTrouble;
+  /** Without a trouble: since when its node has been preparing it for its containers. RFC 3339. */
+  readonly startingSince?: string;
   /** The ReplicaSet that made it. */
   readonly replicaSet?: string;
 }
@@ -28,10 +30,15 @@ export function podsOf(kind: NamedKind): RelatedTypeProps {
   };
 }
 
-/** Nothing of a pod without trouble. */
+/** Nothing of a pod that runs, or whose containers are about to. */
 export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unknown>>) | undefined {
   const trouble = podTrouble(pod);
-  if (!trouble) return undefined;
+  const since = trouble ? undefined : startingSince(pod);
+  if (!trouble && since === undefined) return undefined;
   const replicaSet = controllerOf(pod)?.name;
-  return { trouble, ...(replicaSet !== undefined && { replicaSet }) };
+  return {
+    ...(trouble && { trouble }),
+    ...(since !== undefined && { startingSince: since }),
+    ...(replicaSet !== undefined && { replicaSet }),
+  };
 }

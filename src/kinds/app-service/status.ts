@@ -4,11 +4,12 @@ import type { AnyObject } from '../../contract/object.js';
 import type { StatusInput, StatusReport } from '../../contract/status.js';
 import type { KeptPod } from './pods.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
-import { mirroredConditions, replicaCounts } from './status/deployment.js';
+import { mirroredConditions, podsOfPresentSpec, replicaCounts } from './status/deployment.js';
 import type { DeploymentStatus } from './status/deployment.js';
 import { liveReplicas, portSummary, runningImage, servicePorts } from './status/kept.js';
 import { progressing, readiness } from './status/readiness.js';
 import { routeReady, routeUrl } from './status/route.js';
+import { nextSlowStart } from './status/slow-start.js';
 
 type Input = StatusInput<AppServiceSpec, AppServiceStatus>;
 
@@ -20,8 +21,11 @@ export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
   const image = deployment && runningImage(deployment);
   const ports = service && servicePorts(service);
   const url = input.cr.spec.route && child(input, 'HTTPRoute') && routeUrl(input.cr.spec.route);
+  const pods = podsOfPresentSpec(status, input.related as unknown as readonly KeptPod[]);
+  const requeueAt = nextSlowStart(pods, input.now);
   return {
-    readiness: verdict(input, deployment),
+    readiness: verdict(input, deployment, pods),
+    ...(requeueAt && { requeueAt }),
     conditions: [...(status ? mirroredConditions(status) : []), ...accepted(input), ...routed(input)],
     fields: {
       ...(status && replicaCounts(status)),
@@ -43,13 +47,14 @@ function reportedStatus(deployment: AnyObject | undefined): DeploymentStatus | u
   return status?.observedGeneration === undefined ? undefined : status;
 }
 
-function verdict({ cr: { spec }, related }: Input, deployment: AnyObject | undefined): Readiness {
+function verdict({ cr, now }: Input, deployment: AnyObject | undefined, pods: readonly KeptPod[]): Readiness {
+  const { spec } = cr;
   const status = reportedStatus(deployment);
   if (!deployment || !status)
     return progressing('Pending', "The Deployment's controller has yet to report on it");
   // An autoscaler decides on the Deployment's replicas, and `size` is where it began.
   const wanted = spec.autoscaling ? (liveReplicas(deployment) ?? spec.size) : spec.size;
-  return readiness({ spec, deployment, status, wanted, pods: related as unknown as readonly KeptPod[] });
+  return readiness({ cr, deployment, status, wanted, pods, now });
 }
 
 /** Said only where it is refused: that a policy allows something is nothing that anybody waits for. */

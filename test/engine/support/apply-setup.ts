@@ -4,6 +4,7 @@ import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import { Applier } from '../../../src/engine/apply.js';
 import { Fights } from '../../../src/engine/fights.js';
+import { NodePorts } from '../../../src/engine/node-ports.js';
 import { Vanished } from '../../../src/engine/vanished.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
@@ -56,11 +57,12 @@ export function newSetup(server = new FakeApiServer()): Setup {
     refusals: new Refusals(clock),
     fights: new Fights(clock),
     vanished: new Vanished(clock),
+    nodePorts: new NodePorts(clock),
     metrics,
   });
   for (const { store } of stores.all()) {
     store.onChange((before, after) => {
-      if (before && !after) applier.gone(before);
+      applier.changed(before, after);
     });
   }
   return {

@@ -7,6 +7,7 @@ import { Deletions } from '../../../src/engine/deletions.js';
 import { EventRecorder } from '../../../src/engine/events.js';
 import { Fights } from '../../../src/engine/fights.js';
 import { Vanished } from '../../../src/engine/vanished.js';
+import { NodePorts } from '../../../src/engine/node-ports.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
@@ -58,6 +59,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
       refusals: new Refusals(clock),
       fights: new Fights(clock),
       vanished: new Vanished(clock),
+      nodePorts: new NodePorts(clock),
     },
     metrics,
   });

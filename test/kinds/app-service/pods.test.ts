@@ -20,6 +20,10 @@ function waiting(reason: string, message?: string, more: object = {}, name = 'we
   return { name, image: 'shop/web:1', ready: false, state: { waiting: { reason, message } }, ...more };
 }
 
+function prepared(status: string) {
+  return { type: 'PodReadyToStartContainers', status };
+}
+
 function ended(exitCode: number, reason?: string, message?: string) {
   return { restartCount: 3, lastState: { terminated: { exitCode, reason, message } } };
 }
@@ -255,7 +259,7 @@ describe('what is kept of a pod in trouble', () => {
       containerStatuses: [waiting('PodInitializing')],
     };
 
-    expect(keepPod(pod(status))?.trouble.message).toContain('container "injected"');
+    expect(keepPod(pod(status))?.trouble?.message).toContain('container "injected"');
   });
 
   test('is short', () => {
@@ -270,6 +274,45 @@ describe('what is kept of a pod in trouble', () => {
       `pulling ${digest} from https://cdn.example.com/v2/blob`,
     );
     expect(trouble(waiting('ErrImagePull', message))?.message).not.toContain('Signature');
+  });
+});
+
+describe('what is kept of a pod that its node prepares', () => {
+  const SINCE = '2026-01-01T00:00:00Z';
+  const preparing = {
+    conditions: [
+      { type: 'PodReadyToStartContainers', status: 'False', lastTransitionTime: SINCE },
+      { type: 'PodScheduled', status: 'True', lastTransitionTime: '2025-12-31T23:59:59Z' },
+    ],
+    containerStatuses: [waiting('ContainerCreating')],
+  };
+
+  test('is since when', () => {
+    expect(keepPod(pod(preparing))).toEqual({ startingSince: SINCE, replicaSet: 'web-1' });
+  });
+
+  test.each([
+    { title: 'nothing once it is prepared', status: { conditions: [prepared('True')] }, kept: undefined },
+    {
+      title: 'nothing where nobody says since when',
+      status: { conditions: [prepared('False')] },
+      kept: undefined,
+    },
+    { title: 'nothing once it is over', status: { ...preparing, phase: 'Failed' }, kept: undefined },
+    {
+      title: 'the trouble where there is one',
+      status: { ...preparing, containerStatuses: [waiting('InvalidImageName')] },
+      kept: {
+        trouble: expect.objectContaining({ reason: 'InvalidImageName' }) as unknown,
+        replicaSet: 'web-1',
+      },
+    },
+  ])('is $title', ({ status, kept }) => {
+    expect(keepPod(pod(status))).toEqual(kept);
+  });
+
+  test('is nothing once it is going', () => {
+    expect(keepPod(pod(preparing, { deletionTimestamp: SINCE }))).toBeUndefined();
   });
 });
 

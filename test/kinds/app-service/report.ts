@@ -14,10 +14,12 @@ interface ReportInput {
   readonly children?: readonly AnyObject[];
   readonly pods?: readonly object[];
   readonly failures?: readonly Failure[];
+  /** @default the first second of 2026 */
+  readonly now?: Date;
 }
 
 /** The report on AppService shop/web, whose Deployment has a status. */
-export function report({ spec, status, generation = 2, kept, children, pods, failures }: ReportInput) {
+export function report({ spec, status, generation = 2, kept, children, pods, failures, now }: ReportInput) {
   const deployment: AnyObject = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -41,7 +43,7 @@ export function report({ spec, status, generation = 2, kept, children, pods, fai
       ...pod,
     })),
     failures: failures ?? [],
-    now: new Date('2026-01-01T00:00:00Z'),
+    now: now ?? new Date('2026-01-01T00:00:00Z'),
   });
 }
 

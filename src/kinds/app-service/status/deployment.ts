@@ -1,5 +1,6 @@
 import type { V1DeploymentCondition, V1DeploymentStatus } from '@kubernetes/client-node';
 import type { ConditionProps, ConditionStatus } from '../../../contract/conditions.js';
+import type { KeptPod } from '../pods.js';
 import type { ReplicaCounts } from '../spec.js';
 import type { Wire } from '../wire.js';
 
@@ -54,7 +55,16 @@ export function findCondition(
  * `ReplicaSet "web-5d8f" is progressing.`; nothing where the message is of another form.
  * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
  */
-export function presentReplicaSet(status: DeploymentStatus): string | undefined {
+function presentReplicaSet(status: DeploymentStatus): string | undefined {
   const message = findCondition(status, 'Progressing')?.message ?? '';
   return /replica ?set "([^"]+)"/i.exec(message)?.[1];
+}
+
+/** Those of an earlier spec are on their way out, so their troubles are over. */
+export function podsOfPresentSpec(
+  status: DeploymentStatus | undefined,
+  pods: readonly KeptPod[],
+): readonly KeptPod[] {
+  const present = status && pods.length > 0 && presentReplicaSet(status);
+  return present ? pods.filter(({ replicaSet }) => replicaSet === present) : pods;
 }

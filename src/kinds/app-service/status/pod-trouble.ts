@@ -42,13 +42,28 @@ const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 /** The worst of what keeps a pod from running; nothing for one that runs, starts, is going or has ended. */
 export function podTrouble(pod: Pod): PodTrouble | undefined {
   const { status } = pod;
-  if (!status || pod.metadata.deletionTimestamp || ['Succeeded', 'Failed'].includes(status.phase ?? ''))
-    return undefined;
+  if (!status || isOver(pod)) return undefined;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   return worstFirst([
     ...unschedulable(pod),
     ...containers.flatMap((container) => containerTrouble(container, pod.metadata.name)),
   ])[0];
+}
+
+/**
+ * Since when a node has been preparing the pod: its volumes are mounted, then its sandbox and its network are made. Until
+ * that is done, why it takes its time is told in events only, and its containers are `ContainerCreating`. Nothing for a
+ * pod that is prepared, or on no node yet.
+ * @see https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-has-network
+ */
+export function startingSince(pod: Pod): string | undefined {
+  if (isOver(pod)) return undefined;
+  const prepared = pod.status?.conditions?.find(({ type }) => type === 'PodReadyToStartContainers');
+  return prepared?.status === 'False' ? prepared.lastTransitionTime : undefined;
+}
+
+function isOver({ metadata, status }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed'].includes(status?.phase ?? '');
 }
 
 /** One of each reason, the worst first, the same whatever the order of the troubles. */

@@ -1,25 +1,27 @@
 import type { Readiness } from '../../../contract/conditions.js';
-import type { AnyObject } from '../../../contract/object.js';
+import type { AnyObject, CustomResource } from '../../../contract/object.js';
 import type { KeptPod } from '../pods.js';
-import type { AppServiceSpec, ReplicaCounts } from '../spec.js';
-import { findCondition, presentReplicaSet, replicaCounts } from './deployment.js';
+import type { AppServiceSpec, AppServiceStatus, ReplicaCounts } from '../spec.js';
+import { findCondition, replicaCounts } from './deployment.js';
 import type { DeploymentStatus } from './deployment.js';
 import { worstFirst } from './pod-trouble.js';
 import type { PodTrouble } from './pod-trouble.js';
 import { replicaFailure } from './replica-failure.js';
 import { sentence } from './sentence.js';
+import { slowStart } from './slow-start.js';
 
 /** More of them make no message better. */
 const TROUBLES_TOLD = 3;
 
 export interface ReadinessInput {
-  readonly spec: AppServiceSpec;
+  readonly cr: CustomResource<AppServiceSpec, AppServiceStatus>;
   readonly deployment: AnyObject;
   readonly status: DeploymentStatus;
   /** How many replicas there are to be now. */
   readonly wanted: number;
-  /** The pods that are in trouble. */
+  /** The pods of the present spec that are in trouble, or may be. */
   readonly pods: readonly KeptPod[];
+  readonly now: Date;
 }
 
 /**
@@ -28,7 +30,8 @@ export interface ReadinessInput {
  * end comes first, then the end of the Deployment's patience.
  * @see https://github.com/kubernetes/kubectl/blob/master/pkg/polymorphichelpers/rollout_status.go
  */
-export function readiness({ spec, deployment, status, wanted, pods }: ReadinessInput): Readiness {
+export function readiness({ cr, deployment, status, wanted, pods, now }: ReadinessInput): Readiness {
+  const { spec } = cr;
   if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
     return progressing('RollingOut', "The Deployment's controller has yet to see the latest change");
   }
@@ -37,7 +40,8 @@ export function readiness({ spec, deployment, status, wanted, pods }: ReadinessI
   const late = overdue?.reason === 'ProgressDeadlineExceeded' ? overdue : undefined;
   if (missing === undefined && !late) return complete(wanted, spec);
 
-  const causes = [...replicaFailures(spec, status), ...podFailures(spec, status, pods)];
+  const slow = slowStart(cr, pods, now);
+  const causes = [...replicaFailures(spec, status), ...podFailures(spec, pods), ...(slow ? [slow] : [])];
   const told = causes.map(({ message }) => message);
   const hopeless = causes.find(({ phase }) => phase === 'stalled');
   if (hopeless) return { ...hopeless, message: sentence(missing, ...told) };
@@ -81,13 +85,8 @@ function replicaFailures({ securityProfile }: AppServiceSpec, status: Deployment
   return failure ? [replicaFailure(failure.message ?? '', securityProfile)] : [];
 }
 
-/** Pods of an earlier spec are on their way out, so their troubles are over. */
-function podFailures(spec: AppServiceSpec, status: DeploymentStatus, pods: readonly KeptPod[]): Readiness[] {
-  const present = presentReplicaSet(status);
-  const troubles = pods
-    .filter(({ replicaSet }) => !present || replicaSet === present)
-    .map(({ trouble }) => trouble);
-  return worstFirst(troubles)
+function podFailures(spec: AppServiceSpec, pods: readonly KeptPod[]): Readiness[] {
+  return worstFirst(pods.flatMap(({ trouble }) => trouble ?? []))
     .slice(0, TROUBLES_TOLD)
     .map((trouble) => podFailure(trouble, spec));
 }

@@ -1,0 +1,145 @@
+import type { V1Service } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import type { Wire } from '../../src/kinds/app-service/wire.js';
+import { Cluster, services } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { exposedPorts } from './support/exposed-ports.js';
+import type { ExposedPort } from './support/exposed-ports.js';
+import { admin, http, portEdits } from './support/port-edits.js';
+import type { Port } from './support/port-edits.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { settled } from './support/settled.js';
+import { Subject } from './support/subject.js';
+
+type Service = Wire<V1Service>;
+
+const user = 'operator-28';
+const image = 'example.com/web:1';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let apps: Subject;
+let controller: RunningController;
+
+beforeAll(async () => {
+  await installCrd(cluster, appService);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('ports'));
+  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+const exposed = (name: string) => exposedPorts(apps, name);
+const withPorts = (...ports: readonly Port[]): object => ({ size: 0, image, ports });
+
+describe('a port that', () => {
+  test.for(portEdits.map((edit, index) => ({ ...edit, name: `edit-${index}` })))(
+    '$title leaves the Service with what it says, and the node ports that the API server keeps',
+    async ({ name, from, to, keeps }) => {
+      await apps.create(name, withPorts(...from));
+      const before = await exposed(name);
+      const nodePortOf = (ports: readonly ExposedPort[], wanted: string): number | undefined =>
+        ports.find((port) => (port.name ?? '') === wanted)?.nodePort;
+
+      await apps.edit(name, withPorts(...to));
+      const after = await exposed(name);
+
+      const asked = to.map(({ name, port, protocol = 'TCP' }) => `${name} ${port} ${protocol}`);
+      expect(after.map(({ name, port, protocol }) => `${name} ${port} ${protocol}`).sort()).toEqual(
+        asked.sort(),
+      );
+      const kept = after.flatMap(({ name, nodePort }) => {
+        const old = before.find((port) => port.nodePort === nodePort);
+        return old ? [[name, old.name ?? '']] : [];
+      });
+      expect(Object.fromEntries(kept)).toEqual(keeps);
+      for (const { name } of to) expect(nodePortOf(after, name ?? '')).toBeGreaterThan(0);
+      await apps.ready(name);
+    },
+  );
+});
+
+describe('a node port that the custom resource', () => {
+  // Below those that the API server chooses from, and named by no other test.
+  const [first, second] = [30_061, 30_062];
+
+  test('gives, changes and gives up again is had, changed and kept', async () => {
+    await apps.create('given', withPorts(http));
+    expect((await exposed('given'))[0]!.nodePort).not.toBe(first);
+
+    for (const nodePort of [first, second]) {
+      await apps.edit('given', withPorts({ ...http, nodePort }));
+      expect(await exposed('given')).toMatchObject([{ name: 'http', nodePort }]);
+    }
+    for (const ports of [[http], [http, admin], [{ ...http, port: 8080 }]]) {
+      await apps.edit('given', withPorts(...ports));
+      expect((await exposed('given')).find(({ name }) => name === 'http')!.nodePort).toBe(second);
+    }
+    await apps.ready('given');
+  });
+
+  test('swaps between two ports are swapped', async () => {
+    const [from, to] = [30_063, 30_064];
+    await apps.create('swapped', withPorts({ ...http, nodePort: from }, { ...admin, nodePort: to }));
+    await exposed('swapped');
+
+    await apps.edit('swapped', withPorts({ ...http, nodePort: to }, { ...admin, nodePort: from }));
+
+    expect(await exposed('swapped')).toMatchObject([
+      { name: 'http', nodePort: to },
+      { name: 'admin', nodePort: from },
+    ]);
+    await apps.ready('swapped');
+  });
+
+  test('gives and somebody else has stalls without a loop, changes nothing, and is had once it is free', async () => {
+    // GIVEN
+    const holder = { type: services, namespace: apps.namespace, name: 'holder' };
+    const { spec } = (await cluster.create(services, {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: holder.name, namespace: holder.namespace } },
+      spec: { type: 'NodePort', ports: [{ port: 80 }] },
+    })) as unknown as Service;
+    const nodePort = spec!.ports![0]!.nodePort!;
+    await apps.create('blocked', withPorts(http));
+    const [before] = await exposed('blocked');
+    await settled(cluster, user);
+    const requests = await requestsFromNowOn(cluster, user);
+    const sent = async (): Promise<string[]> =>
+      writes(await requests())
+        .map(summary)
+        .filter((line) => line.startsWith('patch services'));
+
+    // WHEN
+    await apps.edit('blocked', withPorts({ ...http, nodePort }));
+
+    // THEN
+    const wanted = { reason: 'NodePortConflict' };
+    const { message } = await apps.condition('blocked', { type: 'Stalled', status: 'True', ...wanted });
+    await apps.condition('blocked', { type: 'Ready', status: 'False', ...wanted });
+    await apps.condition('blocked', { type: 'Reconciling', status: 'False', ...wanted });
+    expect(message).toContain(String(nodePort));
+    expect((await apps.get('blocked')).status?.ports).toEqual([before]);
+
+    const from = controller.log.length;
+    for (const touched of ['once', 'twice']) {
+      await cluster.merge(holder, { metadata: { annotations: { 'example.com/touched': touched } } });
+      await cluster.merge(apps.place('blocked'), {
+        metadata: { annotations: { 'example.com/touched': touched } },
+      });
+    }
+    await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'blocked', from);
+    await settled(cluster, user);
+    expect(await sent()).toEqual([`patch services ${apps.namespace}/blocked 422`]);
+
+    await cluster.delete(holder);
+    expect(await exposed('blocked')).toMatchObject([{ name: 'http', nodePort }]);
+    await apps.ready('blocked');
+    // The API server tells that a Service has gone before it releases what it had.
+    expect((await sent()).length).toBeLessThan(14);
+    expect((await sent()).at(-1)).toBe(`patch services ${apps.namespace}/blocked 200`);
+  });
+});

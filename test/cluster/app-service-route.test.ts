@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import type { Condition } from '../../src/contract/conditions.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { Cluster } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-30';
+const image = 'example.com/web:1';
+const httpRoutes = resourceType({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' });
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let apps: Subject;
+let controller: RunningController;
+
+beforeAll(async () => {
+  await installCrd(cluster, appService);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('route'));
+  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+const EDGE = { name: 'edge', namespace: 'infra' };
+const LOCAL = { name: 'local', sectionName: 'web' };
+
+function routed(parentRefs: readonly object[], more: object = {}): object {
+  return { size: 0, image, ports: [{ port: 80 }], route: { parentRefs, ...more } };
+}
+
+/** What a gateway's controller says of a route that it was asked to serve. */
+function verdict(parentRef: object, said: Readonly<Record<string, string>>, generation: number): object {
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  return {
+    parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', ...parentRef },
+    controllerName: 'example.com/gateway',
+    conditions: Object.entries(said).map(([type, words]) => {
+      const [status, reason] = words.split(' ') as [string, string];
+      return {
+        ...{ type, status, reason, message: `${reason} it is` },
+        ...{ observedGeneration: generation, lastTransitionTime },
+      };
+    }),
+  };
+}
+
+const ACCEPTED = { Accepted: 'True Accepted', ResolvedRefs: 'True ResolvedRefs' };
+
+async function generationOf(name: string): Promise<number> {
+  return eventually(async () => {
+    const { metadata } = await cluster.get(apps.childPlace(httpRoutes, name));
+    return metadata.generation!;
+  });
+}
+
+async function report(name: string, ...parents: readonly object[]): Promise<void> {
+  const path = `/apis/${httpRoutes.apiVersion}/namespaces/${apps.namespace}/httproutes/${name}/status`;
+  const contentType = 'application/merge-patch+json';
+  const answer = await cluster.send('PATCH', path, { body: { status: { parents } }, contentType });
+  expect(answer.status, String(answer.body.message)).toBe(200);
+}
+
+/** Waits for what is told, and for its words where they are given. */
+async function routeReady(
+  name: string,
+  status: Condition['status'],
+  reason: string,
+  message?: string,
+): Promise<void> {
+  await apps.condition(name, { type: 'RouteReady', status, reason, ...(message && { message }) });
+}
+
+describe('RouteReady', () => {
+  test('is Unknown until the gateway speaks, then what it says, and Ready does not wait for it', async () => {
+    const name = 'one';
+    await apps.create(name, routed([EDGE], { hostnames: ['shop.example.com'], path: '/cart' }));
+    await routeReady(name, 'Unknown', 'Pending', 'Gateway infra/edge has yet to accept the route');
+    await apps.ready(name);
+    expect((await apps.get(name)).status?.url).toBe('http://shop.example.com/cart');
+    const generation = await generationOf(name);
+
+    await report(name, verdict(EDGE, { Accepted: 'False NotAllowedByListeners' }, generation));
+    await routeReady(
+      name,
+      'False',
+      'NotAllowedByListeners',
+      'Gateway infra/edge: NotAllowedByListeners it is',
+    );
+    await apps.ready(name);
+
+    await report(name, verdict(EDGE, { ...ACCEPTED, ResolvedRefs: 'False BackendNotFound' }, generation));
+    await routeReady(name, 'False', 'BackendNotFound', 'Gateway infra/edge: BackendNotFound it is');
+
+    await report(name, verdict(EDGE, ACCEPTED, generation));
+    await routeReady(name, 'True', 'Accepted', 'Gateway infra/edge has accepted the route');
+
+    await report(name);
+    await routeReady(name, 'Unknown', 'Pending');
+    await apps.ready(name);
+  });
+
+  test('takes no word of before the latest change, neither a good one nor a bad one', async () => {
+    const name = 'stale';
+    await apps.create(name, routed([EDGE]));
+    const first = await generationOf(name);
+    await report(name, verdict(EDGE, ACCEPTED, first));
+    await routeReady(name, 'True', 'Accepted');
+
+    await apps.edit(name, routed([EDGE], { path: '/cart' }));
+    await routeReady(name, 'Unknown', 'Pending');
+    const second = await generationOf(name);
+    expect(second).toBeGreaterThan(first);
+
+    await report(name, verdict(EDGE, { Accepted: 'False UnsupportedValue' }, second));
+    await routeReady(name, 'False', 'UnsupportedValue');
+    await apps.edit(name, routed([EDGE]));
+    await routeReady(name, 'Unknown', 'Pending');
+    await report(name, verdict(EDGE, ACCEPTED, await generationOf(name)));
+    await routeReady(name, 'True', 'Accepted');
+  });
+
+  test('needs the word of every gateway that was named, and of no other', async () => {
+    const name = 'two';
+    await apps.create(name, routed([EDGE, LOCAL]));
+    const generation = await generationOf(name);
+    const accepts = (parent: object): object => verdict(parent, ACCEPTED, generation);
+
+    await report(name, accepts(EDGE), accepts({ ...LOCAL, sectionName: 'tls' }));
+    const local = `Gateway ${apps.namespace}/local`;
+    await routeReady(name, 'Unknown', 'Pending', `${local} has yet to accept the route`);
+
+    await report(name, accepts(EDGE), verdict(LOCAL, { Accepted: 'False NoMatchingParent' }, generation));
+    await routeReady(name, 'False', 'NoMatchingParent', `${local}: NoMatchingParent it is`);
+
+    await report(name, accepts(EDGE), accepts(LOCAL));
+    await routeReady(name, 'True', 'Accepted');
+
+    await apps.edit(name, routed([LOCAL]));
+    await routeReady(name, 'Unknown', 'Pending');
+    await report(name, verdict(LOCAL, ACCEPTED, await generationOf(name)));
+    await routeReady(name, 'True', 'Accepted');
+  });
+
+  test('goes with the route, and so does the url', async () => {
+    const name = 'gone';
+    await apps.create(name, routed([EDGE], { hostnames: ['shop.example.com'] }));
+    await report(name, verdict(EDGE, ACCEPTED, await generationOf(name)));
+    await routeReady(name, 'True', 'Accepted');
+
+    await apps.edit(name, { size: 0, image, ports: [{ port: 80 }] });
+
+    await eventually(async () => {
+      const { status } = await apps.get(name);
+      expect(status?.conditions?.map(({ type }) => type)).not.toContain('RouteReady');
+      expect(status).not.toHaveProperty('url');
+      expect(await cluster.find(apps.childPlace(httpRoutes, name))).toBeUndefined();
+    });
+    await apps.ready(name);
+  });
+});
