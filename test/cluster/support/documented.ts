@@ -12,12 +12,21 @@ export interface DocumentedCommand {
 
 /** The commands in a page's blocks of `sh` and `console`, in their order. */
 export function commandsOf(page: string): DocumentedCommand[] {
-  const text = readFileSync(join(repoFolder(), page), 'utf8');
+  return commandsIn(readFileSync(join(repoFolder(), page), 'utf8'));
+}
+
+/** Where a block has lines that begin with `$`, the others show what these print. */
+export function commandsIn(text: string): DocumentedCommand[] {
   return [...text.matchAll(/^```(?:sh|console)\n(.*?)^```$/gms)]
-    .flatMap(([, block]) => block!.split('\n'))
+    .flatMap(([, block]) => typedIn(block!.split('\n')))
     .map((line) => {
       const [, command, comment] = /^(.*?)(?:\s+#(.*))?$/.exec(line)!;
       return { text: command!.trim(), exitCode: Number(/exit code (\d)/.exec(comment ?? '')?.[1] ?? 0) };
     })
     .filter(({ text }) => text !== '');
+}
+
+function typedIn(lines: readonly string[]): readonly string[] {
+  const prompted = lines.filter((line) => line.startsWith('$ '));
+  return prompted.length > 0 ? prompted.map((line) => line.slice(2)) : lines;
 }
