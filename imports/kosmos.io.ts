@@ -98,14 +98,14 @@ export function toJson_KosmosAppServiceProps(obj: KosmosAppServiceProps | undefi
  */
 export interface AppServiceSpec {
   /**
-   * How many replicas to run. 0 stops the application and keeps its Service.
+   * How many replicas to run. 0 stops the application and keeps its Service. With "autoscaling" it is the number to start with and to return to.
    *
    * @schema AppServiceSpec#size
    */
   readonly size: number;
 
   /**
-   * The container image, by tag or by digest, e.g. "nginx:1.7.9". It is pulled only to nodes that don't have it yet, so a tag that is pushed again isn't noticed there.
+   * The container image, by tag or by digest, e.g. "nginx:1.7.9". Unless "imagePullPolicy" says otherwise, it is pulled only to nodes that don't have it yet, so a tag that is pushed again isn't noticed there.
    *
    * @schema AppServiceSpec#image
    */
@@ -209,7 +209,7 @@ export interface AppServiceSpec {
   readonly autoscaling?: AppServiceSpecAutoscaling;
 
   /**
-   * The Pod Security Standard that the pods are made to meet. Restricted needs an image that doesn't run as root. Without it, no security setting is made.
+   * The Pod Security Standard that the pods are made to meet. Baseline sets the runtime's seccomp filter and leaves out the token of the ServiceAccount; Restricted also drops all capabilities and needs an image that doesn't run as root. Without it, no security setting is made.
    *
    * @schema AppServiceSpec#securityProfile
    */
@@ -223,7 +223,7 @@ export interface AppServiceSpec {
   readonly route?: AppServiceSpecRoute;
 
   /**
-   * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough.
+   * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough. There is none where there can't be two replicas.
    *
    * @schema AppServiceSpec#disruption
    */
@@ -690,7 +690,7 @@ export function toJson_AppServiceSpecAutoscaling(obj: AppServiceSpecAutoscaling 
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * The Pod Security Standard that the pods are made to meet. Restricted needs an image that doesn't run as root. Without it, no security setting is made.
+ * The Pod Security Standard that the pods are made to meet. Baseline sets the runtime's seccomp filter and leaves out the token of the ServiceAccount; Restricted also drops all capabilities and needs an image that doesn't run as root. Without it, no security setting is made.
  *
  * @schema AppServiceSpecSecurityProfile
  */
@@ -757,7 +757,7 @@ export function toJson_AppServiceSpecRoute(obj: AppServiceSpecRoute | undefined)
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough.
+ * A PodDisruptionBudget, which limits how many replicas may be missing at once because nodes are drained. "{}" is enough. There is none where there can't be two replicas.
  *
  * @schema AppServiceSpecDisruption
  */
@@ -855,7 +855,7 @@ export interface AppServiceSpecFiles {
   readonly persistentVolumeClaim?: AppServiceSpecFilesPersistentVolumeClaim;
 
   /**
-   * A token of the ServiceAccount, as a file that is renewed in time.
+   * A token of the ServiceAccount, as the file "token" below the path, renewed in time.
    *
    * @schema AppServiceSpecFiles#token
    */
@@ -1732,7 +1732,7 @@ export class AppServiceSpecDisruptionMaxUnavailable {
 }
 
 /**
- * One constraint.
+ * One constraint. Without labelSelector it counts the pods of this object.
  *
  * @schema AppServiceSpecTopologySpreadConstraints
  */
@@ -1839,9 +1839,9 @@ export interface AppServiceSpecFilesConfigMap {
   readonly items?: AppServiceSpecFilesConfigMapItems[];
 
   /**
-   * The permission bits of the files. Defaults to 0o644, that is 420.
+   * The permission bits of the files. Defaults to 0644, which is 420 in JSON.
    *
-   * @default 0o644, that is 420.
+   * @default 0644, which is 420 in JSON.
    * @schema AppServiceSpecFilesConfigMap#defaultMode
    */
   readonly defaultMode?: number;
@@ -1894,9 +1894,9 @@ export interface AppServiceSpecFilesSecret {
   readonly items?: AppServiceSpecFilesSecretItems[];
 
   /**
-   * The permission bits of the files. Defaults to 0o644, that is 420.
+   * The permission bits of the files. Defaults to 0644, which is 420 in JSON.
    *
-   * @default 0o644, that is 420.
+   * @default 0644, which is 420 in JSON.
    * @schema AppServiceSpecFilesSecret#defaultMode
    */
   readonly defaultMode?: number;
@@ -1994,7 +1994,7 @@ export function toJson_AppServiceSpecFilesPersistentVolumeClaim(obj: AppServiceS
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * A token of the ServiceAccount, as a file that is renewed in time.
+ * A token of the ServiceAccount, as the file "token" below the path, renewed in time.
  *
  * @schema AppServiceSpecFilesToken
  */
@@ -3252,7 +3252,7 @@ export interface AppServiceSpecFilesConfigMapItems {
   readonly path: string;
 
   /**
-   * The permission bits of the file, e.g. 0o400 in YAML or 256 in JSON. Defaults to defaultMode.
+   * The permission bits of the file, e.g. 0400 in YAML, which is 256 in JSON. Defaults to defaultMode.
    *
    * @default defaultMode.
    * @schema AppServiceSpecFilesConfigMapItems#mode
@@ -3297,7 +3297,7 @@ export interface AppServiceSpecFilesSecretItems {
   readonly path: string;
 
   /**
-   * The permission bits of the file, e.g. 0o400 in YAML or 256 in JSON. Defaults to defaultMode.
+   * The permission bits of the file, e.g. 0400 in YAML, which is 256 in JSON. Defaults to defaultMode.
    *
    * @default defaultMode.
    * @schema AppServiceSpecFilesSecretItems#mode

@@ -19,10 +19,21 @@ export interface Document {
   lineOf(path: Path): number;
 }
 
+/** What `strconv.ParseInt` of Go takes beyond YAML 1.1: `0o17`, and prefixes in capitals. */
+const PREFIXED_NUMBER: ScalarTag = {
+  tag: 'tag:yaml.org,2002:int',
+  default: true,
+  test: /^[-+]?0(?:o[0-7_]*[0-7]|x[0-9a-f_]*[0-9a-f]|b[01_]*[01])$/i,
+  resolve: (text) => {
+    const number = Number(text.replaceAll(/[-+_]/g, ''));
+    return text.startsWith('-') ? -number : number;
+  },
+};
+
 /**
  * YAML as `kubectl` reads it, which matters where the API server would see another value than we do: `0644` is an
- * octal number and `yes` is a boolean, but neither times of day nor timestamps are anything but text. That is
- * YAML 1.1 without its base 60 numbers and without its timestamps and collections.
+ * octal number, `0o644` is the same one, and `yes` is a boolean, but neither times of day nor timestamps are anything
+ * but text. That is YAML 1.1 with more prefixes of numbers, without its base 60 numbers, timestamps and collections.
  * @see https://github.com/kubernetes-sigs/yaml/blob/master/goyaml.v2/resolve.go
  */
 const YAML_OPTIONS = {
@@ -32,7 +43,10 @@ const YAML_OPTIONS = {
   strict: true,
   uniqueKeys: true,
   prettyErrors: false,
-  customTags: (tags: Tags): Tags => tags.filter((tag) => typeof tag === 'string' || isKnownToKubectl(tag)),
+  customTags: (tags: Tags): Tags => [
+    ...tags.filter((tag) => typeof tag === 'string' || isKnownToKubectl(tag)),
+    PREFIXED_NUMBER,
+  ],
 } as const;
 
 function isKnownToKubectl(tag: CollectionTag | ScalarTag): boolean {

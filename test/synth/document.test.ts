@@ -48,6 +48,21 @@ test('values are what kubectl makes of them', () => {
   ]);
 });
 
+/** Seen with `kubectl label --local -o json`. */
+test.each([
+  ['0o17', 15],
+  ['-0o17', -15],
+  ['+0o17', 15],
+  ['0O1_7', 15],
+  ['0X1F', 31],
+  ['0B11', 3],
+  ['0o8', '0o8'],
+  ['0o', '0o'],
+  ['"0o17"', '0o17'],
+])('a number with a prefix is what kubectl makes of it: %s', (text, value) => {
+  expect(valuesOf(`mode: ${text}\n`)).toEqual([{ mode: value }]);
+});
+
 test('anchors, aliases and merge keys are resolved', () => {
   expect(valuesOf('a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n  e: 2\n')).toEqual([
     { a: { b: 1 }, c: { b: 1 }, d: { b: 1, e: 2 } },

@@ -46,8 +46,8 @@ export function withoutBookkeeping(object: AnyObject): AnyObject {
 }
 
 /**
- * As the API server stores what it was sent: quantities that were written as numbers are strings, and references
- * that are owned as a whole have their defaults.
+ * As the API server stores what it was sent: quantities that were written as numbers are strings, fractions count in
+ * thousandths, and references that are owned as a whole have their defaults.
  */
 export function asStored(object: AnyObject): AnyObject {
   return stored(object, []) as AnyObject;
@@ -67,8 +67,19 @@ function stored(value: unknown, path: readonly string[]): unknown {
     const fields = Object.entries(value).map(([key, inner]) => [key, stored(inner, [...path, key])] as const);
     return { ...DEFAULTS[path.at(-1) ?? ''], ...Object.fromEntries(fields) };
   }
-  const isQuantity = path.at(-3) === 'resources' || path.at(-1) === 'divisor';
-  return isQuantity && typeof value === 'number' ? String(value) : value;
+  return isQuantity(path) ? storedQuantity(value) : value;
+}
+
+function isQuantity(path: readonly string[]): boolean {
+  const [last = '', parent, grandparent] = [...path].reverse();
+  if (grandparent === 'resources' || (parent === 'target' && last === 'value')) return true;
+  return ['divisor', 'averageValue', 'tolerance'].includes(last);
+}
+
+function storedQuantity(value: unknown): unknown {
+  if (typeof value === 'string' && /^0\.[0-9]{1,3}$/.test(value))
+    return `${Math.round(Number(value) * 1000)}m`;
+  return typeof value === 'number' ? String(value) : value;
 }
 
 function pick(value: unknown, fields: Fields): unknown {

@@ -1,0 +1,122 @@
+import { globSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Sandbox } from '../../sandbox/control-plane.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { commandsOf } from './support/documented.js';
+import { Shell } from './support/shell.js';
+
+interface Page {
+  /** Makes what the commands find in their folder. */
+  readonly prepare: (folder: string) => Promise<void>;
+  /** Not tried: they run the project's own scripts, as whoever runs this test has just done, or prepare the folder. */
+  readonly setUp: readonly string[];
+}
+
+const root = repoFolder();
+const example = join(root, 'examples/scheduled-task');
+
+/** The pages that have commands, in the order in which they are tried. */
+const pages: Readonly<Record<string, Page>> = {
+  'README.md': { prepare: asCloned, setUp: ['npm ci', 'npm run demo', 'npm test'] },
+  'docs/reference/appservice.md': { prepare: asCloned, setUp: [] },
+  'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
+  'docs/your-own-kind.md': {
+    prepare: asWritten,
+    setUp: [
+      'mkdir scheduled-task && cd scheduled-task',
+      'npm init -y',
+      'npm install ../reconstruct/reconstruct-0.1.0.tgz cdk8s constructs',
+    ],
+  },
+  'examples/scheduled-task/README.md': {
+    prepare: asInRepository,
+    setUp: ['export PATH="$PWD/node_modules/.bin:$PATH"', 'cd examples/scheduled-task'],
+  },
+  'CONTRIBUTING.md': { prepare: asCloned, setUp: ['npm test', 'npm run demo'] },
+  'bench/README.md': {
+    prepare: asCloned,
+    setUp: ['npm run bench', 'npm run bench -- --only burst-1,drift --scale 200'],
+  },
+};
+
+let sandbox: Sandbox;
+let home: string;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  home = await mkdtemp(join(tmpdir(), 'documented-'));
+  const kubeconfig = join(home, 'kubeconfig');
+  await writeFile(kubeconfig, await readFile(sandbox.adminKubeconfig, 'utf8'));
+  const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), dirname(sandbox.kubectlPath)];
+  env = {
+    ...process.env,
+    KUBECONFIG: kubeconfig,
+    KUBECACHEDIR: join(home, 'kubectl-cache'),
+    PATH: [...path, process.env.PATH].join(delimiter),
+    // So that a test of Node's own doesn't believe to be a part of this one.
+    ...{ NODE_OPTIONS: '', NODE_TEST_CONTEXT: '' },
+  };
+});
+
+afterAll(async () => {
+  await sandbox.stop();
+  await rm(home, { recursive: true });
+});
+
+test('every page with commands is tried', () => {
+  const texts = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
+
+  expect(texts.filter((page) => commandsOf(page).length > 0).sort()).toEqual(Object.keys(pages).sort());
+});
+
+describe.each(Object.entries(pages))('%s', (page, { prepare, setUp }) => {
+  const commands = commandsOf(page);
+  let shell: Shell;
+
+  beforeAll(async () => {
+    const folder = join(home, page.replaceAll('/', '-'));
+    await mkdir(folder);
+    await prepare(folder);
+    shell = new Shell({ folder, env });
+  });
+  afterAll(async () => {
+    expect([undefined, 0]).toContain(await shell.endController());
+  });
+
+  test('has what is not tried, as it stands here', () => {
+    expect(commands.map(({ text }) => text)).toEqual(expect.arrayContaining([...setUp]));
+  });
+
+  test.for(commands.filter(({ text }) => !setUp.includes(text)))('$text', async ({ text, exitCode }) => {
+    const { code, output } = await shell.type(text);
+
+    expect(code, output).toBe(exitCode);
+  });
+});
+
+/** The repository as it is cloned and built; commands may leave files. */
+async function asCloned(folder: string): Promise<void> {
+  for (const name of await readdir(root))
+    if (name !== 'dist' && !name.startsWith('.')) await symlink(join(root, name), join(folder, name));
+}
+
+/** The files of the page, beside the packages that it installs. */
+async function asWritten(folder: string): Promise<void> {
+  for (const name of await readdir(example))
+    if (/\.(mjs|yaml)$/.test(name)) await copyFile(join(example, name), join(folder, name));
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(root, join(folder, 'node_modules/reconstruct'));
+  for (const name of ['cdk8s', 'constructs'])
+    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+}
+
+/** The example where it is: its commands lead out of its folder. */
+async function asInRepository(folder: string): Promise<void> {
+  await rm(folder, { recursive: true });
+  await symlink(example, folder);
+}

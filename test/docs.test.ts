@@ -1,0 +1,60 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { repoFolder } from '../sandbox/paths.js';
+
+const root = repoFolder();
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root }).sort();
+
+function textOf(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+test.each(pages)('%s links to files and headings that are there', (page) => {
+  const text = withoutCode(textOf(page));
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+
+  expect(links.filter((link) => !/^https?:/.test(link) && !leadsSomewhere(link, page))).toEqual([]);
+});
+
+test.each(pages)('%s names scripts that are there', (page) => {
+  const { scripts } = parse(textOf('package.json')) as { scripts: Record<string, string> };
+  const named = [...textOf(page).matchAll(/npm run ([\w:]+)/g)].map(([, script]) => script!);
+
+  expect(named.filter((script) => !Object.hasOwn(scripts, script))).toEqual([]);
+});
+
+test.each(['README.md', 'docs/reference/appservice.md'])('%s shows the sample as it is', (page) => {
+  expect(yamlIn(page)).toEqual([textOf('examples/appservice-sample.yaml')]);
+});
+
+test('the page of the policy shows what the example of one holds', () => {
+  const { data } = parse(textOf('examples/policy/policy.yaml')) as { data: Record<string, string> };
+
+  const shown = yamlIn('docs/reference/policy.md').map((block) => parse(block) as unknown);
+  expect(shown).toEqual([parse(data['policy.yaml']!)]);
+});
+
+function yamlIn(page: string): string[] {
+  return [...textOf(page).matchAll(/^```yaml\n([^]*?)^```$/gm)].map(([, block]) => block!);
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^ *```[^]*?^ *```$/gm, '').replaceAll(/`[^`\n]*`/g, '');
+}
+
+/** A file or folder of the repository and, after `#`, a heading of it as GitHub names it. */
+function leadsSomewhere(link: string, page: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : normalize(join(page, '..', path));
+  if (target.startsWith('..') || !existsSync(join(root, target))) return false;
+  if (anchor === undefined) return true;
+  const headings = [...textOf(target).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!));
+  return headings.includes(anchor);
+}
+
+function anchorOf(heading: string): string {
+  const words = heading.toLowerCase().replaceAll(/[^\w\s-]/g, '');
+  return words.replaceAll(' ', '-');
+}
