@@ -13,7 +13,7 @@ export const services = resourceType({ apiVersion: 'v1', kind: 'Service' });
 export const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 export const events = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** An object to be made: what a test writes down. */
 export type Manifest = AnyObject;
