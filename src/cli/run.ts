@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
-import type { Kind, Policy, Render } from '../contract/kind.js';
+import type { Kind, Render } from '../contract/kind.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -11,10 +11,11 @@ import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
+import { FollowedPolicy } from './followed-policy.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
-import { policyOf } from './policy-option.js';
+import { policyFileOf } from './policy-option.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
 
@@ -77,16 +78,17 @@ async function run(options: RunOptions): Promise<void> {
       import('../engine/clock.js'),
     ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const policy = await policyOf(options, builtInKinds);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
+  const metrics = new Metrics();
+  const file = await policyFileOf(options, builtInKinds);
+  const policy = file && (await FollowedPolicy.open({ file, clock: systemClock, log, metrics }));
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);
-  const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const election = electionFor(kubeConfig, options);
   const manager = await createManager(
     kubeConfig,
-    { ...options, election, allowed: policy },
+    { ...options, election, followed: policy },
     kinds,
     log,
     metrics,
@@ -110,10 +112,14 @@ async function run(options: RunOptions): Promise<void> {
         context: kubeConfig.getCurrentContext(),
         watchNamespaces: options.watchNamespace ?? 'all',
         policy: options.policy,
+        policyDigest: policy?.digest,
         leaderElectionNamespace: election?.namespace,
       },
       'Starting',
     );
+    policy?.follow(stopping.signal, (changed) => {
+      for (const name of changed) manager.lookAgain(name);
+    });
     await manager.run(stopping.signal);
   } finally {
     clearInterval(keepAlive);
@@ -135,7 +141,7 @@ async function createManager(
   kubeConfig: KubeConfig,
   options: RunOptions & {
     readonly election: ElectionProps | undefined;
-    readonly allowed: Policy | undefined;
+    readonly followed: FollowedPolicy | undefined;
   },
   kinds: readonly Kind[],
   log: Logger,
@@ -146,7 +152,7 @@ async function createManager(
     import('../engine/undici-transport.js'),
     import('../synth/render.js'),
   ]);
-  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.allowed);
+  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.followed?.current);
   return new Manager({
     controllers: kinds.map((kind) => kind.controller(renderAllowed)),
     transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),

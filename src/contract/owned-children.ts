@@ -4,13 +4,14 @@ import type { OwningKind } from './child-types.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition } from './conditions.js';
 import type { ApplyStep, Controller, DeleteStep, Plan, Reader, Watch } from './controller.js';
-import { messageOf, OperatorError } from './error.js';
+import { OperatorError } from './error.js';
 import { correctionEvent, failureEvent, failureReadiness, failuresOf, worstOf } from './failures.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render } from './kind.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
-import { refOf } from './object.js';
+import { describeRef, refOf } from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import { describeThrown } from './origin.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { Failure, StatusFunction, StatusReport } from './status.js';
@@ -21,6 +22,13 @@ type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Par
 export interface OwnFunctions {
   readonly status?: StatusFunction<never, object>;
   readonly handOver?: HandOverFunction<never>;
+}
+
+/** The status, and why it can't say more. */
+interface Told {
+  readonly status: object;
+  /** What the status function of the kind has thrown. */
+  readonly error?: OperatorError;
 }
 
 /** What is to be applied. */
@@ -55,6 +63,7 @@ export class OwnedChildren implements Controller {
     const error = wanted instanceof OperatorError ? wanted : undefined;
     const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
+    const told = oncePerOutcome((changes) => this.tell(cr, failuresOf(changes, error), reader, now));
     return {
       apply: [...handOver.map((step) => ({ ...step, handOver: true })), ...this.applySteps(cr, rendered)],
       delete: error ? [] : this.pruneSteps(cr, rendered, reader),
@@ -62,11 +71,14 @@ export class OwnedChildren implements Controller {
         {
           target: cr,
           fieldManager: statusFieldManager(this.owning.type.kind),
-          status: (changes) => this.status(cr, failuresOf(changes, error), reader, now),
+          status: (changes) => told(changes).status,
         },
       ],
       events: [
-        { regarding, event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error))) },
+        {
+          regarding,
+          event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error)) ?? told(changes).error),
+        },
         { regarding, event: correctionEvent },
       ],
       // What is to be handed over may depend on what was made.
@@ -74,6 +86,7 @@ export class OwnedChildren implements Controller {
         again: (changes) => hasMade(changes) && this.handOver(cr, reader).length > 0,
       }),
       ...(error && { error }),
+      statusError: (changes) => told(changes).error,
     };
   }
 
@@ -82,7 +95,8 @@ export class OwnedChildren implements Controller {
       return { rendered: this.render(this.owning, cr), handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
-      return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
+      const message = describeThrown(error);
+      return new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause: error });
     }
   }
 
@@ -123,32 +137,15 @@ export class OwnedChildren implements Controller {
       .map((object) => ({ object }));
   }
 
-  private status(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): object {
-    const report = this.reportBesideFailures(cr, failures, reader, now);
-    const { readiness } = report;
-    const generation = cr.metadata.generation;
-    const conditions = [...standardConditions(readiness), ...(report.conditions ?? [])];
-    return {
-      ...report.fields,
-      ...(generation !== undefined && { observedGeneration: generation }),
-      conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
-    };
-  }
-
   /** A failure is the news, but what the children say stays of use, where they are enough to say something. */
-  private reportBesideFailures(
-    cr: LiveResource,
-    failures: readonly Failure[],
-    reader: Reader,
-    now: Date,
-  ): StatusReport<object> {
+  private tell(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): Told {
     const worst = worstOf(failures);
-    if (!worst) return this.report(cr, failures, reader, now);
-    const readiness = failureReadiness(worst);
+    const news = worst && { readiness: failureReadiness(worst) };
     try {
-      return { ...this.report(cr, failures, reader, now), readiness };
-    } catch {
-      return { readiness };
+      return { status: statusOf(cr, { ...this.report(cr, failures, reader, now), ...news }, now) };
+    } catch (thrown) {
+      const error = statusFailed(cr, thrown, worst !== undefined);
+      return { status: statusOf(cr, news ?? { readiness: failureReadiness(error) }, now), error };
     }
   }
 
@@ -167,6 +164,41 @@ export class OwnedChildren implements Controller {
   private children(cr: LiveResource, reader: Reader): AnyObject[] {
     return this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
   }
+}
+
+function statusOf(
+  cr: LiveResource,
+  { readiness, conditions = [], fields }: StatusReport<object>,
+  now: Date,
+): object {
+  const { generation } = cr.metadata;
+  const all = [...standardConditions(readiness), ...conditions];
+  return {
+    ...fields,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+  };
+}
+
+/** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */
+function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean): OperatorError {
+  return new OperatorError({
+    reason: 'StatusFailed',
+    message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+    // Beside another failure, that one says when to try again.
+    retry: besideFailure ? 'onChange' : 'backoff',
+    isBug: true,
+    cause: thrown,
+  });
+}
+
+/** The status is asked for several times with the same outcome, and the kind's function is called once. */
+function oncePerOutcome<T>(compute: (changes: ChangeSet) => T): (changes: ChangeSet) => T {
+  let known: { readonly changes: ChangeSet; readonly value: T } | undefined;
+  return (changes) => {
+    if (known?.changes !== changes) known = { changes, value: compute(changes) };
+    return known.value;
+  };
 }
 
 function hasMade(changes: ChangeSet): boolean {

@@ -22,6 +22,8 @@ export interface Outcome {
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
+  /** Why the status can't say all that it should. */
+  readonly statusError?: OperatorError;
   /** The status was left for later: what others wait for comes first. */
   readonly statusLeft?: true;
   /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
@@ -69,7 +71,8 @@ export async function carryOut(
   const statusChanges: Change[] = [];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
-  const mayLeave = plan.error === undefined && allWell(changes) && othersWait();
+  const statusError = steps.ended ? undefined : plan.statusError?.(changes);
+  const mayLeave = !plan.error && !statusError && allWell(changes) && othersWait();
   let statusLeft = false;
   for (const step of plan.status) {
     if (mayLeave && !tools.statusWriter.stands(step, changes, reader)) {
@@ -87,6 +90,7 @@ export async function carryOut(
   return {
     changes,
     statusChanges,
+    ...(statusError && { statusError }),
     ...(statusLeft && { statusLeft }),
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),

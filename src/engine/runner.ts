@@ -59,6 +59,7 @@ export class Runner {
   private readonly breather: Breather;
   private readonly changes: ChangeMetrics;
   private readonly followUp: FollowUp;
+  private readonly triggers: Triggers;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics } = props;
@@ -82,7 +83,7 @@ export class Runner {
       random,
       metrics,
     });
-    new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
+    this.triggers = new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -97,6 +98,11 @@ export class Runner {
   kindServed(type: TypeRef): void {
     const watched = this.props.controller.watches.some((watch) => groupKind(watch.type) === groupKind(type));
     if (watched) this.followUp.kindServed();
+  }
+
+  /** Something that no watch tells of has changed: all keys are taken again, behind those that somebody waits for. */
+  lookAgain(): void {
+    this.triggers.all();
   }
 
   stop(): void {

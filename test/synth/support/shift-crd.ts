@@ -140,6 +140,14 @@ const PARTS: Readonly<Record<string, StructuralSchema>> = {
     properties: { free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, note: text() },
     ...rules(rule('!has(self.note) || self.note != "bad"')),
   },
+  inner: {
+    type: 'object',
+    'x-kubernetes-embedded-resource': true,
+    properties: {
+      ...{ apiVersion: text(), kind: text() },
+      metadata: { type: 'object', properties: { name: text() } },
+    },
+  },
   embedded: {
     type: 'object',
     'x-kubernetes-embedded-resource': true,
@@ -230,8 +238,13 @@ export function withoutBounds(crd: CustomResourceDefinition): CustomResourceDefi
 function looser(schema: StructuralSchema): StructuralSchema {
   const { properties, items, additionalProperties } = schema;
   const keys = schema['x-kubernetes-list-map-keys'];
+  const { 'x-kubernetes-embedded-resource': isEmbedded, ...kept } = Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword)),
+  );
   return {
-    ...Object.fromEntries(Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword))),
+    ...kept,
+    // What isn't described would be dropped.
+    ...(isEmbedded === true && !properties?.kind && { 'x-kubernetes-embedded-resource': true }),
     ...(properties && {
       properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, looser(value)])),
     }),

@@ -92,6 +92,12 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   choice: [{ a: 'a' }, { a: 'a', b: 'b' }, { a: 'a', b: 'b', c: 'bad' }, { c: 'bad' }, { a: 'b', b: 'b' }],
   free: [{ a: 1 }, { a: { b: [1] } }, {}, undefined],
   around: [{ note: 'bad' }, { note: 'bad', free: {} }, { note: 'bad', free: { a: 1 } }, { note: 'good' }],
+  inner: [
+    { kind: 'Pod', metadata: { name: 'a' } },
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } },
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'A_b' } },
+    { apiVersion: 'v1', kind: 'Pod' },
+  ],
   embedded: [
     { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, size: 9 },
     { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'b' }, size: 1 },
