@@ -47,8 +47,13 @@ async function following(begin: string, file: Partial<PolicyFile> = {}): Promise
       await settled();
     }
   };
-  const write = (text: string | CliError): void => void (content = text);
-  return { policy, write, look, lines, told, metrics, stop: () => void stopping.abort() };
+  const write = (text: string | CliError): void => {
+    content = text;
+  };
+  const stop = (): void => {
+    stopping.abort();
+  };
+  return { policy, write, look, lines, told, metrics, stop };
 }
 
 const small = 'appservice: { maxSize: 3 }';

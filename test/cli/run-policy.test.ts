@@ -9,7 +9,7 @@ import { folderWith } from '../synth/fixtures.js';
 const started = vi.hoisted(() => ({
   render: undefined as Render | undefined,
   lookedAgain: [] as string[],
-  running: undefined as Promise<void> | undefined,
+  running: undefined as Promise<undefined> | undefined,
 }));
 
 vi.mock('../../src/cli/memory.js', () => ({ startLean: () => undefined }));
@@ -66,12 +66,16 @@ test('the controller renders by the policy', async () => {
 
 test('by the one that the file has later too, and the kinds that it concerns are looked at again', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const { promise, resolve: end } = Promise.withResolvers<void>();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { promise, resolve: end } = Promise.withResolvers<undefined>();
   started.running = promise;
   const file = join(folderWith({ 'policy.yaml': 'appservice: { maxSize: 4 }' }), 'policy.yaml');
   const running = run('--policy', file);
-  await vi.waitFor(() => expect(started.render?.(appService, web)).toHaveLength(1));
+  await vi.waitFor(() => {
+    expect(started.render?.(appService, web)).toHaveLength(1);
+  });
 
   writeFileSync(file, 'appservice: { maxSize: 3 }');
   await vi.waitFor(async () => {
@@ -80,7 +84,7 @@ test('by the one that the file has later too, and the kinds that it concerns are
   });
 
   expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
-  end();
+  end(undefined);
   await running;
 });
 

@@ -1,3 +1,4 @@
+import { Construct } from 'constructs';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import type { CustomResourceDefinition } from '../../src/contract/crd.js';
@@ -72,7 +73,7 @@ test(
     await inParallel(objects, async ({ name }) => {
       live.set(name, await answered('GET', `${path}/${name}`, undefined, [200]));
     });
-    const kind = defineKind({ crd: shiftCrd, construct: class {} as never, children: [] });
+    const kind = defineKind({ crd: shiftCrd, construct: Construct as never, children: [] });
     const version = new KnownKinds([kind]).find(shifts);
     if (!('kind' in version)) throw new Error(version.message);
     const cases = updates(schema, objects, 23);

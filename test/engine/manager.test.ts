@@ -176,14 +176,18 @@ describe('Manager', () => {
       },
       { controllers, workers: 1 },
     );
-    await vi.waitFor(() => expect(done).toHaveLength(82));
+    await vi.waitFor(() => {
+      expect(done).toHaveLength(82);
+    });
     done.length = 0;
 
     manager.lookAgain('one');
     manager.lookAgain('nobody');
     server.put(WIDGET, widget('new') as unknown as AnyObject);
 
-    await vi.waitFor(() => expect(done).toHaveLength(43));
+    await vi.waitFor(() => {
+      expect(done).toHaveLength(43);
+    });
     expect(new Set(done)).toEqual(
       new Set([...['web', 'new', ...names].map((name) => `one shop/${name}`), 'two shop/new']),
     );

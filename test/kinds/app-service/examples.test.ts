@@ -28,8 +28,8 @@ test('every field has an example', () => {
   expect(features.filter((feature) => !used.has(feature))).toEqual([]);
 });
 
-test('the example of a policy is one', () => {
+test('the example of a policy is one', async () => {
   const file = fileURLToPath(new URL('../../../examples/policy/policy.yaml', import.meta.url));
 
-  expect(Object.keys(loadPolicy(file, [appService]))).toEqual(['appservice']);
+  expect(Object.keys(await loadPolicy(file, [appService]))).toEqual(['appservice']);
 });

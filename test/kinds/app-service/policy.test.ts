@@ -89,6 +89,11 @@ describe('what a policy denies', () => {
       { ...WEB, probes: {}, autoscaling },
       `spec.autoscaling: is used, and is not in the policy's features; remove it, or ask an admin to allow it`,
     ],
+    [
+      { features: [] },
+      { ...WEB, serviceAccountName: 'admin' },
+      `spec.serviceAccountName: "admin" is used, and is not in the policy's features; remove it, or ask an admin to allow it`,
+    ],
   ])('%j', (policy, spec, message) => {
     expect(denial(policy, spec)?.message).toBe(message);
   });

@@ -108,7 +108,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 
 const EDITS: readonly Mutation[] = Object.entries(VALUES).flatMap(([field, values]) =>
   values.map((value) => ({
-    name: `${field} ${JSON.stringify(value) ?? 'missing'}`,
+    name: `${field} ${value === undefined ? 'missing' : JSON.stringify(value)}`,
     path: ['spec', field],
     value,
   })),
