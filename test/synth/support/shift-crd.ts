@@ -127,7 +127,13 @@ const PARTS: Readonly<Record<string, StructuralSchema>> = {
   limits: {
     type: 'object',
     properties: { low: { type: 'integer' }, high: { type: 'integer' } },
-    allOf: [{ properties: { low: { maximum: 5 } } }, { properties: { high: { minimum: 3 } } }],
+    allOf: [
+      {
+        properties: { low: { maximum: 5, ...rules(rule('self != 2')) } },
+        ...rules(rule('has(self.low) || !has(oldSelf.low)', { message: 'low stays' })),
+      },
+      { properties: { high: { minimum: 3 } }, ...rules(rule('!has(self.high) || self.high != 8')) },
+    ],
   },
   choice: {
     type: 'object',
