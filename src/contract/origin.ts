@@ -7,15 +7,16 @@ const OWN = fileURLToPath(new URL('..', import.meta.url));
 /**
  * Where in somebody's own code an error comes from: `kind.mjs:12:5`, relative to the working directory where it is
  * below. Packages and Node are passed over, and whoever calls this project is not to blame for what it throws.
+ * @param own where this project's code is, which may be in a package too
  * @returns nothing where there is no such place
  */
-export function originOf(error: unknown): string | undefined {
+export function originOf(error: unknown, own = OWN): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const places = (at.stack ?? '').split('\n').flatMap((line) => placeOf(line) ?? []);
     const first = places.find(
-      ({ file }) => file.startsWith(OWN) || !file.split(sep).includes('node_modules'),
+      ({ file }) => file.startsWith(own) || !file.split(sep).includes('node_modules'),
     );
-    if (first && !first.file.startsWith(OWN)) return shown(first);
+    if (first && !first.file.startsWith(own)) return shown(first);
   }
   return undefined;
 }

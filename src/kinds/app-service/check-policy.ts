@@ -106,8 +106,10 @@ const RULES: readonly Rule[] = [
       }));
   },
 
-  ({ features: allowed }, { spec }) => {
-    if (!allowed) return [];
+  ({ features: open, securityProfile }, { spec }) => {
+    if (!open) return [];
+    // What one rule asks for, another can't close.
+    const allowed = securityProfile ? [...open, 'securityProfile'] : open;
     return features
       .filter((feature) => spec[feature] !== undefined && !allowed.includes(feature))
       .map((feature) => ({

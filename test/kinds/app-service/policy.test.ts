@@ -126,6 +126,10 @@ test.each<[AppServicePolicy, AppServiceSpec]>([
   [{ maxSize: 20 }, { ...WEB, size: 20, autoscaling: { maxReplicas: 20 } }],
   [{ features: ['service'] }, { ...WITH_PORT, service: {}, envs: [], resources: {} }],
   [{ features: [] }, { ...WITH_PORT, envs: [], resources: {} }],
+  [
+    { features: [], securityProfile: 'Baseline' },
+    { ...WEB, securityProfile: 'Baseline' },
+  ],
 ])('%j allows %j', (policy, spec) => {
   expect(denial(policy, spec)).toBeUndefined();
 });
