@@ -71,7 +71,8 @@ function missingProperty({ keyword, params }: ErrorObject): string[] {
 
 /** How many steps into the value the API server compares: below `allOf` and the like it doesn't look at what was there. */
 function comparedDepth(schemaPath: string): number {
-  const [, ...steps] = schemaPath.split('/');
+  // What a schema says of the metadata stands below `allOf` here, and only here.
+  const [, ...steps] = schemaPath.replace(/^(#\/properties\/metadata)\/allOf\/0/, '$1').split('/');
   let depth = 0;
   for (let at = 0; at < steps.length; at++) {
     const step = steps[at] ?? '';

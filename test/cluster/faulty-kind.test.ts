@@ -40,7 +40,7 @@ test.each([
     'construct',
     'RenderFailed',
     { Ready: 'False', Reconciling: 'False', Stalled: 'True' },
-    /^Faulty faulty-\w+\/construct can't be rendered: the construct has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:18:38\)$/,
+    /^Faulty faulty-\w+\/construct can't be rendered: the construct has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:18:41\)$/,
   ],
   [
     'status',

@@ -205,7 +205,8 @@ export const shiftCrd: CustomResourceDefinition = {
             properties: {
               apiVersion: { type: 'string' },
               kind: { type: 'string' },
-              metadata: { type: 'object' },
+              // Shorter than some names that are there.
+              metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 8 } } },
               spec: SPEC,
               status: STATUS,
             },
