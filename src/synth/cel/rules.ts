@@ -25,8 +25,6 @@ interface Node {
   readonly schema: StructuralSchema;
   readonly rules: readonly Rule[];
   readonly properties: ReadonlyMap<string, Node>;
-  /** Of each part of `allOf`: about the same value. */
-  readonly parts: readonly Node[];
   readonly additional?: Node;
   readonly items?: Node;
 }
@@ -42,38 +40,31 @@ export function compileRules(schema: StructuralSchema): Rules {
     judge: (value, old) => {
       const problems: Problem[] = [];
       const pair = pairOf(value, old);
-      if (root) walk(root, { value, old, path: [], pair, around: undefined }, problems);
+      if (root) walk(root, { value, old, path: [], pair, nearest: pair }, problems);
       return problems;
     },
   };
 }
 
-type Schema = StructuralSchema | boolean | undefined;
-
-/**
- * @param types describes the values, where what is given has rules but no types, as below `allOf`
- * @returns nothing if there are no rules
- */
-function nodeOf(given: Schema, unknown: UnknownRule[], types: Schema = given): Node | undefined {
-  if (typeof given !== 'object' || typeof types !== 'object') return undefined;
-  const schema = types['x-kubernetes-embedded-resource'] === true ? objectSchema(types) : types;
+/** @returns nothing if there are no rules */
+function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownRule[]): Node | undefined {
+  if (typeof given !== 'object') return undefined;
+  const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
   const rules: Rule[] = [];
-  for (const source of rulesOf(given)) {
+  for (const source of rulesOf(schema)) {
     const rule = compileRule(source);
     if ('why' in rule) unknown.push(rule);
     else rules.push(rule);
   }
   const properties = new Map<string, Node>();
-  for (const [name, property] of Object.entries(given.properties ?? {})) {
-    const node = nodeOf(property, unknown, schema.properties?.[name]);
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const node = nodeOf(property, unknown);
     if (node) properties.set(name, node);
   }
-  const additional = nodeOf(given.additionalProperties, unknown, schema.additionalProperties);
-  const items = nodeOf(given.items, unknown, schema.items);
-  const all = (given.allOf ?? []) as readonly StructuralSchema[];
-  const parts = all.flatMap((part) => nodeOf(part, unknown, types) ?? []);
-  if (rules.length + properties.size + parts.length === 0 && !additional && !items) return undefined;
-  return { schema, rules, properties, parts, ...(additional && { additional }), ...(items && { items }) };
+  const additional = nodeOf(schema.additionalProperties, unknown);
+  const items = nodeOf(schema.items, unknown);
+  if (rules.length + properties.size === 0 && !additional && !items) return undefined;
+  return { schema, rules, properties, ...(additional && { additional }), ...(items && { items }) };
 }
 
 interface Place {
@@ -83,15 +74,14 @@ interface Place {
   readonly path: Path;
   /** Both as the schema of the kind has them; nothing where they can't be compared. */
   readonly pair: Pair | undefined;
-  /** The same of the nearest part around it that can be compared. */
-  readonly around: Pair | undefined;
+  /** The same, or else of the nearest part around it: where that is as it was, what was wrong before isn't refused. */
+  readonly nearest: Pair | undefined;
 }
 
 function walk(node: Node, place: Place, problems: Problem[]): void {
   const { value, old } = place;
   if (value === null || value === undefined) return;
   judgeAll(node, place, problems);
-  for (const part of node.parts) walk(part, { ...place, pair: undefined }, problems);
   if (Array.isArray(value)) {
     const { items } = node;
     if (!items) return;
@@ -109,12 +99,12 @@ function walk(node: Node, place: Place, problems: Problem[]): void {
 
 function below(place: Place, step: string | number, value: unknown, old: unknown): Place {
   const pair = place.pair && partOf(place.pair, step);
-  return { value, old, path: [...place.path, step], pair, around: place.pair ?? place.around };
+  return { value, old, path: [...place.path, step], pair, nearest: pair ?? place.nearest };
 }
 
 function judgeAll({ rules, schema }: Node, place: Place, problems: Problem[]): void {
   if (rules.length === 0) return;
-  const { value, old, path, pair, around } = place;
+  const { value, old, path, nearest } = place;
   const self = toCelValue(value, schema);
   const oldSelf = old === undefined || old === null ? undefined : toCelValue(old, schema);
   for (const rule of rules) {
@@ -124,9 +114,8 @@ function judgeAll({ rules, schema }: Node, place: Place, problems: Problem[]): v
     const before = optional ? optionalOf(oldSelf) : oldSelf;
     const failure = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
     if (!failure) continue;
-    // What was wrong before and is as it was isn't refused; what can't be evaluated is, however old it is.
-    const compared = pair ?? around;
-    const wasThere = !usesOldSelf && !failure.isError && compared !== undefined && isUnchanged(compared);
+    // What can't be evaluated is refused however old it is.
+    const wasThere = !usesOldSelf && !failure.isError && nearest !== undefined && isUnchanged(nearest);
     if (!wasThere) problems.push(failure.problem);
   }
 }
