@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { StructuralSchema } from '../contract/crd.js';
 import { messageOf } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
@@ -12,13 +12,33 @@ import { CliError } from './exit.js';
 const EXAMPLE = 'write e.g. "appservice: { maxSize: 10 }"';
 
 /**
- * Reads what the admin allows: YAML with a section for each kind that is restricted, or a ConfigMap that holds such a
- * text under its one key.
+ * Reads what the admin allows.
  * @param kinds all that are known, chosen by `--kinds` or not, so that several processes can share a file
  * @throws CliError with exit code 2, with every problem: a policy that isn't understood must not let everything pass
  */
-export function loadPolicy(file: string, kinds: readonly Kind[]): Policy {
-  const document = unwrapped(onlyDocument(file, readText(file)));
+export async function loadPolicy(file: string, kinds: readonly Kind[]): Promise<Policy> {
+  return parsePolicy(file, await readPolicy(file), kinds);
+}
+
+/** @throws CliError with exit code 2 */
+export async function readPolicy(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = missing ? 'there is no such file' : `can't be read: ${messageOf(error)}`;
+    throw refusal([`${file}: ${why}; check the path given to --policy`]);
+  }
+}
+
+/**
+ * Makes a policy of a text: YAML with a section for each kind that is restricted, or a ConfigMap that holds such a text
+ * under its one key.
+ * @param file named in messages
+ * @throws CliError as `loadPolicy`
+ */
+export function parsePolicy(file: string, text: string, kinds: readonly Kind[]): Policy {
+  const document = unwrapped(onlyDocument(file, text));
   const problems = problemsOf(document.value, kinds)
     .map((problem) => ({ line: document.lineOf(problem.path), text: formatProblem(problem) }))
     .sort((a, b) => a.line - b.line);
@@ -27,16 +47,6 @@ export function loadPolicy(file: string, kinds: readonly Kind[]): Policy {
     throw refusal(problems.map(({ line, text }) => `${document.file}: line ${line}: ${text}`));
   }
   return document.value as Policy;
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const why = missing ? 'there is no such file' : `can't be read: ${messageOf(error)}`;
-    throw refusal([`${file}: ${why}; check the path given to --policy`]);
-  }
 }
 
 function onlyDocument(name: string, text: string): Document {

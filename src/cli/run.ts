@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
-import type { Kind, Policy, Render } from '../contract/kind.js';
+import type { Kind, Render } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import { builtInFlags } from '../kinds/flags.js';
@@ -13,11 +13,12 @@ import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
+import { FollowedPolicy } from './followed-policy.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
-import { policyOf } from './policy-option.js';
+import { policyFileOf } from './policy-option.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
 
@@ -81,16 +82,17 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
       import('../engine/clock.js'),
     ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const policy = await policyOf(options, builtInKinds);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
+  const metrics = new Metrics();
+  const file = await policyFileOf(options, builtInKinds);
+  const policy = file && (await FollowedPolicy.open({ file, clock: systemClock, log, metrics }));
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);
-  const metrics = new Metrics();
   const kubeConfig = await loadKubeConfig(options);
   const election = electionFor(kubeConfig, options);
   const manager = await createManager(
     kubeConfig,
-    { ...options, election, allowed: policy, flags },
+    { ...options, election, followed: policy, flags },
     kinds,
     log,
     metrics,
@@ -114,10 +116,14 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
         context: kubeConfig.getCurrentContext(),
         watchNamespaces: options.watchNamespace ?? 'all',
         policy: options.policy,
+        policyDigest: policy?.digest,
         leaderElectionNamespace: election?.namespace,
       },
       'Starting',
     );
+    policy?.follow(stopping.signal, (changed) => {
+      for (const name of changed) manager.lookAgain(name);
+    });
     await manager.run(stopping.signal);
   } finally {
     clearInterval(keepAlive);
@@ -139,7 +145,7 @@ async function createManager(
   kubeConfig: KubeConfig,
   options: RunOptions & {
     readonly election: ElectionProps | undefined;
-    readonly allowed: Policy | undefined;
+    readonly followed: FollowedPolicy | undefined;
     readonly flags: FlagValues;
   },
   kinds: readonly Kind[],
@@ -151,12 +157,12 @@ async function createManager(
     import('../engine/undici-transport.js'),
     import('../synth/render.js'),
   ]);
-  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.allowed);
+  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.followed?.current);
   return new Manager({
     controllers: kinds.flatMap((kind) =>
       kind.controllers({
         ...{ render: renderAllowed, flags: options.flags, operatorNamespace: currentNamespace(kubeConfig) },
-        ...(options.allowed && { policy: options.allowed[kind.type.kind.toLowerCase()] }),
+        ...(options.followed && { policy: options.followed.current[kind.type.kind.toLowerCase()] }),
         ...(options.watchNamespace && { namespaces: options.watchNamespace }),
       }),
     ),

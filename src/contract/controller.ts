@@ -15,7 +15,8 @@ import type { SharedApply } from './shared-apply.js';
  * computed after them, and the status of a custom resource, which the controller writes, calls nobody at all. Where
  * the answer to a write shows that somebody else has changed the object too, that counts.
  *
- * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own.
+ * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own. Where
+ * a plan depends on what no watch tells of, such as an admin's policy, whoever changes that has to ask for another look.
  * A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late.
  * A plan whose applies depend on those of the plan before, and on no change after them, asks for its time (`requeueAt`).
  *
@@ -163,6 +164,8 @@ export interface Plan {
   readonly again?: AfterApply<boolean>;
   /** Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it too. */
   readonly error?: OperatorError;
+  /** The same of what goes wrong only when the status is computed. @default - nothing does */
+  readonly statusError?: AfterApply<OperatorError | undefined>;
 }
 
 /** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */

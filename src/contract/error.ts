@@ -19,6 +19,8 @@ export interface OperatorErrorProps {
   readonly retry?: Retry;
   /** It is of no use to try again sooner than this. @default 0 */
   readonly retryAfterMilliseconds?: number;
+  /** A kind has thrown what it shouldn't have: counted as a panic, and logged with its stack. @default false */
+  readonly isBug?: boolean;
   readonly cause?: unknown;
 }
 
@@ -30,6 +32,7 @@ export class OperatorError extends Error {
   readonly retry: Retry;
   readonly retryAfterMilliseconds: number;
   readonly path: readonly (string | number)[];
+  readonly isBug: boolean;
   readonly [BRAND] = true;
 
   /** Holds for one of another copy of this package too: an author's kinds may bring their own. */
@@ -45,6 +48,7 @@ export class OperatorError extends Error {
     this.retry = props.retry ?? 'onChange';
     this.retryAfterMilliseconds = props.retryAfterMilliseconds ?? 0;
     this.path = props.path ?? [];
+    this.isBug = props.isBug ?? false;
   }
 }
 

@@ -27,12 +27,15 @@ export function failureReadiness({ retry, reason, message }: OperatorError): Rea
   return { phase: retry === 'onChange' ? 'stalled' : 'failing', reason, message };
 }
 
+/** Failures that may end by themselves, and are told all the same: somebody has to be told of his bug, or his rival. */
+const TOLD: ReadonlySet<string> = new Set(['FieldContested', 'StatusFailed']);
+
 /** What takes a person to end is told in one Warning when it begins, and in none while it stays the same. */
 export function failureEvent(
   cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
   error: OperatorError | undefined,
 ): EventProps | undefined {
-  if (!error || (error.retry !== 'onChange' && error.reason !== 'FieldContested')) return undefined;
+  if (!error || (error.retry !== 'onChange' && !TOLD.has(error.reason))) return undefined;
   const type = error.retry === 'onChange' ? 'Stalled' : 'Reconciling';
   const told = cr.status?.conditions?.find((condition) => condition.type === type);
   const known = told?.status === 'True' && told.message === error.message;

@@ -5,13 +5,14 @@ import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch } from './controller.js';
 import type { DeleteStep } from './delete-step.js';
-import { messageOf, OperatorError } from './error.js';
+import { OperatorError } from './error.js';
 import { correctionEvent, failureEvent, failureReadiness, failuresOf, worstOf } from './failures.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render } from './kind.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
-import { refOf } from './object.js';
+import { describeRef, refOf } from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import { describeThrown } from './origin.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { Failure, StatusFunction, StatusReport } from './status.js';
@@ -22,6 +23,15 @@ type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Par
 export interface OwnFunctions {
   readonly status?: StatusFunction<never, object>;
   readonly handOver?: HandOverFunction<never>;
+}
+
+/** The status, and why it can't say more. */
+interface Told {
+  /** When it says something else although nothing happens. */
+  readonly requeueAt?: Date;
+  readonly status: object;
+  /** What the status function of the kind has thrown. */
+  readonly error?: OperatorError;
 }
 
 /** What is to be applied. */
@@ -56,7 +66,7 @@ export class OwnedChildren implements Controller {
     const error = wanted instanceof OperatorError ? wanted : undefined;
     const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-    let requeueAt: Date | undefined;
+    const told = oncePerOutcome((changes) => this.tell(cr, failuresOf(changes, error), reader, now));
     return {
       apply: [...handOver.map((step) => ({ ...step, handOver: true })), ...this.applySteps(cr, rendered)],
       delete: error ? [] : this.pruneSteps(cr, rendered, reader),
@@ -64,23 +74,23 @@ export class OwnedChildren implements Controller {
         {
           target: cr,
           fieldManager: statusFieldManager(this.owning.type.kind),
-          status: (changes) => {
-            const report = this.reportBesideFailures(cr, failuresOf(changes, error), reader, now);
-            ({ requeueAt } = report);
-            return statusOf(cr, report, now);
-          },
+          status: (changes) => told(changes).status,
         },
       ],
       events: [
-        { regarding, event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error))) },
+        {
+          regarding,
+          event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error)) ?? told(changes).error),
+        },
         { regarding, event: correctionEvent },
       ],
-      requeueAt: () => requeueAt,
+      requeueAt: (changes) => told(changes).requeueAt,
       // What is to be handed over may depend on what was made.
       ...(this.own.handOver && {
         again: (changes) => hasMade(changes) && this.handOver(cr, reader).length > 0,
       }),
       ...(error && { error }),
+      statusError: (changes) => told(changes).error,
     };
   }
 
@@ -89,7 +99,8 @@ export class OwnedChildren implements Controller {
       return { rendered: this.render(this.owning, cr), handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
-      return new OperatorError({ reason: 'RenderFailed', message: messageOf(error), cause: error });
+      const message = describeThrown(error);
+      return new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause: error });
     }
   }
 
@@ -131,19 +142,16 @@ export class OwnedChildren implements Controller {
   }
 
   /** A failure is the news, but what the children say stays of use, where they are enough to say something. */
-  private reportBesideFailures(
-    cr: LiveResource,
-    failures: readonly Failure[],
-    reader: Reader,
-    now: Date,
-  ): StatusReport<object> {
+  private tell(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): Told {
     const worst = worstOf(failures);
-    if (!worst) return this.report(cr, failures, reader, now);
-    const readiness = failureReadiness(worst);
+    const news = worst && { readiness: failureReadiness(worst) };
     try {
-      return { ...this.report(cr, failures, reader, now), readiness };
-    } catch {
-      return { readiness };
+      const report = this.report(cr, failures, reader, now);
+      const { requeueAt } = report;
+      return { status: statusOf(cr, { ...report, ...news }, now), ...(requeueAt && { requeueAt }) };
+    } catch (thrown) {
+      const error = statusFailed(cr, thrown, worst !== undefined);
+      return { status: statusOf(cr, news ?? { readiness: failureReadiness(error) }, now), error };
     }
   }
 
@@ -164,13 +172,38 @@ export class OwnedChildren implements Controller {
   }
 }
 
-function statusOf(cr: LiveResource, report: StatusReport<object>, now: Date): object {
-  const generation = cr.metadata.generation;
-  const conditions = [...standardConditions(report.readiness), ...(report.conditions ?? [])];
+function statusOf(
+  cr: LiveResource,
+  { readiness, conditions = [], fields }: StatusReport<object>,
+  now: Date,
+): object {
+  const { generation } = cr.metadata;
+  const all = [...standardConditions(readiness), ...conditions];
   return {
-    ...report.fields,
+    ...fields,
     ...(generation !== undefined && { observedGeneration: generation }),
-    conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
+    conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+  };
+}
+
+/** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */
+function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean): OperatorError {
+  return new OperatorError({
+    reason: 'StatusFailed',
+    message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+    // Beside another failure, that one says when to try again.
+    retry: besideFailure ? 'onChange' : 'backoff',
+    isBug: true,
+    cause: thrown,
+  });
+}
+
+/** The status is asked for several times with the same outcome, and the kind's function is called once. */
+function oncePerOutcome<T>(compute: (changes: ChangeSet) => T): (changes: ChangeSet) => T {
+  let known: { readonly changes: ChangeSet; readonly value: T } | undefined;
+  return (changes) => {
+    if (known?.changes !== changes) known = { changes, value: compute(changes) };
+    return known.value;
   };
 }
 

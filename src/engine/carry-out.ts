@@ -24,6 +24,8 @@ export interface Outcome {
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
+  /** Why the status can't say all that it should. */
+  readonly statusError?: OperatorError;
   /** The status was left for later: what others wait for comes first. */
   readonly statusLeft?: true;
   /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
@@ -74,7 +76,8 @@ export async function carryOut(
   );
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
-  const mayLeave = plan.error === undefined && allWell(changes) && othersWait();
+  const statusError = steps.ended ? undefined : plan.statusError?.(changes);
+  const mayLeave = !plan.error && !statusError && allWell(changes) && othersWait();
   const due = mayLeave
     ? plan.status.filter((step) => tools.statusWriter.stands(step, changes, reader))
     : plan.status;
@@ -90,6 +93,7 @@ export async function carryOut(
   return {
     changes,
     statusChanges,
+    ...(statusError && { statusError }),
     ...(statusLeft && { statusLeft }),
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),

@@ -60,6 +60,7 @@ export class FollowUp {
     const { controller, clock, metrics, queue } = this.props;
     const requeueIn = requeueDelay(requeueTime(plan, outcome), clock.now());
     const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
+    if (outcome.statusError) errors.unshift(outcome.statusError);
     if (plan.error) errors.unshift(plan.error);
     if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
@@ -104,14 +105,17 @@ export class FollowUp {
     metrics.reconciles.inc({ controller, result: 'error' });
     metrics.reconcileErrors.inc({ controller });
     if (errors.some(({ retry }) => retry === 'onChange')) metrics.terminalReconcileErrors.inc({ controller });
+    if (errors.some(({ isBug }) => isBug)) metrics.reconcilePanics.inc({ controller });
     if (errors.some(({ reason }) => reason === TIMEOUT_REASON)) metrics.reconcileTimeouts.inc({ controller });
     queueMetrics.retried();
     const message = errors.map((error) => error.message).join('; ');
     const level = this.told.get(key) === message ? 'debug' : 'warn';
     this.told.set(key, message);
     const retryMilliseconds = Math.round(pause);
-    for (const { reason, message } of errors)
-      log.at(level)?.[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
+    for (const { reason, message, isBug, cause } of errors) {
+      const stack = isBug ? { err: cause } : {};
+      log.at(level)?.[level]({ reason, error: message, retryMilliseconds, ...stack }, 'Reconcile failed');
+    }
   }
 
   /** Takes the key again at once, unless that hasn't helped several times in a row. */

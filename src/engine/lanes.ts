@@ -3,7 +3,7 @@
  *
  * - `change`: somebody has changed what is asked for, and waits.
  * - `child`: something that it was made into, or depends on, has changed.
- * - `initial`: a complete list has brought it; as a rule nothing is to be done.
+ * - `initial`: a complete list has brought it, or all are looked at again; as a rule nothing is to be done.
  * - `status`: all is done for it, but what is reported of it may be behind.
  */
 export const LANES = ['change', 'child', 'initial', 'status'] as const;

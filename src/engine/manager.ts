@@ -96,6 +96,14 @@ export class Manager {
     });
   }
 
+  /**
+   * Reconciles all keys of a controller again, behind those that somebody waits for: something that its plans depend on
+   * has changed, and no watch tells of it. Several controllers may have the name; none need have it.
+   */
+  lookAgain(name: string): void {
+    for (const { runner, controller } of this.parts.runners) if (controller.name === name) runner.lookAgain();
+  }
+
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.props;

@@ -67,6 +67,7 @@ export class Runner {
   private readonly changes: ChangeMetrics;
   private readonly followUp: FollowUp;
   private readonly kindMetrics: KindMetrics;
+  private readonly triggers: Triggers;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics } = props;
@@ -95,7 +96,7 @@ export class Runner {
       random,
       metrics,
     });
-    new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
+    this.triggers = new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -110,6 +111,11 @@ export class Runner {
   kindServed(type: TypeRef): void {
     const watched = this.props.controller.watches.some((watch) => groupKind(watch.type) === groupKind(type));
     if (watched) this.followUp.kindServed();
+  }
+
+  /** Something that no watch tells of has changed: all keys are taken again, behind those that somebody waits for. */
+  lookAgain(): void {
+    this.triggers.all();
   }
 
   stop(): void {

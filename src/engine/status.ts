@@ -1,7 +1,8 @@
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
-import { messageOf, OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { describeThrown } from '../contract/origin.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api, Applied } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
@@ -109,7 +110,7 @@ function computed(step: StatusStep, changes: ChangeSet): object {
   try {
     return step.status(changes);
   } catch (cause) {
-    const message = `The status of ${describeRef(refOf(step.target))} can't be computed: ${messageOf(cause)}`;
-    throw new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', cause });
+    const message = `The status of ${describeRef(refOf(step.target))} can't be computed: ${describeThrown(cause)}`;
+    throw new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
   }
 }

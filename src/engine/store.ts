@@ -73,6 +73,11 @@ export class Store {
     return this.entries.keys();
   }
 
+  /** All that are known. */
+  objects(): AnyObject[] {
+    return Array.from(this.entries.values(), ({ object }) => object);
+  }
+
   /** Those that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
     return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);

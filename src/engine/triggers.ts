@@ -55,6 +55,15 @@ export class Triggers {
     }
   }
 
+  /** Puts all keys into the queue, behind those that somebody waits for. */
+  all(): void {
+    const { controller, reader, queue } = this.props;
+    const keys = new Set<string>();
+    for (const watch of controller.watches)
+      for (const object of reader.store(watch.type).objects()) this.collect(keys, watch, object);
+    for (const key of keys) queue.add(key, 'initial');
+  }
+
   private changed(watch: Watch, laneOfEvents: Lane, change: Seen): void {
     const { before, after, origin, own } = change;
     // A failure whose text is new each time would otherwise wake itself by being written down.

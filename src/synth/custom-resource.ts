@@ -3,6 +3,7 @@ import type { CustomResource } from '../contract/object.js';
 import { parseDocuments } from './document.js';
 import type { Document } from './document.js';
 import { KnownKinds } from './known-kinds.js';
+import type { KnownVersion } from './known-kinds.js';
 import { checkNames, isDnsLabel } from './names.js';
 import { fileName } from './output.js';
 import { formatProblem, InputError, showValue } from './problem.js';
@@ -94,17 +95,25 @@ function readDocument(
   const version = kinds.find(value);
   if (!('kind' in version)) return { problems: [version] };
   const candidate = version.withDefaults(value);
-  const problems = checkObject(candidate, version.validate(candidate));
+  const problems = judge(version, candidate);
   if (problems.length > 0) return { problems };
   const { kind } = version;
   const cr = withNamespace(version.stored(candidate) as CustomResource, kind.type.namespaced, namespace);
   return { kind, cr, document };
 }
 
-/** What the schema found and what is wrong with the names, each thing once. */
-function checkObject(candidate: object, found: readonly Problem[]): Problem[] {
+/**
+ * Names everything for which the API server would refuse a create, or an update where there is an object already.
+ * @param candidate with its defaults
+ * @param live the object as the API server has it, in the same version. With it, rules on the change (`oldSelf`) are
+ *   judged too, and what was wrong before and stays as it is passes
+ */
+export function judge(version: KnownVersion, candidate: object, live?: object): Problem[] {
+  // What was stored before the schema had a default has got it by the time it is compared.
+  const old = live && version.withDefaults(live);
+  const found = version.validate(candidate, old);
   const { metadata } = candidate as { metadata?: unknown };
-  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return [...found];
+  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return found;
   const names = checkNames(metadata);
   const known = new Set(found.map(({ path }) => formatKey(path)));
   return [...names.filter(({ path }) => !known.has(formatKey(path))), ...found];

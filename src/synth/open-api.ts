@@ -4,9 +4,9 @@ import type { StructuralSchema } from '../contract/crd.js';
 import { FORMATS } from './formats.js';
 import { LIST_KEYS, rootJsonSchema } from './json-schema.js';
 import { describeErrors, pathOf } from './messages.js';
-import type { Problem } from './problem.js';
+import type { Path, Problem } from './problem.js';
 import { compilePattern } from './regex.js';
-import { isUnchanged } from './unchanged.js';
+import { isUnchangedAt } from './unchanged.js';
 
 /** What a schema says about a value, without its rules in CEL. */
 export interface Verdict {
@@ -54,11 +54,52 @@ export function compileOpenApi(schema: StructuralSchema): ValidateOpenApi {
       errors = errors.filter((error) => {
         if (error.keyword === 'additionalProperties') return true;
         if (error.keyword === LIST_KEYS) return !hadDuplicates;
-        return !isUnchanged({ schema, value, old, path: pathOf(error.instancePath, value) });
+        const path = pathOf(error.instancePath, value);
+        return (
+          isOfEmbedded(schema, [...path, ...missingProperty(error)]) ||
+          !isUnchangedAt({ schema, value, old }, path.slice(0, comparedDepth(error.schemaPath)))
+        );
       });
     }
     return { problems: describeErrors(errors, value), blocksRules: errors.some(blocksRules) };
   };
+}
+
+function missingProperty({ keyword, params }: ErrorObject): string[] {
+  return keyword === 'required' ? [String(params.missingProperty)] : [];
+}
+
+/** How many steps into the value the API server compares: below `allOf` and the like it doesn't look at what was there. */
+function comparedDepth(schemaPath: string): number {
+  // What a schema says of the metadata stands below `allOf` here, and only here.
+  const [, ...steps] = schemaPath.replace(/^(#\/properties\/metadata)\/allOf\/0/, '$1').split('/');
+  let depth = 0;
+  for (let at = 0; at < steps.length; at++) {
+    const step = steps[at] ?? '';
+    if (['allOf', 'anyOf', 'oneOf', 'not'].includes(step)) break;
+    if (step === 'properties') at++;
+    if (['properties', 'items', 'additionalProperties'].includes(step)) depth++;
+  }
+  return depth;
+}
+
+const IDENTITY: readonly unknown[] = ['apiVersion', 'kind', 'metadata'];
+
+/** Whether it is what every object has, of one inside of the object: that is refused however old it is. */
+function isOfEmbedded(schema: StructuralSchema, path: Path): boolean {
+  let at: StructuralSchema | undefined = schema;
+  for (const step of path) {
+    if (at?.['x-kubernetes-embedded-resource'] === true && IDENTITY.includes(step)) return true;
+    at = schemaAt(at, step);
+  }
+  return false;
+}
+
+function schemaAt(schema: StructuralSchema | undefined, step: string | number): StructuralSchema | undefined {
+  if (typeof step === 'number') return schema?.items;
+  const { properties = {}, additionalProperties } = schema ?? {};
+  if (Object.hasOwn(properties, step)) return properties[step];
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
 /** Where rules could go wrong in themselves; a field that is unknown is refused before anything else is asked. */

@@ -5,6 +5,7 @@ import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contr
 import { childLabels } from '../contract/names.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { originOf } from '../contract/origin.js';
 import { checkChildren } from './children.js';
 import { isLazy, lazyResolver } from './lazy.js';
 import { copyPlain } from './plain.js';
@@ -78,14 +79,18 @@ function asOperatorError(
   policy: Policy | undefined,
   error: unknown,
 ): OperatorError {
-  const thrown = findOperatorError(error) ?? findOperatorError(lazilyThrown(kind, cr, policy));
-  if (thrown) return thrown;
+  const lazy = findOperatorError(error) ? undefined : lazilyThrown(kind, cr, policy);
+  const refusal = findOperatorError(error) ?? findOperatorError(lazy);
+  if (refusal) return refusal;
   const hint = messageOf(error).includes("can't render non-simple object")
     ? '; give plain JSON, in which no map has a key named "constructor"'
     : '';
+  const origin = originOf(lazy) ?? originOf(error);
+  const place = origin === undefined ? '' : ` (at ${origin})`;
   return new OperatorError({
     reason: 'RenderFailed',
-    message: `${describeRef({ ...refOf(cr), kind: kind.type.kind })} can't be rendered: ${messageOf(error)}${hint}`,
+    message: `${describeRef({ ...refOf(cr), kind: kind.type.kind })} can't be rendered: ${messageOf(error)}${hint}${place}`,
+    isBug: true,
     cause: error,
   });
 }

@@ -15,7 +15,7 @@ export type Validate = (value: unknown, old?: unknown) => Problem[];
 
 export interface SchemaOptions {
   /**
-   * Whether the kind has the subresource `status`: then the API server drops what a create says about it.
+   * Whether the kind has the subresource `status`: then the API server drops what a create or an update says about it.
    * @default false
    */
   readonly hasStatus?: boolean;
@@ -40,8 +40,8 @@ export function compileSchema(
   { hasStatus = false, replicasPath: replicas }: SchemaOptions = {},
 ): Validate {
   const validate = compileOpenApi(schema);
-  return (given, before) => {
-    const [value, old] = hasStatus ? [withoutStatus(given), withoutStatus(before)] : [given, before];
+  return (given, old) => {
+    const value = hasStatus ? withStatusOf(given, old) : given;
     const { problems: found, blocksRules } = validate(value, old);
     const known = new Set(found.map(({ path }) => path.join('.')));
     const ofScale = checkReplicas(value, replicas).filter(({ path }) => !known.has(path.join('.')));
@@ -66,8 +66,12 @@ function rulesFor(schema: StructuralSchema): Rules {
   return rules;
 }
 
-function withoutStatus(value: unknown): unknown {
-  if (value === null || typeof value !== 'object' || !Object.hasOwn(value, 'status')) return value;
+/** What is written keeps the status that is there; what is new has none. */
+function withStatusOf(value: unknown, old: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  const hadStatus = old !== null && typeof old === 'object' && Object.hasOwn(old, 'status');
+  if (hadStatus) return { ...value, status: (old as { readonly status: unknown }).status };
+  if (!Object.hasOwn(value, 'status')) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== 'status'));
 }
 

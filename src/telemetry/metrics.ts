@@ -32,7 +32,7 @@ export class Metrics {
   );
   readonly reconcilePanics = this.counter(
     'controller_runtime_reconcile_panics_total',
-    'Reconciles in which a kind threw, beyond its construct and status function',
+    'Reconciles in which a kind threw: its construct, its status function, or anything else of it',
     ['controller'],
   );
   readonly reconcileTimeouts = this.counter(
@@ -185,6 +185,17 @@ export class Metrics {
     'reconstruct_events_total',
     'Events by what became of them: sent, series, dropped',
     ['outcome'],
+  );
+
+  readonly policyChanges = this.counter(
+    'reconstruct_policy_changes_total',
+    'Changes of the policy file while it runs, by what became of them: in_force, refused',
+    ['outcome'],
+  );
+  readonly policyRefused = this.gauge(
+    'reconstruct_policy_refused',
+    'Whether the policy file holds no policy, so that the one before stays in force: 1 or 0',
+    [],
   );
 
   private readonly beforeScrape: (() => void)[] = [];

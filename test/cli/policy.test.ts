@@ -21,14 +21,14 @@ function configMap(data: string): string {
 
 const indented = POLICY.replaceAll(/^/gm, '    ').trimEnd();
 
-test('a policy is a mapping, as YAML or JSON', () => {
-  expect(load(POLICY)).toEqual(ALLOWED);
-  expect(load(JSON.stringify(ALLOWED))).toEqual(ALLOWED);
-  expect(load('{}')).toEqual({});
+test('a policy is a mapping, as YAML or JSON', async () => {
+  expect(await load(POLICY)).toEqual(ALLOWED);
+  expect(await load(JSON.stringify(ALLOWED))).toEqual(ALLOWED);
+  expect(await load('{}')).toEqual({});
 });
 
-test('or a ConfigMap with one key, whatever it is called', () => {
-  expect(load(configMap(`  policy.yaml: |\n${indented}\n`))).toEqual(ALLOWED);
+test('or a ConfigMap with one key, whatever it is called', async () => {
+  expect(await load(configMap(`  policy.yaml: |\n${indented}\n`))).toEqual(ALLOWED);
 });
 
 test.each([
@@ -61,34 +61,34 @@ test.each([
       'FILE: data["policy.yaml"]: line 2: appservice.maxSize: "many" is a string, not an integer; give an integer',
     ],
   ],
-])('refuses %j', (text, lines) => {
+])('refuses %j', async (text, lines) => {
   const folder = folderWith({ 'policy.yaml': text });
   const file = join(folder, 'policy.yaml');
 
-  const error = thrownBy(() => loadPolicy(file, [appService, widgetKind()]));
+  const error = await refusalOf(loadPolicy(file, [appService, widgetKind()]));
 
   expect(error).toMatchObject({ exitCode: 2 });
   const shown = error.lines.map((line) => line.replace(file, 'FILE'));
   expect(shown).toEqual(lines);
 });
 
-test('a file that is not there', () => {
-  expect(thrownBy(() => loadPolicy('nowhere.yaml', [appService])).lines).toEqual([
+test('a file that is not there', async () => {
+  expect((await refusalOf(loadPolicy('nowhere.yaml', [appService]))).lines).toEqual([
     'nowhere.yaml: there is no such file; check the path given to --policy',
   ]);
 });
 
 test.each(['docker.io', 'localhost', 'registry.example.com:5000/shop/web', 'ghcr.io/shop/', '10.0.0.1/x'])(
   '%s is a registry',
-  (registry) => {
-    expect(load(`appservice: { imageRegistries: ['${registry}'] }`)).toBeDefined();
+  async (registry) => {
+    expect(await load(`appservice: { imageRegistries: ['${registry}'] }`)).toBeDefined();
   },
 );
 
 test.each(['nginx', 'library/nginx', 'https://ghcr.io', 'ghcr.io//shop', '/shop', ''])(
   '%j is none',
-  (registry) => {
-    expect(() => load(`appservice: { imageRegistries: ['${registry}'] }`)).toThrow(CliError);
+  async (registry) => {
+    await expect(load(`appservice: { imageRegistries: ['${registry}'] }`)).rejects.toThrow(CliError);
   },
 );
 
@@ -121,12 +121,11 @@ test('synth refuses what the policy forbids, with its place, and renders what it
   vi.unstubAllEnvs();
 });
 
-function thrownBy(action: () => unknown): CliError {
-  try {
-    action();
-  } catch (error) {
-    expect(error).toBeInstanceOf(CliError);
-    return error as CliError;
-  }
-  throw new Error('nothing was refused');
+async function refusalOf(loaded: Promise<unknown>): Promise<CliError> {
+  const error = await loaded.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(CliError);
+  return error as CliError;
 }

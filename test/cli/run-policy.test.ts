@@ -1,11 +1,16 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { runCommand } from '../../src/cli/run.js';
 import type { Kind, Render } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { folderWith } from '../synth/fixtures.js';
 
-const started = vi.hoisted(() => ({ render: undefined as Render | undefined }));
+const started = vi.hoisted(() => ({
+  render: undefined as Render | undefined,
+  lookedAgain: [] as string[],
+  running: undefined as Promise<undefined> | undefined,
+}));
 
 vi.mock('../../src/cli/memory.js', () => ({ startLean: () => undefined }));
 vi.mock('../../src/cli/servers.js', () => ({ startServers: () => Promise.resolve([]) }));
@@ -18,7 +23,10 @@ vi.mock('../../src/cli/cluster.js', () => ({
 vi.mock('../../src/engine/manager.js', () => ({
   Manager: class {
     run(): Promise<void> {
-      return Promise.resolve();
+      return started.running ?? Promise.resolve();
+    }
+    lookAgain(name: string): void {
+      started.lookedAgain.push(name);
     }
   },
 }));
@@ -36,6 +44,8 @@ vi.mock('../../src/kinds/index.js', async () => {
 
 beforeEach(() => {
   started.render = undefined;
+  started.running = undefined;
+  started.lookedAgain = [];
 });
 
 async function run(...args: string[]): Promise<void> {
@@ -53,6 +63,30 @@ test('the controller renders by the policy', async () => {
   await run('--policy', join(folder, 'policy.yaml'));
 
   expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
+});
+
+test('by the one that the file has later too, and the kinds that it concerns are looked at again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { promise, resolve: end } = Promise.withResolvers<undefined>();
+  started.running = promise;
+  const file = join(folderWith({ 'policy.yaml': 'appservice: { maxSize: 4 }' }), 'policy.yaml');
+  const running = run('--policy', file);
+  await vi.waitFor(() => {
+    expect(started.render?.(appService, web)).toHaveLength(1);
+  });
+
+  writeFileSync(file, 'appservice: { maxSize: 3 }');
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(started.lookedAgain).toEqual(['appservice']);
+  });
+
+  expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
+  end(undefined);
+  await running;
 });
 
 test('without one nothing is forbidden', async () => {

@@ -241,7 +241,67 @@ describe('OwnedChildren, status', () => {
     expect(statusOf(planned({ cr: cr(), status }), failing('onChange')).conditions[0]?.reason).toBe(
       'Invalid',
     );
-    expect(() => statusOf(planned({ cr: cr(), status }))).toThrow('no children');
+  });
+
+  it.each([
+    [
+      'throws',
+      (): never => {
+        throw new TypeError('no children');
+      },
+      /^The status of Widget shop\/web can't be computed: no children \(at test\/contract\/owned-children\.test\.ts:\d+:\d+\)$/,
+    ],
+    [
+      'returns nothing of use',
+      () => undefined as never,
+      /^The status of Widget shop\/web can't be computed: /,
+    ],
+  ])('says so where the function of the kind %s', (_, status, message) => {
+    const plan = planned({ cr: cr(), status });
+
+    expect(statusOf(plan)).toMatchObject({
+      observedGeneration: 4,
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'False',
+          reason: 'StatusFailed',
+          message: expect.stringMatching(message) as string,
+        },
+        { type: 'Reconciling', status: 'True' },
+        { type: 'Stalled', status: 'False' },
+      ],
+    });
+    expect(plan.statusError?.([])).toMatchObject({ reason: 'StatusFailed', retry: 'backoff', isBug: true });
+    expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'StatusFailed' });
+  });
+
+  it('calls the function of the kind once for each outcome', () => {
+    let calls = 0;
+    const status: StatusFunction<never, object> = () => {
+      calls++;
+      return { readiness: { phase: 'ready', reason: 'Fine', message: '' } };
+    };
+    const plan = planned({ cr: cr(), status });
+    const outcome: Parameters<typeof statusOf>[1] = [];
+    plan.events.forEach(({ event }) => event(outcome));
+    plan.statusError?.(outcome);
+    statusOf(plan, outcome);
+    expect(calls).toBe(1);
+    statusOf(plan, failing('backoff'));
+    expect(calls).toBe(2);
+  });
+
+  it('leaves it to the failure when to try again, where both go wrong', () => {
+    const status = (): never => {
+      throw new TypeError('no children');
+    };
+    const plan = planned({ cr: cr(), status });
+    expect(plan.statusError?.(failing('onChange'))).toMatchObject({
+      reason: 'StatusFailed',
+      retry: 'onChange',
+    });
+    expect(plan.events[0]?.event(failing('onChange'))).toMatchObject({ reason: 'Invalid' });
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Controller, Plan } from '../../src/contract/controller.js';
 import { Manager } from '../../src/engine/manager.js';
 import type { ManagerProps } from '../../src/engine/manager.js';
@@ -160,6 +160,39 @@ describe('Manager', () => {
     await settled();
     await settled();
     expect(done).toEqual(['one shop/web', 'two shop/web']);
+  });
+
+  it('looks at all keys of a controller again when it is asked to, behind what somebody waits for', async () => {
+    const done: string[] = [];
+    const note = (name: string) => (key: string) => {
+      done.push(`${name} ${key}`);
+      return plan({});
+    };
+    const controllers = ['one', 'two'].map((name) => controller(name, [WIDGET, CONFIG_MAP], note(name)));
+    const names = Array.from({ length: 40 }, (_, n) => `w${n}`);
+    const { manager, server } = await started(
+      (fake) => {
+        for (const name of names) fake.put(WIDGET, widget(name) as unknown as AnyObject);
+      },
+      { controllers, workers: 1 },
+    );
+    await vi.waitFor(() => {
+      expect(done).toHaveLength(82);
+    });
+    done.length = 0;
+
+    manager.lookAgain('one');
+    manager.lookAgain('nobody');
+    server.put(WIDGET, widget('new') as unknown as AnyObject);
+
+    await vi.waitFor(() => {
+      expect(done).toHaveLength(43);
+    });
+    expect(new Set(done)).toEqual(
+      new Set([...['web', 'new', ...names].map((name) => `one shop/${name}`), 'two shop/new']),
+    );
+    expect(done.indexOf('one shop/new')).toBeLessThan(41);
+    expect(server.requests).toEqual([]);
   });
 
   it('opens one watch for each type, however many controllers read it', async () => {

@@ -52,6 +52,37 @@ describe('Runner, whatever is thrown', () => {
     expect(reconciled.length).toBeGreaterThan(2);
   });
 
+  it.each([
+    ['a construct', { error: true }],
+    ['a status function', { statusError: true }],
+  ])('counts %s that throws, logs where, and tries again', async (_, where) => {
+    const error = new OperatorError({
+      ...{
+        reason: 'StatusFailed',
+        message: 'no',
+        retry: 'backoff',
+        isBug: true,
+        cause: new TypeError('a bug'),
+      },
+    });
+    const { deliver, reconciled, clock, metrics, lines } = startedRunner(() =>
+      plan('error' in where ? { error } : { statusError: () => error }),
+    );
+    await deliver(cr('web'));
+    await clock.advance(5);
+    expect(reconciled).toHaveLength(2);
+    expect(await panics(metrics)).toBe(2);
+    const [line] = lines.filter(({ level }) => level === 'warn');
+    expect(line?.fields).toMatchObject({ reason: 'StatusFailed', error: 'no', err: error.cause });
+  });
+
+  it('counts no other failure as a bug', async () => {
+    const error = new OperatorError({ reason: 'PolicyDenied', message: 'no' });
+    const { deliver, metrics } = startedRunner(() => plan({ error }));
+    await deliver(cr('web'));
+    expect(await panics(metrics)).toBe(0);
+  });
+
   it('survives a mapping that answers nonsense', async () => {
     const [first, second] = WATCHES as [(typeof WATCHES)[number], (typeof WATCHES)[number]];
     const { deliver, reconciled, lines } = startedRunner(undefined, 1, [

@@ -62,6 +62,12 @@ describe('Runner, in a burst', () => {
     expect(kinds[0]).toBe('status');
   });
 
+  it('tells at once that a status function has thrown', async () => {
+    const error = new OperatorError({ reason: 'StatusFailed', message: 'no', retry: 'backoff' });
+    const setup = await burst((key) => planFor(key, key === 'shop/w0' ? { statusError: () => error } : {}));
+    expect(kindsOf(setup).slice(0, 2)).toEqual(['child', 'status']);
+  });
+
   it('tells at once that a child was refused', async () => {
     const setup = await burst(
       (key) => planFor(key),

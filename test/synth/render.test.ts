@@ -228,3 +228,20 @@ test('any other error becomes RenderFailed and keeps its cause', () => {
     });
   }
 });
+
+test('what else is thrown is told with its place', () => {
+  const place = /^Widget shop\/web can't be rendered: .* \(at test\/synth\/render\.test\.ts:\d+:\d+\)$/;
+  const direct = kindThat(() => {
+    throw new TypeError('size is odd');
+  });
+  const lazy = kindThat((scope) => {
+    const produce = (): never => {
+      throw new TypeError('too lazy');
+    };
+    configMap(scope, 'a', { data: Lazy.any({ produce }) as unknown });
+  });
+  for (const kind of [direct, lazy]) {
+    expect(() => render(kind, widget())).toThrow(expect.objectContaining({ isBug: true }));
+    expect(() => render(kind, widget())).toThrow(place);
+  }
+});

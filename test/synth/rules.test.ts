@@ -201,7 +201,7 @@ test.each([
   ['!format.dns1123Label().validate(self).hasValue()', 'validate()'],
   ['self.find("a") == "a"', 'find()'],
   ['"%d".format([1]) == self', 'format()'],
-  ['optional.of(self).orValue("a") == "a"', 'orValue()'],
+  ['optional.of(self).orValue("a") == "a"', 'of()'],
   ['["a"].all(i, v, v == self)', 'all()'],
   ['sets.contains(["a"], [self])', 'contains()'],
   ['self.?a.orValue("b") == "c"', 'its syntax'],

@@ -20,6 +20,8 @@ it('has the names that existing dashboards know', async () => {
     'reconstruct_event_loop_lag_seconds',
     'reconstruct_events_total',
     'reconstruct_fenced_writes_total',
+    'reconstruct_policy_changes_total',
+    'reconstruct_policy_refused',
     'reconstruct_server_paused',
     'reconstruct_store_objects',
     'reconstruct_watch_silence_seconds',

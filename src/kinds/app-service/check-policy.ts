@@ -106,13 +106,15 @@ const RULES: readonly Rule[] = [
       }));
   },
 
-  ({ features: allowed }, { spec }) => {
-    if (!allowed) return [];
+  ({ features: open, securityProfile }, { spec }) => {
+    if (!open) return [];
+    // What one rule asks for, another can't close.
+    const allowed = securityProfile ? [...open, 'securityProfile'] : open;
     return features
       .filter((feature) => spec[feature] !== undefined && !allowed.includes(feature))
       .map((feature) => ({
         path: ['spec', feature],
-        message: `is used, and is not in the policy's features`,
+        message: `${shown(spec[feature])}is used, and is not in the policy's features`,
         remedy: 'remove it, or ask an admin to allow it',
       }));
   },
@@ -125,6 +127,11 @@ function fullGatewayName({ name, namespace }: RouteParent, own = ''): readonly [
 
 function matches(pattern: string, names: readonly [string, string]): boolean {
   return pattern.split('/').every((part, index) => part === '*' || part === names[index]);
+}
+
+/** Of lists and maps, the path says enough, and what is in them may be confidential. */
+function shown(value: unknown): string {
+  return typeof value === 'object' ? '' : `${JSON.stringify(value)} `;
 }
 
 function giveOneOf(allowed: readonly string[]): string {

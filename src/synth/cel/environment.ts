@@ -51,6 +51,9 @@ const OPTIONALS: CelFunc[] = [
     if (value === undefined) throw new Error('optional.none() dereference');
     return value;
   }),
+  celMethod('orValue', LIST, [DYN], DYN, function (other) {
+    return this.get(0) ?? other;
+  }),
 ];
 
 function precedes(a: CelValue, b: CelValue): boolean {

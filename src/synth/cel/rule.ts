@@ -61,19 +61,28 @@ const REMEDIES: Readonly<Record<string, string>> = {
   FieldValueDuplicate: 'give another one',
 };
 
+/** A value that doesn't keep a rule. */
+export interface Failure {
+  readonly problem: Problem;
+  /** The rule couldn't be evaluated. */
+  readonly isError: boolean;
+}
+
 /** @returns nothing if the value keeps the rule */
-export function judge(rule: Rule, variables: Variables, value: unknown, path: Path): Problem | undefined {
+export function judge(rule: Rule, variables: Variables, value: unknown, path: Path): Failure | undefined {
   const { source, program, fieldPath } = rule;
   const result = program.evaluate(variables);
   if (result === true) return undefined;
   const failure = failureOf(result);
   if (failure !== undefined) {
     const message = `${source.message?.trim() ?? `the rule ${source.rule.trim()} fails`} (${failure})`;
-    return { path, message: withValue(value, message), remedy: 'change it so that the rule can be judged' };
+    const remedy = 'change it so that the rule can be judged';
+    return { problem: { path, message: withValue(value, message), remedy }, isError: true };
   }
   const remedy = REMEDIES[source.reason ?? ''] ?? 'change it';
   const at = valueAt(value, fieldPath);
-  return { path: [...path, ...fieldPath], message: withValue(at, messageFor(rule, variables)), remedy };
+  const message = withValue(at, messageFor(rule, variables));
+  return { problem: { path: [...path, ...fieldPath], message, remedy }, isError: false };
 }
 
 function messageFor({ source, messageProgram }: Rule, variables: Variables): string {

@@ -1,8 +1,8 @@
 import type { CelValue } from '@bufbuild/cel';
-import { isDeepStrictEqual } from 'node:util';
 import type { StructuralSchema } from '../../contract/crd.js';
 import type { Path, Problem } from '../problem.js';
-import { oldItem } from '../unchanged.js';
+import { isUnchanged, oldItem, partOf } from '../unchanged.js';
+import type { Pair } from '../unchanged.js';
 import { typedList } from './lists.js';
 import { compileRule, judge, rulesOf } from './rule.js';
 import type { Rule, UnknownRule } from './rule.js';
@@ -33,11 +33,14 @@ interface Node {
 export function compileRules(schema: StructuralSchema): Rules {
   const unknown: UnknownRule[] = [];
   const root = nodeOf(objectSchema(schema), unknown);
+  const pairOf = (value: unknown, old: unknown): Pair | undefined =>
+    old === undefined ? undefined : { schema, value, old };
   return {
     unknown,
     judge: (value, old) => {
       const problems: Problem[] = [];
-      if (root) walk(root, { value, old, path: [], isUnchanged: false }, problems);
+      const pair = pairOf(value, old);
+      if (root) walk(root, { value, old, path: [], pair, nearest: pair }, problems);
       return problems;
     },
   };
@@ -69,50 +72,51 @@ interface Place {
   /** What was there before; undefined if nothing was, or nobody can say what. */
   readonly old: unknown;
   readonly path: Path;
-  /** Whether it, or the nearest part around it that can be compared, is as it was: then it isn't refused. */
-  readonly isUnchanged: boolean;
+  /** Both as the schema of the kind has them; nothing where they can't be compared. */
+  readonly pair: Pair | undefined;
+  /** The same, or else of the nearest part around it: where that is as it was, what was wrong before isn't refused. */
+  readonly nearest: Pair | undefined;
 }
 
 function walk(node: Node, place: Place, problems: Problem[]): void {
-  const { value, old, path } = place;
+  const { value, old } = place;
   if (value === null || value === undefined) return;
-  const here = {
-    ...place,
-    isUnchanged: old === undefined ? place.isUnchanged : isDeepStrictEqual(value, old),
-  };
-  judgeAll(node, here, problems);
+  judgeAll(node, place, problems);
   if (Array.isArray(value)) {
     const { items } = node;
     if (!items) return;
     value.forEach((item: unknown, index) => {
-      const match = oldItem(node.schema, old, item);
-      walk(items, { ...here, value: item, old: match, path: [...path, index] }, problems);
+      walk(items, below(place, index, item, oldItem(node.schema, old, item)), problems);
     });
   } else if (typeof value === 'object') {
     for (const [key, member] of Object.entries(value)) {
       const child = node.properties.get(key) ?? node.additional;
       const before = isRecord(old) && Object.hasOwn(old, key) ? old[key] : undefined;
-      if (child) walk(child, { ...here, value: member, old: before, path: [...path, key] }, problems);
+      if (child) walk(child, below(place, key, member, before), problems);
     }
   }
 }
 
-function judgeAll(
-  { rules, schema }: Node,
-  { value, old, path, isUnchanged }: Place,
-  problems: Problem[],
-): void {
+function below(place: Place, step: string | number, value: unknown, old: unknown): Place {
+  const pair = place.pair && partOf(place.pair, step);
+  return { value, old, path: [...place.path, step], pair, nearest: pair ?? place.nearest };
+}
+
+function judgeAll({ rules, schema }: Node, place: Place, problems: Problem[]): void {
   if (rules.length === 0) return;
+  const { value, old, path, nearest } = place;
   const self = toCelValue(value, schema);
   const oldSelf = old === undefined || old === null ? undefined : toCelValue(old, schema);
   for (const rule of rules) {
     const { usesOldSelf } = rule.program;
     const optional = rule.source.optionalOldSelf === true;
     if (usesOldSelf && oldSelf === undefined && !optional) continue;
-    if (!usesOldSelf && isUnchanged) continue;
     const before = optional ? optionalOf(oldSelf) : oldSelf;
-    const problem = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
-    if (problem) problems.push(problem);
+    const failure = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
+    if (!failure) continue;
+    // What can't be evaluated is refused however old it is.
+    const wasThere = !usesOldSelf && !failure.isError && nearest !== undefined && isUnchanged(nearest);
+    if (!wasThere) problems.push(failure.problem);
   }
 }
 

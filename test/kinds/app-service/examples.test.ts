@@ -27,8 +27,8 @@ test.each(specNames)('every field of %s has an example, or a reason why not', (n
   expect(without).toEqual(fields.map(({ path }) => path).filter(isExempt));
 });
 
-test('the example of a policy is one', () => {
+test('the example of a policy is one', async () => {
   const file = fileURLToPath(new URL('../../../examples/policy/policy.yaml', import.meta.url));
 
-  expect(Object.keys(loadPolicy(file, [appService]))).toEqual(['appservice']);
+  expect(Object.keys(await loadPolicy(file, [appService]))).toEqual(['appservice']);
 });

@@ -89,6 +89,11 @@ describe('what a policy denies', () => {
       { ...WEB, probes: {}, autoscaling },
       `spec.autoscaling: is used, and is not in the policy's features; remove it, or ask an admin to allow it`,
     ],
+    [
+      { features: [] },
+      { ...WEB, serviceAccountName: 'admin' },
+      `spec.serviceAccountName: "admin" is used, and is not in the policy's features; remove it, or ask an admin to allow it`,
+    ],
   ])('%j', (policy, spec, message) => {
     expect(denial(policy, spec)?.message).toBe(message);
   });
@@ -121,6 +126,10 @@ test.each<[AppServicePolicy, AppServiceSpec]>([
   [{ maxSize: 20 }, { ...WEB, size: 20, autoscaling: { maxReplicas: 20 } }],
   [{ features: ['service'] }, { ...WITH_PORT, service: {}, envs: [], resources: {} }],
   [{ features: [] }, { ...WITH_PORT, envs: [], resources: {} }],
+  [
+    { features: [], securityProfile: 'Baseline' },
+    { ...WEB, securityProfile: 'Baseline' },
+  ],
 ])('%j allows %j', (policy, spec) => {
   expect(denial(policy, spec)).toBeUndefined();
 });

@@ -1,0 +1,184 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CliError } from '../../src/cli/exit.js';
+import { FollowedPolicy } from '../../src/cli/followed-policy.js';
+import type { PolicyFile } from '../../src/cli/followed-policy.js';
+import { parsePolicy, readPolicy } from '../../src/cli/policy.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { recordingLogger } from '../engine/support/builders.js';
+import type { LogLine } from '../engine/support/builders.js';
+import { settled, VirtualClock } from '../engine/support/virtual-clock.js';
+import { folderWith } from '../synth/fixtures.js';
+
+const GONE = new CliError('policy.yaml: there is no such file', 2);
+
+interface Setup {
+  readonly policy: FollowedPolicy;
+  /** What the file holds from now on. */
+  readonly write: (text: string | CliError) => void;
+  /** Two looks, after which a change is taken up. */
+  readonly look: (times?: number) => Promise<void>;
+  readonly lines: LogLine[];
+  /** The kinds that were told each time. */
+  readonly told: string[][];
+  readonly metrics: Metrics;
+  readonly stop: () => void;
+}
+
+async function following(begin: string, file: Partial<PolicyFile> = {}): Promise<Setup> {
+  let content: string | CliError = begin;
+  const [lines, told]: [LogLine[], string[][]] = [[], []];
+  const [clock, metrics, stopping] = [new VirtualClock(), new Metrics(), new AbortController()];
+  const policy = await FollowedPolicy.open({
+    file: {
+      name: 'policy.yaml',
+      read: () => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content)),
+      parse: (text) => parsePolicy('policy.yaml', text, [appService, { ...appService, name: 'other' }]),
+      ...file,
+    },
+    ...{ clock, metrics, log: recordingLogger(lines) },
+  });
+  policy.follow(stopping.signal, (kinds) => told.push([...kinds]));
+  const look = async (times = 2): Promise<void> => {
+    for (let n = 0; n < times; n++) {
+      await clock.advance(2_000);
+      await settled();
+    }
+  };
+  const write = (text: string | CliError): void => {
+    content = text;
+  };
+  const stop = (): void => {
+    stopping.abort();
+  };
+  return { policy, write, look, lines, told, metrics, stop };
+}
+
+const small = 'appservice: { maxSize: 3 }';
+const large = 'appservice: { maxSize: 30 }';
+
+async function counted(metrics: Metrics): Promise<string[]> {
+  const text = await metrics.scrape();
+  return text.split('\n').filter((line) => line.startsWith('reconstruct_policy_'));
+}
+
+test('what the file says anew is in force after two looks, and is told with a digest', async () => {
+  const { policy, write, look, lines, told, metrics } = await following(large);
+  const before = policy.digest;
+  write(small);
+
+  await look(1);
+  expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
+  await look(1);
+
+  expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
+  expect(told).toEqual([['appservice']]);
+  expect(policy.digest).not.toBe(before);
+  expect(lines).toEqual([
+    {
+      level: 'info',
+      fields: { policy: 'policy.yaml', digest: policy.digest, kinds: ['appservice'] },
+      message: 'The policy has changed, and is in force',
+    },
+  ]);
+  expect(await counted(metrics)).toEqual([
+    'reconstruct_policy_changes_total{outcome="in_force"} 1',
+    'reconstruct_policy_refused 0',
+  ]);
+});
+
+test('while it says the same, nothing happens', async () => {
+  const { look, lines, told } = await following(large);
+  await look(100);
+  expect([lines, told]).toEqual([[], []]);
+});
+
+test.each([
+  ['nonsense', 'appservice: { maxSize: many }', /is a string, not an integer/],
+  ['nothing', '', /holds nothing/],
+  ['an unknown kind', 'appservise: {}', /did you mean appservice/],
+  ['no file', GONE, /there is no such file/],
+])('%s changes nothing, and is told once', async (_, content, why) => {
+  const { policy, write, look, lines, told, metrics } = await following(large);
+  write(content);
+
+  await look(50);
+
+  expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
+  expect(told).toEqual([]);
+  expect(lines).toMatchObject([
+    { level: 'error', fields: { inForce: policy.digest, errors: [expect.stringMatching(why)] } },
+  ]);
+  expect(await counted(metrics)).toEqual([
+    'reconstruct_policy_changes_total{outcome="refused"} 1',
+    'reconstruct_policy_refused 1',
+  ]);
+});
+
+test('after a mistake what is right again counts, be it what it was before', async () => {
+  const { policy, write, look, told, metrics, lines } = await following(large);
+  for (const content of [GONE, 'nonsense', large, GONE, small]) {
+    write(content);
+    await look();
+  }
+  expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
+  expect(told).toEqual([['appservice']]);
+  expect(lines.map(({ level }) => level)).toEqual(['error', 'error', 'info', 'error', 'info']);
+  expect(await counted(metrics)).toContain('reconstruct_policy_refused 0');
+});
+
+test('what is being written is not taken for the whole', async () => {
+  const { policy, write, look, lines } = await following(large);
+  for (const content of ['', 'appservice: {}', GONE, large]) {
+    write(content);
+    await look(1);
+  }
+  await look();
+  expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
+  expect(lines).toEqual([]);
+});
+
+test('only the kinds of which it says something else are told', async () => {
+  const { write, look, told } = await following(`${large}\nother: { maxSize: 1 }`);
+  write(`# a comment\n${large}\nother: { maxSize: 1 }`);
+  await look();
+  write(`${large}\nother: { maxSize: 2 }`);
+  await look();
+  write('{}');
+  await look();
+  expect(told).toEqual([['other'], ['appservice', 'other']]);
+});
+
+test('it ends with the signal', async () => {
+  const { policy, write, look, stop } = await following(large);
+  stop();
+  write(small);
+  await look();
+  expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
+});
+
+test('a file that is no policy is nothing to begin with', async () => {
+  await expect(following('nonsense')).rejects.toThrow(CliError);
+  await expect(following('', { read: () => Promise.reject(GONE) })).rejects.toThrow(GONE);
+});
+
+test('a change is seen behind the links of a mounted ConfigMap', async () => {
+  const folder = folderWith();
+  const put = (version: string, text: string): void => {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, 'policy.yaml'), text);
+    symlinkSync(version, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+  };
+  put('..2026_01', large);
+  symlinkSync('..data/policy.yaml', join(folder, 'policy.yaml'));
+  const path = join(folder, 'policy.yaml');
+  const { policy, look } = await following(large, { read: () => readPolicy(path) });
+
+  put('..2026_02', small);
+  rmSync(join(folder, '..2026_01'), { recursive: true });
+
+  await expect.poll(async () => (await look(1), policy.current)).toEqual({ appservice: { maxSize: 3 } });
+});

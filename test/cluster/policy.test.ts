@@ -1,0 +1,217 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { stringify } from 'yaml';
+import { openSandbox } from '../../sandbox/client.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import type { AppServicePolicy } from '../../src/kinds/app-service/policy.js';
+import { Cluster, deployments } from './support/cluster.js';
+import { reconstruct } from './support/commands.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { settled } from './support/settled.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-40';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+const folder = mkdtempSync(join(tmpdir(), 'policy-'));
+const file = join(folder, 'policy.yaml');
+let apps: Subject;
+let controller: RunningController;
+
+const STRICT: AppServicePolicy = {
+  securityProfile: 'Baseline',
+  serviceTypes: ['ClusterIP'],
+  imageRegistries: ['registry.example.com/shop'],
+  gateways: ['infra/public'],
+  maxSize: 2,
+  features: ['securityProfile', 'service', 'autoscaling', 'route'],
+};
+
+/** What the strict policy allows. */
+const allowed = {
+  ...{ size: 1, image: 'registry.example.com/shop/web:1', securityProfile: 'Baseline' },
+  ...{ ports: [{ port: 80 }], service: { type: 'ClusterIP' } },
+};
+
+let version = 0;
+
+/** As a kubelet brings a ConfigMap into a Pod: another folder, and a link that is replaced. */
+function putPolicy(text: string): void {
+  const folderOfVersion = `..version_${++version}`;
+  mkdirSync(join(folder, folderOfVersion));
+  writeFileSync(join(folder, folderOfVersion, 'policy.yaml'), text);
+  symlinkSync(folderOfVersion, join(folder, '..data_tmp'));
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+}
+
+const policyOf = (policy: AppServicePolicy): string => stringify({ appservice: policy });
+
+beforeAll(async () => {
+  putPolicy(policyOf(STRICT));
+  symlinkSync('..data/policy.yaml', file);
+  await installCrd(cluster, appService);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('policy'));
+  controller = await startController({
+    ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], args: ['--policy', file] },
+  });
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+  rmSync(folder, { recursive: true });
+});
+
+const parentRefs = [{ name: 'private', namespace: 'infra' }];
+
+describe('what a policy refuses is told with path, value, rule and remedy, as synth tells it', () => {
+  test.each([
+    [
+      'profile',
+      { securityProfile: undefined },
+      "spec.securityProfile: is not set, which is less than the policy's securityProfile, Baseline; set it to Baseline",
+    ],
+    [
+      'type',
+      { service: { type: 'LoadBalancer' } },
+      'spec.service.type: "LoadBalancer" is not in the policy\'s serviceTypes; give one of ClusterIP',
+    ],
+    [
+      'type-by-default',
+      { service: undefined },
+      'spec.service.type: "NodePort", the default, is not in the policy\'s serviceTypes; give one of ClusterIP',
+    ],
+    [
+      'registry',
+      { image: 'nginx:1.27' },
+      'spec.image: "nginx:1.27" comes from docker.io/library/nginx, which is not in the policy\'s imageRegistries; take one from registry.example.com/shop',
+    ],
+    [
+      'gateway',
+      { route: { hostnames: ['a.example.com'], parentRefs } },
+      'spec.route.parentRefs[0]: "infra/private" is not in the policy\'s gateways; give one of infra/public',
+    ],
+    ['size', { size: 3 }, "spec.size: 3 is more than the policy's maxSize, 2; give 2 or less"],
+    [
+      'max-replicas',
+      { autoscaling: { maxReplicas: 3 }, resources: { requests: { cpu: '1' } } },
+      "spec.autoscaling.maxReplicas: 3 is more than the policy's maxSize, 2; give 2 or less",
+    ],
+    [
+      'feature',
+      { serviceAccountName: 'admin' },
+      'spec.serviceAccountName: "admin" is used, and is not in the policy\'s features; remove it, or ask an admin to allow it',
+    ],
+    [
+      'object-feature',
+      { disruption: {} },
+      "spec.disruption: is used, and is not in the policy's features; remove it, or ask an admin to allow it",
+    ],
+  ])('%s', async (name, more, message) => {
+    const spec = { ...allowed, ...more };
+    await apps.create(name, spec);
+
+    const { type: kind } = appService;
+    const source = join(folder, `${name}.yaml`);
+    const metadata = { name, namespace: apps.namespace };
+    writeFileSync(source, stringify({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec }));
+    const refused = await reconstruct('synth', source, '--policy', file).then(
+      () => undefined,
+      (error: unknown) =>
+        error as { readonly code: number; readonly stderr: string; readonly stdout: string },
+    );
+
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused?.stderr).toMatch(/: document 1, line \d+: spec\./);
+    expect(refused?.stderr).toContain(`: ${message}\n`);
+    for (const [type, status] of [
+      ['Accepted', 'False'],
+      ['Ready', 'False'],
+      ['Stalled', 'True'],
+    ] as const)
+      await apps.condition(name, { type, status, reason: 'PolicyDenied', message });
+    expect(await apps.objects(deployments)).not.toContainEqual(
+      expect.objectContaining({ metadata: expect.objectContaining({ name }) as object }),
+    );
+  });
+
+  test('and what it allows is made', async () => {
+    const route = { hostnames: ['a.example.com'], parentRefs: [{ name: 'public', namespace: 'infra' }] };
+    await apps.create('allowed', { ...allowed, size: 2 });
+    await apps.create('routed', { ...allowed, route });
+
+    await apps.ready('allowed');
+    await apps.asRendered('routed');
+  });
+});
+
+test('a policy that changes is followed: what it denies then is left as it is, and heals when it is allowed again', async () => {
+  // GIVEN
+  putPolicy(policyOf({ maxSize: 5 }));
+  await inForce(1);
+  await apps.create('large', { ...allowed, size: 4 });
+  await apps.create('small', { ...allowed, size: 1 });
+  await apps.ready('large');
+  await apps.ready('small');
+  await settled(cluster, user);
+  const before = await apps.objects(deployments);
+  const requests = await requestsFromNowOn(cluster, user);
+
+  // WHEN
+  putPolicy(policyOf({ maxSize: 2 }));
+
+  // THEN
+  const refused = {
+    reason: 'PolicyDenied',
+    message: "spec.size: 4 is more than the policy's maxSize, 2; give 2 or less",
+  };
+  await apps.condition('large', { type: 'Stalled', status: 'True', ...refused });
+  await inForce(2);
+  await settled(cluster, user);
+  expect(await apps.objects(deployments)).toEqual(before);
+  const sent = writes(await requests()).map(summary);
+  expect(sent.filter((line) => line.includes('/small'))).toEqual([]);
+  expect(sent.filter((line) => !/^patch appservices\/status |^(create|patch) events /.test(line))).toEqual(
+    [],
+  );
+
+  // WHEN
+  putPolicy('appservice: { maxSize: many }');
+
+  // THEN
+  const line = await controller.logged(({ msg }) =>
+    msg.includes('is refused: the one before stays in force'),
+  );
+  expect(line).toMatchObject({
+    level: 'error',
+    errors: [expect.stringContaining('appservice.maxSize: "many"')],
+  });
+  await apps.condition('large', { type: 'Stalled', status: 'True', ...refused });
+
+  // WHEN
+  putPolicy(policyOf({ maxSize: 4 }));
+
+  // THEN
+  await apps.ready('large');
+  expect((await apps.get('large')).status?.conditions?.map(({ type }) => type)).not.toContain('Accepted');
+  await apps.ready('small');
+});
+
+/** So many changes have been taken up. */
+async function inForce(times: number): Promise<void> {
+  let from = 0;
+  for (let n = 0; n < times; n++) {
+    const line = await controller.logged(
+      ({ msg }) => msg === 'The policy has changed, and is in force',
+      from,
+    );
+    expect(line).toMatchObject({
+      kinds: ['appservice'],
+      digest: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
+    });
+    from = controller.log.indexOf(line) + 1;
+  }
+}

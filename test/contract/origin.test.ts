@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { describeThrown, originOf } from '../../src/contract/origin.js';
+import { folderWith } from '../synth/fixtures.js';
+
+function withStack(...frames: string[]): Error {
+  const error = new Error('no ports');
+  error.stack = ['Error: no ports', ...frames.map((frame) => `    at ${frame}`)].join('\n');
+  return error;
+}
+
+const own = new URL('../../src/synth/render.ts', import.meta.url).href;
+
+test.each([
+  ['a constructor', ['new Widget (file:///kinds/kind.mjs:12:5)'], '/kinds/kind.mjs:12:5'],
+  ['no name', ['file:///kinds/kind.mjs:12:5'], '/kinds/kind.mjs:12:5'],
+  ['a path', ['Object.status (/kinds/kind.cjs:1:2)'], '/kinds/kind.cjs:1:2'],
+  ['an async function', ['async file:///kinds/kind.mjs:12:5'], '/kinds/kind.mjs:12:5'],
+  ['a name with brackets', ['Widget.<anonymous> (file:///a%20b/kind.mjs:3:4)'], '/a b/kind.mjs:3:4'],
+  ['a query', ['f (file:///kinds/kind.mjs?t=17:12:5)'], '/kinds/kind.mjs:12:5'],
+  [
+    'packages and Node before it',
+    ['f (file:///p/node_modules/cdk8s/lib/a.js:1:1)', 'node:internal/x:1:1', 'new W (file:///p/w.mjs:2:3)'],
+    '/p/w.mjs:2:3',
+  ],
+  ['this project, which somebody calls', [`render (${own}:1:1)`, 'f (file:///p/w.mjs:2:3)'], undefined],
+  ['nothing else', [`render (${own}:1:1)`, 'Array.map (<anonymous>)', 'node:internal/x:1:1'], undefined],
+])('an error from %s', (_, frames, place) => {
+  expect(originOf(withStack(...frames))).toBe(place);
+});
+
+test('whoever calls the installed package is not to blame for what it throws', () => {
+  const own = '/p/node_modules/reconstruct/lib/';
+  const called = withStack(`render (file://${own}synth/render.js:1:1)`, 'f (file:///p/f.mjs:2:3)');
+  expect(originOf(called)).toBe('/p/f.mjs:2:3');
+  expect(originOf(called, own)).toBeUndefined();
+});
+
+test('the cause tells, where the error itself does not', () => {
+  const cause = withStack('new W (file:///p/w.mjs:2:3)');
+  const error = Object.assign(withStack(`render (${own}:1:1)`), { cause });
+  expect(originOf(error)).toBe('/p/w.mjs:2:3');
+});
+
+test.each([
+  ['text', 'text'],
+  [undefined, 'undefined'],
+  [null, 'null'],
+  [Object.assign(new Error('x'), { stack: '' }), 'x'],
+])('nothing is known of %j', (thrown, message) => {
+  expect(originOf(thrown)).toBeUndefined();
+  expect(describeThrown(thrown)).toBe(message);
+});
+
+test('a real error is placed, below the working directory by its relative path', async () => {
+  const folder = folderWith({
+    'thrower.mjs': '\n\nexport const run = () => {\n  throw new Error("no");\n};\n',
+  });
+  const { run } = (await import(pathToFileURL(join(folder, 'thrower.mjs')).href)) as { run: () => void };
+
+  expect(describeThrown(thrownBy(run))).toBe(`no (at ${join(folder, 'thrower.mjs')}:4:9)`);
+  const here = /^no \(at test\/contract\/origin\.test\.ts:\d+:\d+\)$/;
+  expect(describeThrown(new Error('no'))).toMatch(here);
+});
+
+function thrownBy(action: () => unknown): unknown {
+  try {
+    return action();
+  } catch (error) {
+    return error;
+  }
+}
