@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { barredFields } from '../app-service-options.js';
 import { choicesAt } from './make.js';
 import { isRefused, unionAt } from './rules.js';
-import { below, leaves, lists, specSchema, valuesAt } from './shape.js';
+import { leaves, lists, specSchema, valuesAt } from './shape.js';
 import type { Path, Spec } from './shape.js';
 
 /** What an edit can do to a field, and to a list while it has other items. */
