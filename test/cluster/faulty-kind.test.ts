@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { loadKinds } from '../../src/cli/config.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { Cluster, configMaps, events } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -20,7 +21,7 @@ let controller: RunningController;
 beforeAll(async () => {
   const [kind] = await loadKinds({ config, builtIn: [], kinds: ['faulty'] });
   await installCrd(cluster, kind!);
-  faulties = new Subject(cluster, kind!, await cluster.makeNamespace('faulty'));
+  faulties = new Subject(cluster, kind as OwnedKind, await cluster.makeNamespace('faulty'));
   controller = await startController({
     ...{ cluster, user, kinds: [kind!], config, namespaces: [faulties.namespace] },
   });
