@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Render } from '../../src/contract/kind.js';
@@ -212,12 +213,11 @@ describe('OwnedChildren, status', () => {
       return { readiness, ...(requeueAt && { requeueAt }) };
     };
     const plan = planned({ cr: cr(), status });
-    const asked = () => (plan.requeueAt as () => Date | undefined)();
-    expect(asked()).toBeUndefined();
-    expect(statusOf(plan)).not.toHaveProperty('requeueAt');
-    expect(asked()).toEqual(new Date(1));
-    statusOf(plan);
-    expect(asked()).toBeUndefined();
+    const asked = plan.requeueAt as (changes: ChangeSet) => Date | undefined;
+    const [first, second]: ChangeSet[] = [[], []];
+    expect(plan.status[0]?.status(first!)).not.toHaveProperty('requeueAt');
+    expect(asked(first!)).toEqual(new Date(1));
+    expect(asked(second!)).toBeUndefined();
   });
 
   it.each([
