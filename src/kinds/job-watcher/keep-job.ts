@@ -64,7 +64,11 @@ function keepMetadata(metadata: ObjectMeta): KeptJob['metadata'] {
 }
 
 /** Every label, since a selector may name any. Kubernetes repeats the name and the UID in them. */
-function keepLabels(labels: Readonly<Record<string, string>>, name: string, uid: string): Record<string, string> {
+function keepLabels(
+  labels: Readonly<Record<string, string>>,
+  name: string,
+  uid: string,
+): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [key, value] of Object.entries(labels))
     kept[key] = value === name ? name : value === uid ? uid : shared(value);
@@ -72,7 +76,13 @@ function keepLabels(labels: Readonly<Record<string, string>>, name: string, uid:
 }
 
 function keepOwner({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
-  return { apiVersion: shared(apiVersion), kind: shared(kind), name: shared(name), uid: shared(uid), controller: true };
+  return {
+    apiVersion: shared(apiVersion),
+    kind: shared(kind),
+    name: shared(name),
+    uid: shared(uid),
+    controller: true,
+  };
 }
 
 function isSet(value: unknown): boolean {

@@ -17,7 +17,8 @@ export function newest(keepLast: KeepLast, jobs: Iterable<KeptJob>): ReadonlySet
   const groups = new Map<string, Member[]>();
   for (const job of jobs) {
     const { finish } = job;
-    if (finish === undefined || finish === 'unclear' || job.metadata.deletionTimestamp !== undefined) continue;
+    if (finish === undefined || finish === 'unclear' || job.metadata.deletionTimestamp !== undefined)
+      continue;
     if (!keepLast[finish.outcome]) continue;
     const group = `${finish.outcome} ${groupOf(job, keepLast.groupByLabel)}`;
     const members = groups.get(group);

@@ -12,11 +12,11 @@ export interface PassInput {
   /** By the API server's clock where it differs; milliseconds since the epoch. */
   readonly now: number;
   /** See `Matching.verdicts`. */
-  verdicts(job: KeptJob): readonly Verdict[];
+  readonly verdicts: (job: KeptJob) => readonly Verdict[];
   /** Jobs of the same name that were deleted before, within the time that is remembered. */
-  deletedNamesakes(job: KeptJob): number;
+  readonly deletedNamesakes: (job: KeptJob) => number;
   /** When a watcher with limits may run again; what is due waits until then. */
-  opensAt(watcher: Watcher): number;
+  readonly opensAt: (watcher: Watcher) => number;
 }
 
 /** A Job whose time has come. */
@@ -46,6 +46,9 @@ export interface WatcherPass {
 /** Jobs of a name that were deleted before the next one of it is left alone. */
 const RECREATED_AFTER = 2;
 
+/** The newest Jobs of each watcher that keeps some. */
+type NewestOf = ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
+
 /** Looks at all Jobs once: what is due, what stays and why. */
 export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
   const results = new Map(input.watchers.map((watcher) => [watcher, emptyPass()] as const));
@@ -58,13 +61,21 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
     for (const verdict of verdicts) {
       const result = results.get(verdict.watcher) as WatcherPass;
       countJob(result, job);
-      const found = ripen(verdict, job, verdicts, newestOf, input, result);
-      if (typeof found === 'string') count(result, found);
-      else due.set(found.watcher, [...(due.get(found.watcher) ?? []), found]);
+      const reason = stays(verdict, job, verdicts, newestOf) ?? ripe(verdict, job, input);
+      if (typeof reason !== 'string') collect(due, reason);
+      else count(result, reason);
+      if (reason === 'NotDue' && 'dueAt' in verdict)
+        result.next = Math.min(result.next ?? Infinity, verdict.dueAt);
     }
   }
   for (const [watcher, jobsDue] of due) settle(watcher, jobsDue, results.get(watcher) as WatcherPass, input);
   return results;
+}
+
+function collect(due: Map<Watcher, DueJob[]>, found: DueJob): void {
+  const others = due.get(found.watcher);
+  if (others) others.push(found);
+  else due.set(found.watcher, [found]);
 }
 
 function emptyPass(): WatcherPass {
@@ -81,23 +92,30 @@ function count(result: WatcherPass, reason: Reason, jobs = 1): void {
   result.skipped.set(reason, (result.skipped.get(reason) ?? 0) + jobs);
 }
 
-/** Why a Job stays for now, or the Job itself where its time has come. */
-function ripen(
+/** Why a Job stays whatever the time is. */
+function stays(
   verdict: Verdict,
   job: KeptJob,
   all: readonly Verdict[],
-  newestOf: ReadonlyMap<Watcher, ReadonlySet<KeptJob>>,
-  { now, deletedNamesakes }: PassInput,
-  result: WatcherPass,
-): Reason | DueJob {
+  newestOf: NewestOf,
+): Reason | undefined {
+  if ('stays' in verdict) return verdict.stays;
+  const isKept =
+    newestOf.size > 0 &&
+    all.some(({ watcher }) => hasSay(watcher, verdict) && newestOf.get(watcher)?.has(job));
+  return isKept ? 'KeepLast' : undefined;
+}
+
+/** Any other than a dry run may keep a Job, whatever its priority; a dry run is judged as if it were none. */
+function hasSay(watcher: Watcher, verdict: Verdict): boolean {
+  return !watcher.dryRun || watcher === verdict.watcher;
+}
+
+/** The Job, where its time has come; else why it stays for now. */
+function ripe(verdict: Verdict, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
   if ('stays' in verdict) return verdict.stays;
   const { watcher, dueAt } = verdict;
-  const keeps = (other: Watcher): boolean => newestOf.get(other)?.has(job) ?? false;
-  if (all.some(({ watcher: other }) => (!other.dryRun || other === watcher) && keeps(other))) return 'KeepLast';
-  if (dueAt > now) {
-    result.next = Math.min(result.next ?? Infinity, dueAt);
-    return 'NotDue';
-  }
+  if (dueAt > now) return 'NotDue';
   if (deletedNamesakes(job) >= RECREATED_AFTER) return 'Recreated';
   return { job, watcher, finish: job.finish as Finish, dueAt };
 }
@@ -122,9 +140,7 @@ function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, i
 
 /** Always the same order, so that a limit lets the same ones through. */
 export function oldestFirst(due: readonly DueJob[]): DueJob[] {
-  return [...due].sort(
-    (a, b) => a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1),
-  );
+  return [...due].sort((a, b) => a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1));
 }
 
 function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher, WatcherPass>): void {
@@ -133,10 +149,7 @@ function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher
       if (other !== watcher && !other.dryRun) results.get(watcher)?.overlaps.add(other.key);
 }
 
-function newestByWatcher(
-  { watchers, verdicts }: PassInput,
-  jobs: readonly KeptJob[],
-): ReadonlyMap<Watcher, ReadonlySet<KeptJob>> {
+function newestByWatcher({ watchers, verdicts }: PassInput, jobs: readonly KeptJob[]): NewestOf {
   const keeping = watchers.filter(({ keepLast }) => keepLast);
   return new Map(
     keeping.map((keeper) => {

@@ -24,23 +24,26 @@
  * - `DryRun`: it would have been deleted.
  * - `Recreated`: Jobs of its name come back whenever they are deleted.
  */
-export type Reason =
-  | 'NotFinished'
-  | 'Terminating'
-  | 'ProtectedNamespace'
-  | 'FinishUnclear'
-  | 'KeepAnnotation'
-  | 'InvalidAnnotation'
-  | 'NativeTTL'
-  | 'ManagedElsewhere'
-  | 'Tracked'
-  | 'Owned'
-  | 'CronJob'
-  | 'NoTTL'
-  | 'Suspended'
-  | 'NotDue'
-  | 'KeepLast'
-  | 'DecidedByOther'
-  | 'Limited'
-  | 'DryRun'
-  | 'Recreated';
+export const REASONS = [
+  'NotFinished',
+  'Terminating',
+  'ProtectedNamespace',
+  'FinishUnclear',
+  'KeepAnnotation',
+  'InvalidAnnotation',
+  'NativeTTL',
+  'ManagedElsewhere',
+  'Tracked',
+  'Owned',
+  'CronJob',
+  'NoTTL',
+  'Suspended',
+  'NotDue',
+  'KeepLast',
+  'DecidedByOther',
+  'Limited',
+  'DryRun',
+  'Recreated',
+] as const;
+
+export type Reason = (typeof REASONS)[number];

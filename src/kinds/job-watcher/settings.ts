@@ -9,7 +9,11 @@ export interface Settings {
 /** @param operatorNamespace where the operator runs; undefined where that isn't known, as outside of a cluster */
 export function defaultSettings(operatorNamespace?: string): Settings {
   const own = operatorNamespace === undefined ? [] : [operatorNamespace];
-  return { adminNamespaces: own, protectedNamespaces: ['kube-*', ...own] };
+  // Whoever works in `default` works there, and the operator only where nothing was said.
+  return {
+    adminNamespaces: own,
+    protectedNamespaces: ['kube-*', ...own.filter((name) => name !== 'default')],
+  };
 }
 
 /** Whether a namespace is one of those that a list of names and `*` describes. */
@@ -21,7 +25,8 @@ function covers(pattern: string, name: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   if (others.length === 0) return name === first;
   const last = others.pop() ?? '';
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
+  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last))
+    return false;
   let at = first.length;
   for (const part of others) {
     const found = name.indexOf(part, at);

@@ -20,12 +20,13 @@ const LABELS: Readonly<Record<string, Tracker>> = {
  * @returns undefined where nobody does
  */
 export function trackerOf({ metadata }: KubernetesObject): Tracker | undefined {
-  return (
-    found(ANNOTATIONS, metadata.annotations ?? {}) ?? found(LABELS, metadata.labels ?? {})
-  );
+  return found(ANNOTATIONS, metadata.annotations ?? {}) ?? found(LABELS, metadata.labels ?? {});
 }
 
-function found(marks: Readonly<Record<string, Tracker>>, on: Readonly<Record<string, string>>): Tracker | undefined {
+function found(
+  marks: Readonly<Record<string, Tracker>>,
+  on: Readonly<Record<string, string>>,
+): Tracker | undefined {
   const mark = Object.keys(marks).find((key) => Object.hasOwn(on, key));
   return mark === undefined ? undefined : marks[mark];
 }
