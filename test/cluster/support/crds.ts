@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { OwnedKind } from '../../../src/contract/kind.js';
+import type { Kind } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { Cluster } from './cluster.js';
@@ -12,7 +12,7 @@ const definitions = resourceType({
 });
 
 /** Makes a kind known to the whole API server. Can be called by any number of tests at once. */
-export async function installCrd(cluster: Cluster, kind: OwnedKind): Promise<void> {
+export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'crd' | 'type'>): Promise<void> {
   await eventually(() => cluster.apply(definitions, kind.crd as unknown as AnyObject, 'test'));
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));
@@ -32,7 +32,7 @@ export async function installCrd(cluster: Cluster, kind: OwnedKind): Promise<voi
  */
 async function requireKnownToAdmission(
   cluster: Cluster,
-  { type, crd }: OwnedKind,
+  { type, crd }: Pick<Kind, 'crd' | 'type'>,
   user: string,
 ): Promise<void> {
   const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
