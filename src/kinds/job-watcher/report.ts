@@ -57,7 +57,8 @@ export class Report {
     if (watcher instanceof OperatorError) {
       const conditions = refusedConditions(watcher);
       const frequencySeconds = REFUSED_FREQUENCY_SECONDS;
-      return statusOf({ cr, now, conditions, dryRun: false, frequencySeconds, isUrgent: false });
+      const none = { deletedBefore: 0, dryRun: false, isUrgent: false };
+      return statusOf({ cr, now, conditions, frequencySeconds, ...none });
     }
     const { pass } = this;
     const done = untold.of(uidOf(cr));
@@ -66,6 +67,7 @@ export class Report {
       ...(pass && { pass }),
       conditions: pass ? conditionsOf({ watcher, pass, outcome, skewMilliseconds }) : [],
       ...(done && { done }),
+      deletedBefore: (done?.deleted.size ?? 0) - outcome.deleted.length,
       isUrgent: watcher.limits !== undefined && done !== undefined,
     });
   }

@@ -18,6 +18,8 @@ export interface StatusInput {
   readonly pass?: WatcherPass;
   /** @default - nothing was done since the last status */
   readonly done?: Done;
+  /** How many of the deletions in `done` came before the pass, which saw those Jobs no more. */
+  readonly deletedBefore: number;
   readonly dryRun: boolean;
   /** Between two writes, unless a condition changes. */
   readonly frequencySeconds: number;
@@ -66,7 +68,7 @@ function newStatus(input: StatusInput, before: JobWatcherStatus): JobWatcherStat
 
 /** The last run that is worth telling: this one, or the one before. */
 function runOf(
-  { now, pass, done }: StatusInput,
+  { now, pass, done, deletedBefore }: StatusInput,
   { lastStarted, lastFinished, lastRun }: JobWatcherStatus,
 ): Pick<JobWatcherStatus, 'lastStarted' | 'lastFinished' | 'lastRun'> {
   const told = {
@@ -75,7 +77,7 @@ function runOf(
     ...(lastRun && { lastRun }),
   };
   if (!pass) return told;
-  const counts = countsOf(pass, done);
+  const counts = countsOf(pass, done, deletedBefore);
   if (!done && lastRun && isLeftBy(lastRun, counts)) return told;
   return {
     lastStarted: isoSeconds(done?.startedAt ?? now),
@@ -84,13 +86,16 @@ function runOf(
   };
 }
 
+/** Those that were deleted are among the ones that matched. */
 function countsOf(
   { namespaces, matched, finished, skipped }: WatcherPass,
   done: Done | undefined,
+  deletedBefore: number,
 ): RunCounts {
   const reasons = [...skipped].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
-    ...{ namespaces: namespaces.size, matched, finished },
+    namespaces: namespaces.size,
+    ...{ matched: matched + deletedBefore, finished: finished + deletedBefore },
     ...{ deleted: done?.deleted.size ?? 0, failed: done?.failed.size ?? 0 },
     ...(reasons.length > 0 && { skipped: Object.fromEntries(reasons) }),
   };
