@@ -55,9 +55,14 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
   const jobs = [...input.jobs];
   const newestOf = newestByWatcher(input, jobs);
   const due = new Map<Watcher, DueJob[]>();
+  let noted: readonly Verdict[] = [];
   for (const job of jobs) {
     const verdicts = input.verdicts(job);
-    if (verdicts.length > 1) noteOverlaps(verdicts, results);
+    // As a rule, the next Job is matched by the same watchers.
+    if (verdicts.length > 1 && !sameWatchers(verdicts, noted)) {
+      noteOverlaps(verdicts, results);
+      noted = verdicts;
+    }
     for (const verdict of verdicts) {
       const result = results.get(verdict.watcher) as WatcherPass;
       countJob(result, job);
@@ -141,6 +146,10 @@ function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, i
 /** Always the same order, so that a limit lets the same ones through. */
 export function oldestFirst(due: readonly DueJob[]): DueJob[] {
   return [...due].sort((a, b) => a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1));
+}
+
+function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {
+  return a.length === b.length && a.every(({ watcher }, index) => watcher === b[index]?.watcher);
 }
 
 function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher, WatcherPass>): void {

@@ -18,8 +18,8 @@ async function answerTo(
   };
   const stdin = (): Promise<Buffer> => Promise.resolve(Buffer.from(stringify(cr)));
   try {
-    const warn = (note: string): number => notes.push(note);
-    const files = await synth({ kinds: [jobWatcher], sources: ['-'], stdin, warn });
+    const note = (line: string): number => notes.push(line);
+    const files = await synth({ kinds: [jobWatcher], sources: ['-'], stdin, note });
     return { files: files.length, problems: [], notes };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
