@@ -25,8 +25,7 @@ function covers(pattern: string, name: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   if (others.length === 0) return name === first;
   const last = others.pop() ?? '';
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last))
-    return false;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
   let at = first.length;
   for (const part of others) {
     const found = name.indexOf(part, at);

@@ -180,12 +180,36 @@ describe('limits', () => {
     expect(world.turn()).toHaveLength(2);
   });
 
+  test('a run with limits is told at once, so that a restart after it knows', () => {
+    world.setWatcher(limited({ maxPerRun: 2, mode: 'Throttle' }));
+    completeJobs(5);
+    world.now = 8;
+    world.turn();
+    world.now = 14;
+    expect(world.turn()).toEqual(['job-0', 'job-1']);
+    expect(world.status()).toMatchObject({ lastStarted: at(14), lastRun: { deleted: 2 } });
+    world.restart();
+    world.now = 24;
+    expect(world.turn()).toEqual([]);
+    world.now = 29;
+    expect(world.turn()).toHaveLength(2);
+  });
+
   test('a changed spec is judged at once', () => {
     world.setWatcher(limited({ maxPerRun: 2 }));
     completeJobs(3);
     world.now = 100;
     world.turn();
     world.setWatcher(limited({ maxPerRun: 3 }));
+    expect(world.turn()).toHaveLength(3);
+
+    completeJobs(5);
+    world.now = 200;
+    world.setWatcher(limited({ maxPerRun: 2, mode: 'Throttle' }));
+    expect(world.turn()).toHaveLength(2);
+    world.now = 201;
+    expect(world.turn()).toEqual([]);
+    world.setWatcher(limited({ maxPerRun: 3, mode: 'Throttle' }));
     expect(world.turn()).toHaveLength(3);
   });
 });
@@ -216,7 +240,7 @@ describe('loop breaker', () => {
   test('a second try of one deletion is none', () => {
     world.setWatcher(SPEC);
     const before = { uid: 'pi', at: new Date(START) };
-    world.deletions.set('default/pi', [before, before, before]);
+    world.deletions.set('default/pi', [before, before, { ...before, uid: 'older' }, before]);
     expect(again('pi')).toEqual(['pi']);
   });
 

@@ -10,6 +10,7 @@ import { World } from './world.js';
 const NAMES = ['a', 'b', 'ab', 'c'];
 const NAMESPACES = ['default', 'team', 'kube-system'];
 const seconds = fc.constantFrom('0s', '5s', '20s', '60s');
+const rarely = fc.constantFrom(false, false, false, true);
 const pattern = fc.constantFrom('a', '^a$', 'b|c', '.', 'none');
 
 const spec: fc.Arbitrary<JobWatcherSpec> = fc.record(
@@ -21,7 +22,7 @@ const spec: fc.Arbitrary<JobWatcherSpec> = fc.record(
     jobNamePatterns: fc.array(pattern, { minLength: 1, maxLength: 2 }),
     selector: fc.constant({ matchLabels: { app: 'x' } }),
     ...{ completedTTL: seconds, failedTTL: seconds, frequency: fc.constantFrom('1s', '15s') },
-    ...{ dryRun: fc.boolean(), suspend: fc.boolean(), allowShorterOverrides: fc.boolean() },
+    ...{ dryRun: rarely, suspend: rarely, allowShorterOverrides: fc.boolean() },
     priority: fc.constantFrom(0, 0, 0, 1, -1),
     ownerPolicy: fc.record(
       {
@@ -33,7 +34,7 @@ const spec: fc.Arbitrary<JobWatcherSpec> = fc.record(
     tracked: fc.constantFrom('Delete', 'Skip'),
     keepLast: fc.record({ completed: fc.nat(2), failed: fc.nat(1) }),
   },
-  { requiredKeys: [] },
+  { requiredKeys: ['completedTTL'] },
 );
 
 /** What may be special about a Job. */
