@@ -50,7 +50,10 @@ export function jobKey({ job: { metadata } }: Pick<DueJob, 'job'>): string {
   return objectKey(metadata.namespace, metadata.name);
 }
 
+/** Later ones have no form that the API server takes, and a Job may say that it finished at any time. */
+const LAST_TIME = Date.UTC(9999, 11, 31);
+
 /** RFC 3339 in UTC, whole seconds. */
 export function isoSeconds(milliseconds: number): string {
-  return rfc3339Seconds(new Date(milliseconds));
+  return rfc3339Seconds(new Date(Math.min(milliseconds, LAST_TIME)));
 }

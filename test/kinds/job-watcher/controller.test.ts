@@ -125,6 +125,17 @@ describe('clocks', () => {
     expect(world.goTo(1000)).toEqual(['pi']);
   });
 
+  test('a finish at the end of all times spoils no status', () => {
+    world.setWatcher({ completedTTL: '2000000h' });
+    world.addJob({
+      status: {
+        conditions: [{ type: 'Complete', status: 'True', lastTransitionTime: '9999-12-31T23:59:59Z' }],
+      },
+    });
+    world.turn();
+    expect(world.status().nextDeletion).toBe('9999-12-31T00:00:00Z');
+  });
+
   test('before the server has told its time the own one counts', () => {
     world.setWatcher(SPEC);
     world.skew = undefined;
@@ -417,6 +428,7 @@ describe('what is told', () => {
     completeJobs(3);
     world.addJob({ name: 'f', ended: 'Failed', endedAt: 99 });
     world.addJob({ name: 'r' });
+    world.setWatcher({ ...SPEC, dryRun: true }, { name: 'dry' });
     world.refuse = ({ metadata }) => (metadata.name === 'job-0' ? forbidden : undefined);
     world.now = 100;
     world.turn();
@@ -428,7 +440,9 @@ describe('what is told', () => {
     expect(sum('deleted_total', { outcome: 'completed' })).toBe(2);
     expect(sum('deleted_total', { outcome: 'failed' })).toBe(1);
     expect(sum('delete_errors_total', { reason: 'Forbidden' })).toBe(1);
+    // Dry runs count nothing.
     expect(sum('skipped', { reason: 'NotFinished' })).toBe(1);
+    expect(sum('skipped', { reason: 'DryRun' })).toBe(0);
     expect(sum('pending')).toBe(1);
     // Due at 11, 12 and 100.
     expect(sum('deletion_lag_seconds')).toBe(89 + 88 + 0);
