@@ -30,7 +30,7 @@ const spec: fc.Arbitrary<JobWatcherSpec> = fc.record(
         ttlSecondsAfterFinished: fc.constantFrom('Delete', 'Skip'),
       },
       { requiredKeys: [] },
-    ) as fc.Arbitrary<NonNullable<JobWatcherSpec['ownerPolicy']>>,
+    ),
     tracked: fc.constantFrom('Delete', 'Skip'),
     keepLast: fc.record({ completed: fc.nat(2), failed: fc.nat(1) }),
   },
