@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
 import type { EventProps, Plan, Reader } from '../../../src/contract/controller.js';
 import type { Deletion } from '../../../src/contract/delete-step.js';
-import { OperatorError } from '../../../src/contract/error.js';
+import type { OperatorError } from '../../../src/contract/error.js';
 import type { Sample } from '../../../src/contract/metric.js';
 import { objectKey, refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
