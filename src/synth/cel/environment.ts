@@ -5,7 +5,7 @@ import { compilePattern } from '../regex.js';
 import { concatenation, equality } from './lists.js';
 import type { Equals } from './lists.js';
 
-const { BOOL, DYN, INT } = CelScalar;
+const { BOOL, DYN, INT, STRING } = CelScalar;
 const LIST = listType(DYN);
 
 /** `==` of plain CEL. */
@@ -20,6 +20,19 @@ const OVERRIDES: CelFunc[] = [
   celFunc('@in', [DYN, LIST], BOOL, (item, list) => [...list].some((other) => equals(other, item))),
   celFunc('_+_', [LIST, LIST], LIST, concatenation(equals)),
 ];
+
+/**
+ * A duration as Go reads it: the library takes a text without any number for zero, and knows only one of the two
+ * letters mu.
+ */
+const DURATIONS: CelFunc[] = [...(plain.funcs.find('duration') ?? [])]
+  .filter((overload) => overload.arguments[0] === STRING)
+  .map(({ result }) =>
+    celFunc('duration', [STRING], result, (text) => {
+      if (/^[-+]?$/.test(text)) throw new Error(`invalid duration: ${JSON.stringify(text)}`);
+      return call('duration', text.replaceAll('\u03bc', '\u00b5'));
+    }),
+  );
 
 /** @see https://pkg.go.dev/k8s.io/apiserver/pkg/cel/library#Lists */
 const LISTS: CelFunc[] = [
@@ -82,6 +95,6 @@ const known = strings.filter(({ name }) => name !== 'format');
  * named formats, optional fields, and `find` aren't there, see `findUnknown`.
  */
 export const ENVIRONMENT: CelEnv = celEnv({
-  funcs: [...known, ...LISTS, ...OPTIONALS, ...OVERRIDES],
+  funcs: [...known, ...LISTS, ...OPTIONALS, ...DURATIONS, ...OVERRIDES],
   re2: { compile: compilePattern },
 });

@@ -1,0 +1,202 @@
+import type { ChangeSet } from '../../contract/change.js';
+import type { Controller, EventStep, Plan, Reader, StatusStep, Watch } from '../../contract/controller.js';
+import { OperatorError } from '../../contract/error.js';
+import { statusFieldManager } from '../../contract/names.js';
+import { objectKey, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import { resourceType } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
+import { eventOf } from './events.js';
+import { keepJob } from './keep-job.js';
+import type { KeptJob } from './keep-job.js';
+import { metrics, samplesOf } from './metrics.js';
+import { oldestFirst, pass } from './pass.js';
+import type { DueJob, WatcherPass } from './pass.js';
+import { Report } from './report.js';
+import { deleteStep, jobKey, outcomeOf } from './run.js';
+import type { RunOutcome } from './run.js';
+import type { Settings } from './settings.js';
+import { timeOf } from './status.js';
+import { Untold } from './untold.js';
+import type { LiveWatcher, Watcher } from './watcher.js';
+import { uidOf, WatcherSet } from './watcher-set.js';
+import type { ReadWatcher } from './watcher-set.js';
+
+export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
+
+/** All watchers and all Jobs are one key: several watchers may match one Job. */
+export const KEY = 'jobs';
+
+/** A plan needn't hold more than can be deleted before the next one. */
+const MAX_DELETES = 1000;
+
+export interface JobWatcherControllerProps {
+  readonly type: ResourceType;
+  readonly settings: Settings;
+  readonly deletesPerSecond: number;
+}
+
+/**
+ * Deletes finished Jobs when their time has come.
+ *
+ * **Caveats.** It remembers what it has worked out of objects that stay the same, and what it has done and not told yet;
+ * what is deleted follows from what the reader shows alone.
+ */
+export class JobWatcherController implements Controller {
+  readonly name = 'jobwatcher';
+  readonly kind: string;
+  readonly watches: readonly Watch[];
+  readonly metrics = metrics;
+  readonly settle = { quietMilliseconds: 100, longestMilliseconds: 500 };
+  private readonly watchers: WatcherSet;
+  private readonly untold = new Untold();
+
+  constructor(private readonly props: JobWatcherControllerProps) {
+    this.kind = props.type.kind;
+    this.watchers = new WatcherSet(props.settings);
+    const mapsTo = (): readonly string[] => [KEY];
+    this.watches = [
+      { type: props.type, keep: keepWatcher, writes: ['status'], mapsTo },
+      { type: JOBS, keep: keepJob, readOnly: true, writes: ['delete'], mapsTo },
+    ];
+  }
+
+  reconcile(key: string, reader: Reader, now: Date): Plan {
+    const skew = reader.clockSkewMilliseconds ?? 0;
+    const ahead = Math.abs(skew) > TOLERATED_SKEW_MILLISECONDS ? skew : 0;
+    const reports = this.look(key, reader, now.getTime() + ahead, skew);
+    const due = oldestFirst(reports.flatMap((report) => toDelete(report)));
+    const next = nextTime(reports, due.length > MAX_DELETES);
+    return {
+      apply: [],
+      delete: due.slice(0, MAX_DELETES).map(deleteStep),
+      deletesPerSecond: this.props.deletesPerSecond,
+      status: reports.map((report) => this.statusStep(report)),
+      events: reports.map(eventStep),
+      samples: (changes) => samples(reports, due, changes, reader),
+      ...(next !== undefined && { requeueAt: new Date(Math.max(next - ahead, now.getTime())) }),
+    };
+  }
+
+  private look(key: string, reader: Reader, now: number, skewMilliseconds: number): Report[] {
+    const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
+    const all = this.watchers.read(crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+    this.untold.retain(new Set(all.map(({ cr }) => uidOf(cr))));
+    for (const { cr } of all) this.untold.seen(uidOf(cr), cr.status);
+    const { matching } = this.watchers;
+    const byWatcher = new Map(all.map(({ cr, watcher }) => [watcher, cr] as const));
+    const found = pass({
+      ...{ watchers: matching.watchers, now },
+      jobs: reader.mappedTo(JOBS, key) as readonly KeptJob[],
+      verdicts: (job) => matching.verdicts(job),
+      deletedNamesakes: (job) => deletedNamesakes(job, reader),
+      opensAt: (watcher) => this.opensAt(watcher, byWatcher.get(watcher)),
+    });
+    const context = {
+      ...{ now, skewMilliseconds, untold: this.untold },
+      finishedAt: (outcome: RunOutcome) => lastDeletion(outcome, reader, now),
+    };
+    return all.map((read) => new Report(read, passOf(read, found), context));
+  }
+
+  /** A run with limits is followed by the next after `frequency`; a spec that was changed is judged at once. */
+  private opensAt({ limits, dryRun, frequencySeconds }: Watcher, cr: LiveWatcher | undefined): number {
+    if (!limits || dryRun || !cr) return -Infinity;
+    const { lastStarted, lastRun, observedGeneration } = cr.status ?? {};
+    const done = this.untold.of(uidOf(cr));
+    if (!done && observedGeneration !== cr.metadata.generation) return -Infinity;
+    const hasRun = lastRun !== undefined && lastRun.deleted + lastRun.failed > 0;
+    const startedAt = done?.startedAt ?? (hasRun ? timeOf(lastStarted) : -Infinity);
+    return startedAt + frequencySeconds * 1000;
+  }
+
+  private statusStep(report: Report): StatusStep {
+    return {
+      target: report.read.cr,
+      fieldManager: statusFieldManager(this.kind),
+      status: (changes) => report.after(changes).status,
+    };
+  }
+}
+
+function passOf({ watcher }: ReadWatcher, found: ReadonlyMap<Watcher, WatcherPass>): WatcherPass | undefined {
+  return watcher instanceof OperatorError ? undefined : found.get(watcher);
+}
+
+function toDelete({ read: { watcher }, pass: found }: Report): readonly DueJob[] {
+  return watcher instanceof OperatorError || watcher.dryRun ? [] : (found?.due ?? []);
+}
+
+function eventStep(report: Report): EventStep {
+  const { cr } = report.read;
+  return {
+    regarding: { ...refOf(cr), uid: uidOf(cr) },
+    event: (changes) => {
+      const { status, isNews } = report.after(changes);
+      return isNews ? eventOf(cr.status, status) : undefined;
+    },
+  };
+}
+
+/** When something is due, when what is held back may be told, or at once where there is more than one plan holds. */
+function nextTime(reports: readonly Report[], isMore: boolean): number | undefined {
+  const times = reports.flatMap((report) => {
+    const { watcher, cr } = report.read;
+    const runs = toDelete(report).length > 0 && !(watcher instanceof OperatorError);
+    // What is deleted now may have to be told later.
+    const tellsAt = runs ? timeOf(cr.status?.lastFinished) + watcher.frequencySeconds * 1000 : undefined;
+    return [report.pass?.next, report.forecast().dueAt, tellsAt].filter((time) => time !== undefined);
+  });
+  if (isMore) return -Infinity;
+  const finite = times.filter((time) => Number.isFinite(time));
+  return finite.length > 0 ? Math.min(...finite) : undefined;
+}
+
+function samples(reports: readonly Report[], due: readonly DueJob[], changes: ChangeSet, reader: Reader) {
+  const active = reports.filter(
+    ({ read }) => !(read.watcher instanceof OperatorError || read.watcher.dryRun),
+  );
+  return samplesOf({
+    passes: active.flatMap(({ pass: found }) => found ?? []),
+    outcome: outcomeOf(due, changes),
+    due: due.length,
+    deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
+  });
+}
+
+/** By the operator's own clock. */
+function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefined {
+  const { uid } = one.job.metadata;
+  return reader
+    .deletions(JOBS, jobKey(one))
+    .findLast((deletion) => deletion.uid === uid)
+    ?.at.getTime();
+}
+
+function lastDeletion({ deleted }: RunOutcome, reader: Reader, now: number): number {
+  return deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now);
+}
+
+function deletedNamesakes({ metadata }: KeptJob, reader: Reader): number {
+  const before = reader.deletions(JOBS, objectKey(metadata.namespace, metadata.name));
+  return new Set(before.map(({ uid }) => uid).filter((uid) => uid !== metadata.uid)).size;
+}
+
+/** As it is, without the bookkeeping that nobody reads. */
+function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
+  const { name, namespace, uid, resourceVersion, generation, deletionTimestamp } = metadata;
+  return {
+    ...{ apiVersion, kind },
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      ...(generation !== undefined && { generation }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    spec,
+    ...(status !== undefined && { status }),
+  };
+}

@@ -1,0 +1,70 @@
+import { OperatorError } from '../../contract/error.js';
+import type { KindContext } from '../../contract/kind.js';
+import type { FlagValues, KindFlag } from '../../contract/kind-flag.js';
+import { defaultSettings } from './settings.js';
+import type { Settings } from './settings.js';
+
+const ADMIN_NAMESPACES = '--jobwatcher-admin-namespaces';
+const PROTECTED_NAMESPACES = '--jobwatcher-protected-namespaces';
+const DELETES_PER_SECOND = '--jobwatcher-deletes-per-second';
+
+const DEFAULT_DELETES_PER_SECOND = 10;
+const MAX_DELETES_PER_SECOND = 1000;
+
+export const flags: readonly KindFlag[] = [
+  {
+    name: ADMIN_NAMESPACES,
+    value: 'namespaces',
+    description: "namespaces whose JobWatchers may act in others too (default: the operator's own)",
+    list: true,
+    check: (value) => checkName(value, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
+  },
+  {
+    name: PROTECTED_NAMESPACES,
+    value: 'namespaces',
+    description:
+      "namespaces in which no Job is deleted, * for any characters (default: kube-* and the operator's own)",
+    list: true,
+    check: (value) => checkName(value, /^[-a-z0-9*]+$/),
+  },
+  {
+    name: DELETES_PER_SECOND,
+    value: 'number',
+    description: `Jobs deleted per second at most (default: ${DEFAULT_DELETES_PER_SECOND})`,
+    check: checkRate,
+  },
+];
+
+function checkName(value: string, pattern: RegExp): string | undefined {
+  return value.length <= 63 && pattern.test(value) ? undefined : `"${value}" is not the name of a namespace`;
+}
+
+function checkRate(value: string): string | undefined {
+  const number = /^\d+$/.test(value) ? Number(value) : 0;
+  return number >= 1 && number <= MAX_DELETES_PER_SECOND
+    ? undefined
+    : `"${value}" is not a whole number from 1 to ${MAX_DELETES_PER_SECOND}`;
+}
+
+/** What the flags say, and else the defaults. */
+export function settingsOf({ flags: given = {}, operatorNamespace }: KindContext): Settings {
+  const defaults = defaultSettings(operatorNamespace);
+  return {
+    adminNamespaces: listOf(given, ADMIN_NAMESPACES) ?? defaults.adminNamespaces,
+    protectedNamespaces: listOf(given, PROTECTED_NAMESPACES) ?? defaults.protectedNamespaces,
+  };
+}
+
+export function deletesPerSecondOf({ flags: given = {} }: KindContext): number {
+  const value = given[DELETES_PER_SECOND];
+  if (typeof value !== 'string') return DEFAULT_DELETES_PER_SECOND;
+  const problem = checkRate(value);
+  if (problem !== undefined)
+    throw new OperatorError({ reason: 'InvalidInput', message: `${DELETES_PER_SECOND}: ${problem}` });
+  return Number(value);
+}
+
+function listOf(given: FlagValues, name: string): readonly string[] | undefined {
+  const value = given[name];
+  return typeof value === 'string' ? [value] : value;
+}

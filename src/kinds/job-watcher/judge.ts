@@ -1,0 +1,101 @@
+import { controllerOf, groupOf } from '../../contract/object.js';
+import type { Finish } from './finish.js';
+import type { KeptJob } from './keep-job.js';
+import type { Reason } from './reasons.js';
+import type { Watcher } from './watcher.js';
+
+/** What a watcher makes of a Job that it matches, whatever the time is: it stays, or is due at a time. */
+export type Verdict = Stays | Due;
+
+export interface Stays {
+  readonly watcher: Watcher;
+  readonly stays: Reason;
+}
+
+export interface Due {
+  readonly watcher: Watcher;
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number;
+}
+
+/**
+ * Judges a Job by all watchers that match it; at most one of those that aren't dry runs finds it due.
+ *
+ * The highest priority decides. Among equals each may keep it, and else the longest TTL holds. A dry run has no say, and
+ * is told what would be if it weren't one.
+ */
+export function judge(job: KeptJob, matching: readonly Watcher[], isProtected: boolean): readonly Verdict[] {
+  const never = neverReason(job, isProtected);
+  const { finish } = job;
+  if (never !== undefined || finish === undefined || finish === 'unclear') {
+    return matching.map((watcher) => ({ watcher, stays: never ?? 'NotFinished' }));
+  }
+  const active = matching.filter(({ dryRun }) => !dryRun);
+  const decided = decide(job, finish, active);
+  return matching.map((watcher) => {
+    const verdicts = watcher.dryRun ? decide(job, finish, [...active, watcher]) : decided;
+    return verdicts.find((verdict) => verdict.watcher === watcher) ?? { watcher, stays: 'DecidedByOther' };
+  });
+}
+
+/** Why a Job stays whoever watches it. */
+function neverReason({ metadata, finish, overrides }: KeptJob, isProtected: boolean): Reason | undefined {
+  if (isProtected) return 'ProtectedNamespace';
+  if (metadata.deletionTimestamp !== undefined) return 'Terminating';
+  if (finish === undefined) return 'NotFinished';
+  if (finish === 'unclear') return 'FinishUnclear';
+  if (overrides === 'keep') return 'KeepAnnotation';
+  return overrides === 'invalid' ? 'InvalidAnnotation' : undefined;
+}
+
+/** The verdicts of those with the highest priority. */
+function decide(job: KeptJob, finish: Finish, watchers: readonly Watcher[]): readonly Verdict[] {
+  const priority = Math.max(...watchers.map((watcher) => watcher.priority));
+  const top = watchers.filter((watcher) => watcher.priority === priority);
+  const alone = top.map((watcher) => verdictOf(job, finish, watcher));
+  const due = alone.filter((verdict): verdict is Due => 'dueAt' in verdict);
+  const decider = due.length === alone.length ? last(due) : undefined;
+  return alone.map((verdict) =>
+    'stays' in verdict || verdict === decider
+      ? verdict
+      : { watcher: verdict.watcher, stays: 'DecidedByOther' },
+  );
+}
+
+/** The one with the longest TTL; of several, always the same. */
+function last(due: readonly Due[]): Due | undefined {
+  return [...due].sort((a, b) => b.dueAt - a.dueAt || (a.watcher.key < b.watcher.key ? -1 : 1))[0];
+}
+
+/** What a watcher would make of a finished Job if it were the only one. */
+function verdictOf(job: KeptJob, finish: Finish, watcher: Watcher): Verdict {
+  const kept = skipReason(job, watcher);
+  if (kept !== undefined) return { watcher, stays: kept };
+  const ttlSeconds = ttlOf(job, finish, watcher);
+  if (ttlSeconds === undefined) return { watcher, stays: 'NoTTL' };
+  if (watcher.suspended) return { watcher, stays: 'Suspended' };
+  return { watcher, dueAt: finish.at + ttlSeconds * 1000 };
+}
+
+function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reason | undefined {
+  if (job.nativeTtl && ownerPolicy.ttlSecondsAfterFinished === 'Skip') return 'NativeTTL';
+  if (job.managedElsewhere && ownerPolicy.managedBy === 'Skip') return 'ManagedElsewhere';
+  if (job.tracker !== undefined && skipsTracked) return 'Tracked';
+  const owner = controllerOf(job);
+  if (!owner) return undefined;
+  if (owner.kind !== 'CronJob' || groupOf(owner.apiVersion) !== 'batch') return 'Owned';
+  return ownerPolicy.cronJob === 'Skip' ? 'CronJob' : undefined;
+}
+
+/** An annotation may always lengthen the time, and shorten it where that is allowed. */
+export function ttlOf(
+  { overrides }: KeptJob,
+  { outcome }: Finish,
+  { ttlSeconds, allowsShorter }: Watcher,
+): number | undefined {
+  const own = ttlSeconds[outcome];
+  const wanted = typeof overrides === 'object' ? overrides[outcome] : undefined;
+  if (wanted === undefined || allowsShorter) return wanted ?? own;
+  // No TTL is the longest there is.
+  return own === undefined ? undefined : Math.max(own, wanted);
+}

@@ -1,0 +1,37 @@
+import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
+import { checkStatusSchema } from '../../contract/check-definition.js';
+import type { Kind } from '../../contract/kind.js';
+import type { RenderTogether } from '../../contract/render-together.js';
+import { JobWatcherController } from './controller.js';
+import { deletesPerSecondOf, flags, settingsOf } from './flags.js';
+
+const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
+const version = storedVersion(crd);
+checkStatusSchema(crd, version);
+const type = servedType(crd, version);
+
+/** There is nothing that a JobWatcher is made into, which is worth a word to whoever asks for it. */
+const together: RenderTogether = (resources) => ({
+  manifests: [],
+  findings: resources.map((of) => ({
+    level: 'note',
+    of,
+    message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster',
+  })),
+});
+
+/** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
+export const jobWatcher: Kind = {
+  name: 'jobwatcher',
+  type,
+  crd,
+  flags,
+  rendering: { together },
+  controllers: (context) => [
+    new JobWatcherController({
+      type,
+      settings: settingsOf(context),
+      deletesPerSecond: deletesPerSecondOf(context),
+    }),
+  ],
+};

@@ -1,0 +1,169 @@
+import type { Finish } from './finish.js';
+import type { Verdict } from './judge.js';
+import { newest } from './keep-last.js';
+import type { KeptJob } from './keep-job.js';
+import { allowance } from './limits.js';
+import type { Reason } from './reasons.js';
+import type { Watcher } from './watcher.js';
+
+export interface PassInput {
+  readonly watchers: readonly Watcher[];
+  readonly jobs: Iterable<KeptJob>;
+  /** By the API server's clock where it differs; milliseconds since the epoch. */
+  readonly now: number;
+  /** See `Matching.verdicts`. */
+  readonly verdicts: (job: KeptJob) => readonly Verdict[];
+  /** Jobs of the same name that were deleted before, within the time that is remembered. */
+  readonly deletedNamesakes: (job: KeptJob) => number;
+  /** When a watcher with limits may run again; what is due waits until then. */
+  readonly opensAt: (watcher: Watcher) => number;
+}
+
+/** A Job whose time has come. */
+export interface DueJob {
+  readonly job: KeptJob;
+  readonly watcher: Watcher;
+  readonly finish: Finish;
+  readonly dueAt: number;
+}
+
+/** What one pass has found for one watcher. */
+export interface WatcherPass {
+  readonly namespaces: Set<string>;
+  matched: number;
+  finished: number;
+  readonly skipped: Map<Reason, number>;
+  /** To be deleted now, oldest deadline first; of a dry run, what would be. */
+  due: readonly DueJob[];
+  /** More were due than the limits allow, and none is deleted. */
+  exceeded?: { readonly due: number };
+  /** The keys of others, no dry runs, that match the same Jobs. */
+  readonly overlaps: Set<string>;
+  /** The next time at which something is due, or may be deleted that is. */
+  next?: number;
+}
+
+/** Jobs of a name that were deleted before the next one of it is left alone. */
+const RECREATED_AFTER = 2;
+
+/** The newest Jobs of each watcher that keeps some. */
+type NewestOf = ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
+
+/** Looks at all Jobs once: what is due, what stays and why. */
+export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
+  const results = new Map(input.watchers.map((watcher) => [watcher, emptyPass()] as const));
+  const jobs = [...input.jobs];
+  const newestOf = newestByWatcher(input, jobs);
+  const due = new Map<Watcher, DueJob[]>();
+  let noted: readonly Verdict[] = [];
+  for (const job of jobs) {
+    const verdicts = input.verdicts(job);
+    // As a rule, the next Job is matched by the same watchers.
+    if (verdicts.length > 1 && !sameWatchers(verdicts, noted)) {
+      noteOverlaps(verdicts, results);
+      noted = verdicts;
+    }
+    for (const verdict of verdicts) {
+      const result = results.get(verdict.watcher) as WatcherPass;
+      countJob(result, job);
+      const reason = stays(verdict, job, verdicts, newestOf) ?? ripe(verdict, job, input);
+      if (typeof reason !== 'string') collect(due, reason);
+      else count(result, reason);
+      if (reason === 'NotDue' && 'dueAt' in verdict)
+        result.next = Math.min(result.next ?? Infinity, verdict.dueAt);
+    }
+  }
+  for (const [watcher, jobsDue] of due) settle(watcher, jobsDue, results.get(watcher) as WatcherPass, input);
+  return results;
+}
+
+function collect(due: Map<Watcher, DueJob[]>, found: DueJob): void {
+  const others = due.get(found.watcher);
+  if (others) others.push(found);
+  else due.set(found.watcher, [found]);
+}
+
+function emptyPass(): WatcherPass {
+  return { namespaces: new Set(), matched: 0, finished: 0, skipped: new Map(), due: [], overlaps: new Set() };
+}
+
+function countJob(result: WatcherPass, { metadata, finish }: KeptJob): void {
+  result.namespaces.add(metadata.namespace);
+  result.matched++;
+  if (finish !== undefined) result.finished++;
+}
+
+function count(result: WatcherPass, reason: Reason, jobs = 1): void {
+  result.skipped.set(reason, (result.skipped.get(reason) ?? 0) + jobs);
+}
+
+/** Why a Job stays whatever the time is. */
+function stays(
+  verdict: Verdict,
+  job: KeptJob,
+  all: readonly Verdict[],
+  newestOf: NewestOf,
+): Reason | undefined {
+  if ('stays' in verdict) return verdict.stays;
+  const isKept =
+    newestOf.size > 0 &&
+    all.some(({ watcher }) => hasSay(watcher, verdict) && newestOf.get(watcher)?.has(job));
+  return isKept ? 'KeepLast' : undefined;
+}
+
+/** Any other than a dry run may keep a Job, whatever its priority; a dry run is judged as if it were none. */
+function hasSay(watcher: Watcher, verdict: Verdict): boolean {
+  return !watcher.dryRun || watcher === verdict.watcher;
+}
+
+/** The Job, where its time has come; else why it stays for now. */
+function ripe(verdict: Verdict, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
+  if ('stays' in verdict) return verdict.stays;
+  const { watcher, dueAt } = verdict;
+  if (dueAt > now) return 'NotDue';
+  if (deletedNamesakes(job) >= RECREATED_AFTER) return 'Recreated';
+  return { job, watcher, finish: job.finish as Finish, dueAt };
+}
+
+/** Holds what is due against the watcher's limits. */
+function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, input: PassInput): void {
+  const opensAt = input.opensAt(watcher);
+  if (opensAt > input.now) {
+    count(result, 'Limited', due.length);
+    result.next = opensAt;
+    return;
+  }
+  const { count: allowed, exceeded } = allowance(watcher.limits, due.length, result.matched);
+  result.due = oldestFirst(due).slice(0, allowed);
+  if (exceeded) result.exceeded = { due: due.length };
+  if (due.length > allowed) {
+    count(result, 'Limited', due.length - allowed);
+    result.next = input.now + watcher.frequencySeconds * 1000;
+  }
+  if (watcher.dryRun && allowed > 0) count(result, 'DryRun', allowed);
+}
+
+/** Always the same order, so that a limit lets the same ones through. */
+export function oldestFirst(due: readonly DueJob[]): DueJob[] {
+  return [...due].sort((a, b) => a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1));
+}
+
+function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {
+  return a.length === b.length && a.every(({ watcher }, index) => watcher === b[index]?.watcher);
+}
+
+function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher, WatcherPass>): void {
+  for (const { watcher } of verdicts)
+    for (const { watcher: other } of verdicts)
+      if (other !== watcher && !other.dryRun) results.get(watcher)?.overlaps.add(other.key);
+}
+
+function newestByWatcher({ watchers, verdicts }: PassInput, jobs: readonly KeptJob[]): NewestOf {
+  const keeping = watchers.filter(({ keepLast }) => keepLast);
+  return new Map(
+    keeping.map((keeper) => {
+      const matched = jobs.filter((job) => verdicts(job).some(({ watcher }) => watcher === keeper));
+      return [keeper, newest(keeper.keepLast ?? {}, matched)];
+    }),
+  );
+}

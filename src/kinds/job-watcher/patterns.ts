@@ -1,0 +1,31 @@
+import { RE2JS } from '@bufbuild/re2';
+import { messageOf, OperatorError } from '../../contract/error.js';
+
+/**
+ * Regular expressions of users: RE2, as the API server checks them, which takes linear time whatever they are. A text
+ * matches where one of them is found anywhere in it.
+ */
+export class Patterns {
+  private readonly compiled: readonly RE2JS[];
+
+  /**
+   * @param path where they stand in the custom resource
+   * @throws OperatorError `InvalidPattern`, with the parser's own message
+   */
+  constructor(patterns: readonly string[], path: readonly string[]) {
+    this.compiled = patterns.map((pattern, index) => compile(pattern, [...path, index]));
+  }
+
+  match(text: string): boolean {
+    return this.compiled.some((pattern) => pattern.test(text));
+  }
+}
+
+function compile(pattern: string, path: readonly (string | number)[]): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (cause) {
+    const message = `${JSON.stringify(pattern)} is not a regular expression of RE2: ${messageOf(cause)}; put it right`;
+    throw new OperatorError({ reason: 'InvalidPattern', path, message, cause });
+  }
+}

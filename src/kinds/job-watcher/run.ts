@@ -1,0 +1,59 @@
+import type { OperatorError } from '../../contract/error.js';
+import { rfc3339Seconds } from '../../contract/conditions.js';
+import type { ChangeSet } from '../../contract/change.js';
+import type { DeleteStep } from '../../contract/delete-step.js';
+import { objectId, objectKey } from '../../contract/object.js';
+import type { DueJob } from './pass.js';
+
+/** What became of the deletions of one watcher. */
+export interface RunOutcome {
+  readonly deleted: readonly DueJob[];
+  readonly failed: readonly { readonly due: DueJob; readonly error: OperatorError }[];
+}
+
+export const NOTHING_DONE: RunOutcome = { deleted: [], failed: [] };
+
+/** The deletion of a Job as it was judged, with what is told of it before and after. */
+export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep {
+  const finishedAt = isoSeconds(finish.at);
+  const ttlSeconds = (dueAt - finish.at) / 1000;
+  return {
+    object: job,
+    propagation: watcher.propagation,
+    foreign: true,
+    announce: {
+      type: 'Normal',
+      reason: 'TTLExpired',
+      action: 'Delete',
+      note: `JobWatcher ${watcher.key} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,
+    },
+    audit: { watcher: watcher.key, finish: finish.outcome, finishedAt, ttlSeconds, dueAt: isoSeconds(dueAt) },
+  };
+}
+
+/** What a change set says of what was due. A Job that was gone already counts as neither. */
+export function outcomeOf(due: readonly DueJob[], changes: ChangeSet): RunOutcome {
+  if (due.length === 0 || changes.length === 0) return NOTHING_DONE;
+  const byId = new Map(due.map((one) => [objectId(one.job), one] as const));
+  const deleted: DueJob[] = [];
+  const failed: { due: DueJob; error: OperatorError }[] = [];
+  for (const { ref, action, error } of changes) {
+    const one = byId.get(objectId(ref));
+    if (!one) continue;
+    if (action === 'deleted') deleted.push(one);
+    else if (action === 'failed' && error) failed.push({ due: one, error });
+  }
+  return { deleted, failed };
+}
+
+export function jobKey({ job: { metadata } }: Pick<DueJob, 'job'>): string {
+  return objectKey(metadata.namespace, metadata.name);
+}
+
+/** Later ones have no form that the API server takes, and a Job may say that it finished at any time. */
+const LAST_TIME = Date.UTC(9999, 11, 31);
+
+/** RFC 3339 in UTC, whole seconds. */
+export function isoSeconds(milliseconds: number): string {
+  return rfc3339Seconds(new Date(Math.min(milliseconds, LAST_TIME)));
+}

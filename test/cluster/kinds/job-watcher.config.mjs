@@ -1,0 +1,4 @@
+// @ts-check
+import { jobWatcher } from '../../../lib/kinds/job-watcher/kind.js';
+
+export default { kinds: [jobWatcher] };

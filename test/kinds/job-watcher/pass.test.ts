@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { Matching } from '../../../src/kinds/job-watcher/matching.js';
+import { pass } from '../../../src/kinds/job-watcher/pass.js';
+import type { PassInput, WatcherPass } from '../../../src/kinds/job-watcher/pass.js';
+import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
+import { completed, job, settings, START, watcher } from './fixtures.js';
+
+/** What a pass finds, so many seconds after the start. */
+function look(
+  watchers: readonly Watcher[],
+  jobs: readonly KeptJob[],
+  now: number,
+  more: Partial<PassInput> = {},
+): WatcherPass[] {
+  const matching = new Matching(watchers, settings);
+  const found = pass({
+    ...{ watchers, jobs, now: START + now * 1000, verdicts: (one) => matching.verdicts(one) },
+    ...{ deletedNamesakes: () => 0, opensAt: () => -Infinity, ...more },
+  });
+  return watchers.map((one) => found.get(one)!);
+}
+
+const sweeper = watcher({ completedTTL: '10s', frequency: '15s' });
+
+test('the next time is that of the earliest, wherever it stands', () => {
+  const jobs = [20, 5, 30].map((endedAt) => completed({ name: `job-${endedAt}`, endedAt }));
+
+  expect(look([sweeper], jobs, 0)[0]?.next).toBe(START + 15_000);
+  expect(look([sweeper], [...jobs].reverse(), 0)[0]?.next).toBe(START + 15_000);
+  expect(look([sweeper], [], 0)[0]?.next).toBeUndefined();
+});
+
+test('what waits for the next run is due when that may begin', () => {
+  const limited = watcher({ completedTTL: '10s', limits: { maxPerRun: 1 } });
+
+  const [found] = look([limited], [completed()], 100, { opensAt: () => START + 107_000 });
+
+  expect(found).toMatchObject({ due: [], next: START + 107_000 });
+  expect(found?.skipped).toEqual(new Map([['Limited', 1]]));
+});
+
+test('overlaps are those of all Jobs, not only of the first', () => {
+  const named = (name: string, pattern: string, dryRun = false): Watcher =>
+    watcher({ jobNamePatterns: [pattern], dryRun }, { name });
+  const watchers = [
+    named('a', 'x'),
+    named('b', 'x|y'),
+    named('c', 'y'),
+    named('dry', 'y', true),
+    named('e', 'z'),
+  ];
+  const jobs = ['x', 'y', 'x', 'z'].map((name, index) => job({ name: `${name}${index}` }));
+
+  const found = look(watchers, jobs, 0).map(({ overlaps }) => [...overlaps].sort());
+
+  const [a, b, c] = ['default/a', 'default/b', 'default/c'] as const;
+  expect(found).toEqual([[b], [a, c], [b], [b, c], []]);
+});
+
+test('counts namespaces, Jobs, and those that have finished', () => {
+  const everywhere = watcher({ namespacePatterns: ['.'] }, { namespace: 'ops' });
+  const jobs = [completed(), job({ name: 'b' }), job({ name: 'c', namespace: 'other', ended: 'Failed' })];
+
+  expect(look([everywhere], jobs, 0)[0]).toMatchObject({ matched: 3, finished: 2, due: [] });
+  expect(look([everywhere], jobs, 0)[0]?.namespaces.size).toBe(2);
+});

@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from 'node:util';
+import { vi } from 'vitest';
+import type { Change } from '../../../src/contract/change.js';
+import type { EventProps, Plan, Reader } from '../../../src/contract/controller.js';
+import type { Deletion } from '../../../src/contract/delete-step.js';
+import type { OperatorError } from '../../../src/contract/error.js';
+import type { Sample } from '../../../src/contract/metric.js';
+import { objectKey, refOf } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';
+import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
+import type { JobWatcherSpec, JobWatcherStatus } from '../../../src/kinds/job-watcher/spec.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import { liveJob, liveWatcher, settings, START } from './fixtures.js';
+import type { JobProps } from './fixtures.js';
+
+/** A cluster of Jobs and JobWatchers, with the controller at work in it and a clock that stands still. */
+export class World {
+  /** Seconds after the start, by the operator's clock. */
+  now = 0;
+  /** How far the API server's clock is ahead, in seconds. */
+  skew: number | undefined = 0;
+  readonly jobs = new Map<string, AnyObject>();
+  readonly watchers = new Map<string, LiveWatcher>();
+  /** Everything that was ever deleted, by name. */
+  readonly deletions = new Map<string, Deletion[]>();
+  /** What each turn has led to. */
+  deleted: string[] = [];
+  statusWrites: string[] = [];
+  events: (EventProps & { readonly regarding: string })[] = [];
+  announced: string[] = [];
+  samples: Sample[] = [];
+  plan: Plan | undefined;
+  /** What the API server answers to a deletion in place of doing it. @default - it does it */
+  refuse: (job: AnyObject) => OperatorError | undefined = () => undefined;
+  private readonly kept = new WeakMap<AnyObject, AnyObject>();
+  private version = 1;
+  private controller = this.newController();
+
+  restart(): void {
+    this.controller = this.newController();
+    this.deletions.clear();
+  }
+
+  addJob(props: JobProps): void {
+    const live = liveJob(props);
+    const resourceVersion = String(++this.version);
+    this.jobs.set(keyOf(live), { ...live, metadata: { ...live.metadata, resourceVersion } });
+  }
+
+  setWatcher(spec: JobWatcherSpec, { name = 'sweeper', namespace = 'default' } = {}): void {
+    const before = this.watchers.get(objectKey(namespace, name));
+    const generation = (before?.metadata.generation ?? 0) + 1;
+    const status = before?.status ?? { observedGeneration: -1 };
+    this.watchers.set(objectKey(namespace, name), liveWatcher(spec, { name, namespace, generation, status }));
+  }
+
+  status(name = 'sweeper', namespace = 'default'): JobWatcherStatus {
+    return this.watchers.get(objectKey(namespace, name))?.status ?? {};
+  }
+
+  condition(type: string, name?: string, namespace?: string): string {
+    const found = this.status(name, namespace).conditions?.find((condition) => condition.type === type);
+    return `${found?.status} ${found?.reason}`;
+  }
+
+  /** One reconcile, carried out. Returns the names of the Jobs that were deleted. */
+  turn(): string[] {
+    this.deleted = [];
+    this.statusWrites = [];
+    this.events = [];
+    this.announced = [];
+    const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
+    this.plan = plan;
+    const changes = plan.delete.map((step) => {
+      this.announced.push(step.announce?.note ?? '');
+      return this.delete(step.object);
+    });
+    for (const { target, status } of plan.status) this.writeStatus(keyOf(target), status(changes));
+    for (const { regarding, event } of plan.events) {
+      const sent = event(changes);
+      if (sent) this.events.push({ ...sent, regarding: regarding.name });
+    }
+    this.samples = [...(plan.samples?.(changes) ?? [])];
+    return this.deleted;
+  }
+
+  /** Turns at the times that the plans ask for, until then. Returns all that was deleted. */
+  goTo(seconds: number): string[] {
+    const all = [...this.turn()];
+    for (let turns = 0; turns < 1000; turns++) {
+      const next = this.plan?.requeueAt ? (this.plan.requeueAt.getTime() - START) / 1000 : Infinity;
+      if (next > seconds) break;
+      this.now = Math.max(this.now, next);
+      all.push(...this.turn());
+    }
+    this.now = seconds;
+    return [...all, ...this.turn()];
+  }
+
+  private newController(): JobWatcherController {
+    return new JobWatcherController({ type: jobWatcher.type, settings, deletesPerSecond: 10 });
+  }
+
+  private reader(): Reader {
+    const ofKind = (kind: string): readonly AnyObject[] =>
+      kind === 'Job' ? [...this.jobs.values()].map((live) => this.keep(live)) : (this.crs() as never);
+    return {
+      get: vi.fn(),
+      controlledBy: () => [],
+      mappedTo: ({ kind }) => ofKind(kind),
+      deletions: (_, key) => this.deletions.get(key) ?? [],
+      clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
+    };
+  }
+
+  private crs(): LiveWatcher[] {
+    return [...this.watchers.values()];
+  }
+
+  /** The same object for as long as it stays the same, as the store has it. */
+  private keep(live: AnyObject): AnyObject {
+    const known = this.kept.get(live);
+    if (known) return known;
+    const kept = this.controller.watches[1]!.keep!(live)!;
+    this.kept.set(live, kept);
+    return kept;
+  }
+
+  private delete(judged: AnyObject): Change {
+    const key = keyOf(judged);
+    const live = this.jobs.get(key);
+    const { uid, resourceVersion } = judged.metadata;
+    if (!live) return { ref: refOf(judged), action: 'unchanged' };
+    if (live.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
+      return { ref: refOf(judged), action: 'skipped', skippedFor: 'changed' };
+    const error = this.refuse(live);
+    if (error) return { ref: refOf(judged), action: 'failed', error };
+    this.jobs.delete(key);
+    const deletion = { uid: uid ?? '', at: new Date(START + this.now * 1000) };
+    this.deletions.set(key, [...(this.deletions.get(key) ?? []), deletion]);
+    this.deleted.push(judged.metadata.name);
+    return { ref: refOf(judged), action: 'deleted' };
+  }
+
+  private writeStatus(key: string, status: object): void {
+    const cr = this.watchers.get(key)!;
+    if (isDeepStrictEqual(cr.status, status)) return;
+    this.statusWrites.push(cr.metadata.name);
+    this.watchers.set(key, { ...cr, status });
+  }
+}
+
+function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
+  return objectKey(metadata.namespace, metadata.name);
+}
