@@ -98,10 +98,8 @@ function isKind(value: unknown): value is Kind {
     typeof kind?.name === 'string' &&
     typeof kind.type === 'object' &&
     typeof kind.crd === 'object' &&
-    typeof kind.construct === 'function' &&
-    Array.isArray(kind.children) &&
-    Array.isArray(kind.formerChildren) &&
-    typeof kind.controller === 'function'
+    typeof kind.rendering === 'object' &&
+    typeof kind.controllers === 'function'
   );
 }
 

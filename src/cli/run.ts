@@ -148,7 +148,7 @@ async function createManager(
   ]);
   const renderAllowed: Render = (kind, cr) => render(kind, cr, options.allowed);
   return new Manager({
-    controllers: kinds.map((kind) => kind.controller(renderAllowed)),
+    controllers: kinds.flatMap((kind) => kind.controllers({ render: renderAllowed })),
     transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
     log,
     metrics,

@@ -8,7 +8,7 @@ import type { ObjectRef } from './object.js';
  * - `corrected`: somebody else had changed what we say, and it was put right; `drift` says who and what.
  * - `recreated`: it was deleted and made anew, since what had to change can't be changed.
  * - `unchanged`: it was as it should be; no request was sent, or the server found nothing to change.
- * - `skipped`: not tried, because something before it failed.
+ * - `skipped`: not tried, because something before it failed, or for the reason in `skippedFor`.
  * - `failed`: refused here or by the API server; `error` says why.
  */
 export type Action =
@@ -22,6 +22,14 @@ export interface Drift {
   readonly fields: readonly string[];
 }
 
+/** A field that we meant to apply, and that somebody else owns with another value. */
+export interface FieldConflict {
+  /** As the API server spells it, e.g. `.data.9000` or `.spec.ports[port=80,protocol="TCP"].targetPort`. */
+  readonly field: string;
+  /** The field manager that owns it. */
+  readonly manager: string;
+}
+
 export interface Change {
   readonly ref: ObjectRef;
   readonly action: Action;
@@ -29,6 +37,13 @@ export interface Change {
   readonly error?: OperatorError;
   /** Set when `action` is `corrected`. */
   readonly drift?: Drift;
+  /** What a shared object was applied without, since others own it. @default - nothing */
+  readonly conflicts?: readonly FieldConflict[];
+  /**
+   * Why it was skipped, where nothing has failed: `changed`, an object to be deleted isn't as it was seen any more, or
+   * `paced`, it was too many at once. The key is taken again.
+   */
+  readonly skippedFor?: 'changed' | 'paced';
 }
 
 /** The outcome of a plan, object by object, in its order. Logs, metrics, status and events all read this. */

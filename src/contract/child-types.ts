@@ -38,14 +38,26 @@ export interface OwningKind extends RenderedKind {
 export function watchesFor(kind: OwningKind): Watch[] {
   const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKey(kind.type, object) });
   return [
-    { type: kind.type, keep: keepWithoutManagedFields, mapsTo: (cr) => [keyOf(cr)] },
+    {
+      type: kind.type,
+      keep: keepWithoutManagedFields,
+      // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
+      // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+      writes: ['status', 'finalizers'],
+      mapsTo: (cr) => [keyOf(cr)],
+    },
     ...kind.children.map((type) => ({
       ...owned(type),
+      writes: ['create', 'patch', 'delete'] as const,
       ...(type.optional && { optional: true }),
       ...(type.keep && { keep: projection(type.keep, keepStatus) }),
     })),
     // Of what isn't installed any more, nothing is left to be pruned.
-    ...kind.formerChildren.map((type) => ({ ...owned(type), optional: true })),
+    ...kind.formerChildren.map((type) => ({
+      ...owned(type),
+      optional: true,
+      writes: ['delete'] as const,
+    })),
     ...(kind.related ?? []).map((type) => ({
       type,
       selector: type.selector,

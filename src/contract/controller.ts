@@ -1,7 +1,10 @@
 import type { ChangeSet } from './change.js';
+import type { DeleteStep, Deletion } from './delete-step.js';
 import type { OperatorError } from './error.js';
+import type { Metric, Sample } from './metric.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
+import type { SharedApply } from './shared-apply.js';
 
 /**
  * The core of the contract: what the engine knows of any kind.
@@ -25,8 +28,27 @@ export interface Controller {
   /** What its keys name, for logs; the kind of its custom resource, as a rule. */
   readonly kind: string;
   readonly watches: readonly Watch[];
+  /** What its plans give samples of, beside what is measured for every kind. @default - nothing */
+  readonly metrics?: readonly Metric[];
+  /**
+   * Where many events lead to one plan: they are waited out. What a first list brings, retries, `requeueAt` and `again`
+   * aren't delayed.
+   * @default - a key is taken as soon as a worker is free
+   */
+  readonly settle?: Settle;
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
+
+/** How long a key waits for further events. */
+export interface Settle {
+  /** It is taken once nothing has happened for so long, ... */
+  readonly quietMilliseconds: number;
+  /** ... and so long after the first event at the latest. */
+  readonly longestMilliseconds: number;
+}
+
+/** What a controller does to the objects of a watch beside reading them; its rights follow from it. */
+export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
 
 /** One kind of object that a controller reads. */
 export interface Watch {
@@ -50,6 +72,15 @@ export interface Watch {
    * @default false
    */
   readonly readOnly?: boolean;
+  /**
+   * Only objects in these namespaces, whichever the operator is told to watch: for objects that are shared by many.
+   * @default - the namespaces that the operator watches
+   */
+  readonly namespaces?: readonly string[];
+  /** Only the object of this name, so that a right on it alone is enough. @default - every name */
+  readonly name?: string;
+  /** What else is done to these objects, for the rights; where `readOnly` is set, nothing. @default - nothing */
+  readonly writes?: readonly Write[];
   /** The keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
 }
@@ -67,10 +98,22 @@ export interface Reader {
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
   /**
-   * All objects of a type whose watch maps them to the key; only for watches with `readOnly`.
-   * @throws if no such watch of the controller covers the type.
+   * All objects of a type that its watch maps to the key. An object is the same one for as long as it stays unchanged,
+   * so what is worked out from it may be remembered in a WeakMap.
+   * @throws if no watch of the controller covers the type.
    */
   mappedTo(type: TypeRef, key: string): readonly AnyObject[];
+  /**
+   * What this controller has deleted under that name within 24 hours, oldest first, for whoever must not delete what
+   * comes back each time. A restart forgets it, and so does what is beyond 10,000 deletions.
+   */
+  deletions(type: TypeRef, key: string): readonly Deletion[];
+  /**
+   * How far the API server's clock is ahead of ours, by its last answer: in whole seconds of the server, so up to a
+   * second too little.
+   * @default - undefined: it hasn't answered yet
+   */
+  readonly clockSkewMilliseconds: number | undefined;
 }
 
 export interface TypeRef {
@@ -86,12 +129,26 @@ export interface Plan {
    * over keeps the same object from being applied.
    */
   readonly apply: readonly ApplyStep[];
-  /** Carried out only when every apply has succeeded. */
+  /**
+   * Carried out one after another, and only when every apply has succeeded. One that fails doesn't keep the next from
+   * being tried.
+   */
   readonly delete: readonly DeleteStep[];
-  /** Written last, and only where it differs from what is there. */
+  /**
+   * Deletes are paced to this many a second, over all plans of the controller. After 30 s of them, the rest of the plan's
+   * is `skipped`, and the key is taken again as soon as its status is written.
+   * @default - as fast as they are answered
+   */
+  readonly deletesPerSecond?: number;
+  /**
+   * Written last, several at a time, and only where it differs from what is there. Several for one object are written in
+   * this order. One that fails doesn't keep the others from being written.
+   */
   readonly status: readonly StatusStep[];
   /** Sent last, in the order given. */
   readonly events: readonly EventStep[];
+  /** What to measure, by the controller's `metrics`; computed however the plan has ended. @default - nothing */
+  readonly samples?: AfterApply<readonly Sample[]>;
   /** Reconcile again at this time at the latest. @default - only when something changes */
   readonly requeueAt?: Date;
   /**
@@ -107,14 +164,17 @@ export interface Plan {
 /** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */
 export type AfterApply<T> = (changes: ChangeSet) => T;
 
-export interface ApplyStep {
-  /** The whole intent, without owner reference and hash, which the engine adds. */
+export interface ApplyStep extends SharedApply {
+  /**
+   * The whole intent, without owner reference and hash, which the engine adds. Of a shared object that names nothing but
+   * itself, all our fields are given up; it isn't created for that.
+   */
   readonly object: AnyObject;
   readonly fieldManager: string;
   /**
    * Set: the object belongs to this owner alone. It is created, corrected by force, and refused with the reason
    * `OwnershipConflict` where it exists without belonging to the owner.
-   * Not set: the object is shared; our fields are applied without force.
+   * Not set: the object is shared; our fields are applied without force, and it is made anew where it has gone.
    */
   readonly owner?: OwnerReference;
   /**
@@ -130,11 +190,6 @@ export interface ApplyStep {
    * @default false
    */
   readonly handOver?: boolean;
-}
-
-export interface DeleteStep {
-  /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
-  readonly object: AnyObject;
 }
 
 export interface StatusStep {

@@ -1,10 +1,11 @@
 import type { ChildType, RelatedType } from './child-types.js';
+import type { Controller } from './controller.js';
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
 import type { HandOverFunction } from './hand-over.js';
-import type { Kind, KindConstruct } from './kind.js';
+import type { KindConstruct, OwnedKind, Render } from './kind.js';
 import type { AnyObject } from './object.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
@@ -99,7 +100,7 @@ export interface KindProps<Spec, Status extends object> {
  */
 export function defineKind<Spec, Status extends object = Record<string, unknown>>(
   props: KindProps<Spec, Status>,
-): Kind {
+): OwnedKind {
   checkKindProps(props);
   const crd =
     typeof props.crd === 'string' || props.crd instanceof URL
@@ -130,7 +131,12 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     ...(props.status && { status: props.status }),
     ...(props.handOver && { handOver: props.handOver }),
   } as unknown as OwnFunctions;
-  return { ...kind, controller: (render) => new OwnedChildren(kind, render, own) };
+  const controller = (render: Render): Controller => new OwnedChildren(kind, render, own);
+  return {
+    ...{ ...kind, controller },
+    rendering: { each: kind },
+    controllers: ({ render }) => [controller(render)],
+  };
 }
 
 function childType(props: ChildTypeProps): ChildType {

@@ -2,6 +2,8 @@ import type { Construct } from 'constructs';
 import type { Controller } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource } from './object.js';
+import type { FlagValues, KindFlag } from './kind-flag.js';
+import type { RenderTogether } from './render-together.js';
 import type { ResourceType } from './resource.js';
 
 /** What a construct is given: the custom resource, without what only a live object has. */
@@ -52,15 +54,52 @@ export interface RenderedKind {
   readonly policySchema?: StructuralSchema;
 }
 
+/** What the controllers of a kind are made with. */
+export interface KindContext {
+  readonly render: Render;
+  /** The values of the kind's flags, by name. @default - none is given */
+  readonly flags?: FlagValues;
+  /** The kind's section of the admin's policy, valid by its `policySchema`. @default - nothing is restricted */
+  readonly policy?: unknown;
+  /** The namespaces that the operator watches. @default - all */
+  readonly namespaces?: readonly string[];
+  /** Where the operator itself runs. @default default */
+  readonly operatorNamespace?: string;
+}
+
+/** How a kind's custom resources become manifests. */
+export type Rendering =
+  /** One by one, each through the construct. */
+  | { readonly each: RenderedKind }
+  /** All that are given at once, since they share objects, contradict each other, or make none. */
+  | { readonly together: RenderTogether };
+
 /** A kind of custom resource and what is done for it: what `reconstruct.config.mjs` lists and every command works on. */
-export interface Kind extends RenderedKind {
+export interface Kind {
   /** The kind in lower case, as `--kinds` takes it; unique together with the group. */
   readonly name: string;
+  readonly type: ResourceType;
   readonly crd: CustomResourceDefinition;
+  /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
+  readonly policySchema?: StructuralSchema;
+  /** Options that `run` and `synth` take for this kind; only of kinds that come with the project. @default - none */
+  readonly flags?: readonly KindFlag[];
+  readonly rendering: Rendering;
+  /**
+   * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow from
+   * what they watch.
+   * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
+   */
+  controllers(context: KindContext): readonly Controller[];
+}
+
+/** A kind whose custom resources own what is made of them; made by `defineKind`. */
+export interface OwnedKind extends Kind, RenderedKind {
   /** Types that earlier releases rendered; found and pruned, never applied. */
   readonly formerChildren: readonly ResourceType[];
   /** Types that are read for the status, and never written. */
   readonly related: readonly ResourceType[];
-  /** The kind as the engine runs it. */
+  readonly policySchema?: StructuralSchema;
+  /** Its only controller. */
   controller(render: Render): Controller;
 }

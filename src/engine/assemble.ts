@@ -19,6 +19,7 @@ import { Refusals } from './refusals.js';
 import { Runner } from './runner.js';
 import { scopesOf } from './scopes.js';
 import type { ServerGate } from './server-gate.js';
+import { ServerTime } from './server-time.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
@@ -52,8 +53,9 @@ type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
 /** Makes the parts of an engine and joins them; nothing runs yet. */
 export function assemble(props: ManagerProps, clock: Clock, random: () => number): Parts {
   const { controllers, log, metrics, instance, namespaces = [], maxWrites, workers = 16 } = props;
+  const time = new ServerTime();
   const { gate, transport } = connect({
-    ...{ wire: props.transport, clock, random, log, metrics },
+    ...{ wire: props.transport, clock, random, log, metrics, time },
     // Asked once there is something to send. Without an election, nothing is ever held back.
     fence: { admits: (): boolean => elector?.admits() ?? true },
     ...(maxWrites !== undefined && { maxWrites }),
@@ -68,7 +70,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
   const tools = toolsOf(common, recorder);
   const runners = controllers.map((controller) => ({
     controller,
-    runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers }),
+    runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers, time }),
   }));
   const everyRunner = runners.map(({ runner }) => runner);
   holdWhilePaused(

@@ -23,14 +23,15 @@ export class MappedIndex {
   }
 
   private move(before: AnyObject | undefined, after: AnyObject | undefined): void {
-    if (before) for (const key of this.keysOf(before)) this.index.remove(key, nameOf(before));
-    if (after) for (const key of this.keysOf(after)) this.index.add(key, nameOf(after));
+    const [was, is] = [this.keysOf(before), this.keysOf(after)];
+    if (before) for (const key of was) if (!is.includes(key)) this.index.remove(key, nameOf(before));
+    if (after) for (const key of is) if (!was.includes(key)) this.index.add(key, nameOf(after));
   }
 
   /** A mapping that throws is reported where the keys are queued. */
-  private keysOf(object: AnyObject): readonly string[] {
+  private keysOf(object: AnyObject | undefined): readonly string[] {
     try {
-      return this.watch.mapsTo(object);
+      return object === undefined ? [] : this.watch.mapsTo(object);
     } catch {
       return [];
     }

@@ -10,12 +10,14 @@ import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
+import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
 import { Rush } from './rush.js';
+import type { ServerTime } from './server-time.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -30,6 +32,8 @@ export interface RunnerProps {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** The server's clock. @default - it is never known */
+  readonly time?: ServerTime;
   /** Keys in work at once. */
   readonly workers: number;
   /** A reconcile that takes longer is given up and tried again after a pause. @default 120_000 */
@@ -66,7 +70,11 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
-    this.reader = StoreReader.open(controller.watches, stores, controller.name);
+    this.reader = StoreReader.open(controller.watches, stores, {
+      controller: controller.name,
+      deletions: new Deletions(clock),
+      ...(props.time && { time: props.time }),
+    });
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.rush = new Rush(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });

@@ -1,14 +1,18 @@
 import type { Reader, TypeRef, Watch } from '../contract/controller.js';
+import type { Deletion } from '../contract/delete-step.js';
 import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
+import { systemClock } from './clock.js';
+import { Deletions } from './deletions.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
 import { keepStatus } from '../contract/projections.js';
 import { MappedIndex } from './mapped-index.js';
 import type { Writer } from './pending-writes.js';
+import { ServerTime } from './server-time.js';
 import { Store } from './store.js';
 
 /** A store, and the watch that fills it. */
@@ -81,8 +85,16 @@ interface Watched {
   readonly type: ResourceType;
   readonly store: Store;
   readonly optional: boolean;
-  /** Only of what is only read. */
-  readonly mapped?: MappedIndex;
+  /** Made when it is asked for first: most controllers never do. */
+  readonly mapped: () => MappedIndex;
+}
+
+/** What a reader knows beside the stores; one for each controller. */
+export interface Known {
+  /** Names it in metrics. @default - no name */
+  readonly controller?: string;
+  readonly deletions?: Deletions;
+  readonly time?: ServerTime;
 }
 
 /** What one controller may see: the stores of its own watches. */
@@ -92,14 +104,14 @@ export class StoreReader implements Reader {
 
   private constructor(
     private readonly byType: ReadonlyMap<string, Watched>,
-    readonly controller: string,
+    private readonly known: Required<Known>,
     writer?: Writer,
   ) {
     this.writer = writer ?? { listener: this };
   }
 
-  /** @param controller names it in metrics. @default - no name */
-  static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
+  static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
+    const { controller = '', deletions = new Deletions(systemClock), time = new ServerTime() } = known;
     const types = watches.map(({ type }) => groupKind(type));
     const twice = types.find((type, index) => types.indexOf(type) !== index);
     if (twice) {
@@ -109,12 +121,12 @@ export class StoreReader implements Reader {
       });
     }
     const byType = new Map(watches.map((watch) => [groupKind(watch.type), watched(watch, stores)]));
-    return new StoreReader(byType, controller);
+    return new StoreReader(byType, { controller, deletions, time });
   }
 
   /** The same, for the plan of one key: what is written there is known as that key's. */
   forKey(key: string): StoreReader {
-    return new StoreReader(this.byType, this.controller, { listener: this.writer.listener, key });
+    return new StoreReader(this.byType, this.known, { listener: this.writer.listener, key });
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
@@ -126,12 +138,25 @@ export class StoreReader implements Reader {
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    const { mapped } = this.watched(type);
-    if (mapped) return mapped.objectsOf(key);
-    throw new OperatorError({
-      reason: 'UndeclaredType',
-      message: `${groupKind(type)} is not watched with readOnly: only what is never written is found by the key that it maps to`,
-    });
+    return this.watched(type).mapped().objectsOf(key);
+  }
+
+  deletions(type: TypeRef, key: string): readonly Deletion[] {
+    return this.known.deletions.of(this.watched(type).type, key);
+  }
+
+  get clockSkewMilliseconds(): number | undefined {
+    return this.known.time.skewMilliseconds;
+  }
+
+  /** Names it in metrics. */
+  get controller(): string {
+    return this.known.controller;
+  }
+
+  /** It was deleted for this controller. */
+  deleted(object: AnyObject): void {
+    this.known.deletions.add(object);
   }
 
   store(type: TypeRef): Store {
@@ -159,7 +184,8 @@ export class StoreReader implements Reader {
 }
 
 function watched(watch: Watch, stores: Stores): Watched {
-  const { type, optional = false, readOnly } = watch;
+  const { type, optional = false } = watch;
   const store = stores.open(watch);
-  return { type, store, optional, ...(readOnly && { mapped: new MappedIndex(store, watch) }) };
+  let index: MappedIndex | undefined;
+  return { type, store, optional, mapped: () => (index ??= new MappedIndex(store, watch)) };
 }

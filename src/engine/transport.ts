@@ -23,11 +23,15 @@ export interface ApiResponse {
   readonly body: unknown;
   /** From the `Retry-After` header. */
   readonly retryAfterSeconds?: number;
+  /** From the `Date` header: the server's clock, in whole seconds since the epoch. */
+  readonly dateMilliseconds?: number;
 }
 
 export interface ApiStream {
   readonly status: number;
   readonly retryAfterSeconds?: number;
+  /** As of an ApiResponse. */
+  readonly dateMilliseconds?: number;
   /** The body as it arrives; ends with the connection, and throws when it breaks. */
   readonly chunks: AsyncIterable<Uint8Array>;
 }

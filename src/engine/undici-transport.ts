@@ -108,7 +108,7 @@ export class UndiciTransport implements Transport {
     const body = parseBody(text);
     // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
     if (typeof body === 'string' && isJson(response.headers)) throw new TruncatedAnswer();
-    return { status: response.statusCode, body, ...retryAfter(response.headers) };
+    return { status: response.statusCode, body, ...toldBy(response.headers) };
   }
 
   private async open(req: ApiRequest, { watches, headers }: Connection): Promise<Dispatcher.ResponseData> {
@@ -227,16 +227,22 @@ export class UndiciTransport implements Transport {
 }
 
 function streamOf({ statusCode, body, headers }: Dispatcher.ResponseData): ApiStream {
-  return { status: statusCode, chunks: body, ...retryAfter(headers) };
+  return { status: statusCode, chunks: body, ...toldBy(headers) };
 }
 
 function isJson(headers: Dispatcher.ResponseData['headers']): boolean {
   return String(headers['content-type']).startsWith('application/json');
 }
 
-function retryAfter(headers: Dispatcher.ResponseData['headers']): { retryAfterSeconds?: number } {
-  const seconds = Number(headers['retry-after']);
-  return Number.isFinite(seconds) && headers['retry-after'] !== undefined
-    ? { retryAfterSeconds: seconds }
-    : {};
+/** What the server tells beside its answer. */
+function toldBy(headers: Dispatcher.ResponseData['headers']): {
+  retryAfterSeconds?: number;
+  dateMilliseconds?: number;
+} {
+  const seconds = Number(headers['retry-after'] ?? NaN);
+  const date = Date.parse(String(headers.date));
+  return {
+    ...(Number.isFinite(seconds) && { retryAfterSeconds: seconds }),
+    ...(Number.isFinite(date) && { dateMilliseconds: date }),
+  };
 }

@@ -1,7 +1,7 @@
-import type { Kind } from '../contract/kind.js';
+import type { Watch, Write } from '../contract/controller.js';
+import type { Kind, KindContext } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
-import type { ResourceType } from '../contract/resource.js';
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {
@@ -10,26 +10,46 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
   /** Only the objects of these names. @default - all */
   readonly resourceNames?: readonly string[];
+  /** A Role in each of these namespaces is enough. @default - wherever the operator watches */
+  readonly namespaces?: readonly string[];
 }
 
 /**
- * The rights that a controller of these kinds needs, and no more: custom resources are read and their status is
- * written, children are written, former children are only found and deleted, related objects are only read. A type that
- * need not be installed needs its rights all the same: they are asked for first.
+ * The rights that the controllers of these kinds need, and no more: what they watch is read, and what a watch declares
+ * in `writes` may be done. A type that need not be installed needs its rights all the same: they are asked for first.
  */
-export function rulesFor(kinds: readonly Kind[]): PolicyRule[] {
-  const rules = kinds.flatMap((kind) => [
-    rule(kind.type, '', ['get', 'list', 'watch']),
-    rule(kind.type, '/status', ['patch']),
-    // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
-    // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-    rule(kind.type, '/finalizers', ['update']),
-    ...kind.children.map((type) => rule(type, '', ['get', 'list', 'watch', 'create', 'patch', 'delete'])),
-    ...kind.formerChildren.map((type) => rule(type, '', ['get', 'list', 'watch', 'delete'])),
-    ...kind.related.map((type) => rule(type, '', ['get', 'list', 'watch'])),
-  ]);
+export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
+  const watches = kinds
+    .flatMap((kind) => kind.controllers({ ...context, render: () => [] }))
+    .flatMap((controller) => controller.watches);
+  const rules = watches.flatMap(rulesOf);
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);
+}
+
+const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
+
+function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
+  const of = (subresource: string, verbs: readonly string[]): PolicyRule => ({
+    apiGroups: [groupOf(type.apiVersion)],
+    resources: [type.plural + subresource],
+    verbs,
+    ...(name !== undefined && { resourceNames: [name] }),
+    ...(namespaces && { namespaces }),
+  });
+  const onObject = ON_OBJECT.filter((write) => writes.includes(write));
+  const named = onObject.filter((verb) => name === undefined || verb !== 'create');
+  return [
+    of('', ['get', 'list', 'watch', ...named]),
+    // The name of a new object isn't known when the right to make it is asked for.
+    ...(named.length < onObject.length ? [withoutName(of('', ['create']))] : []),
+    ...(writes.includes('status') ? [of('/status', ['patch'])] : []),
+    ...(writes.includes('finalizers') ? [of('/finalizers', ['update'])] : []),
+  ];
+}
+
+function withoutName({ resourceNames, ...rule }: PolicyRule): PolicyRule {
+  return rule;
 }
 
 /**
@@ -47,15 +67,12 @@ export function leaseRules(name = LEASE_NAME): PolicyRule[] {
   ];
 }
 
-function rule(type: ResourceType, subresource: string, verbs: readonly string[]): PolicyRule {
-  return { apiGroups: [groupOf(type.apiVersion)], resources: [type.plural + subresource], verbs };
-}
-
-/** Kinds may share child types: one rule for each, with the verbs of all. */
+/** Kinds may share types: one rule for each, with the verbs of all. */
 function merge(rules: readonly PolicyRule[]): PolicyRule[] {
   const merged = new Map<string, PolicyRule>();
   for (const next of rules) {
-    const id = `${next.apiGroups.join()}/${next.resources.join()}`;
+    const { apiGroups, resources, resourceNames = [], namespaces = [] } = next;
+    const id = [apiGroups, resources, resourceNames, namespaces].map((part) => part.join()).join('/');
     const verbs = new Set([...(merged.get(id)?.verbs ?? []), ...next.verbs]);
     merged.set(id, { ...next, verbs: [...verbs] });
   }

@@ -21,6 +21,11 @@ export function fileName(type: ResourceType, cr: KubernetesObject): string {
   return `${namespace}.${type.kind.toLowerCase()}.${groupOf(type.apiVersion)}.${cr.metadata.name}.yaml`;
 }
 
+/** The file of what many custom resources of a kind are rendered to at once, e.g. `streamingress.nginx-stream.example.yaml`. */
+export function kindFileName(type: ResourceType): string {
+  return `${type.kind.toLowerCase()}.${groupOf(type.apiVersion)}.yaml`;
+}
+
 /**
  * Objects as YAML that parsers of 1.1 and 1.2 read alike, written as cdk8s writes them.
  *

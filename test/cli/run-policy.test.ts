@@ -25,9 +25,9 @@ vi.mock('../../src/kinds/index.js', async () => {
   const { appService: kind } = await import('../../src/kinds/app-service/kind.js');
   const spy: Kind = {
     ...kind,
-    controller: (render) => {
-      started.render = render;
-      return kind.controller(render);
+    controllers: (context) => {
+      started.render = context.render;
+      return kind.controllers(context);
     },
   };
   return { builtInKinds: [spy] };

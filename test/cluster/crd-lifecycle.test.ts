@@ -7,7 +7,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import { loadKinds } from '../../src/cli/config.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Cluster, configMaps } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -26,13 +26,13 @@ const definitions = resourceType({
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 let folder: string;
 let config: string;
-let kind: Kind;
+let kind: OwnedKind;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'crd-lifecycle-'));
   config = join(folder, 'reconstruct.config.mjs');
   await writeFile(config, await ownConfig());
-  [kind] = (await loadKinds({ config, builtIn: [], kinds: ['lifecycletask'] })) as [Kind];
+  [kind] = (await loadKinds({ config, builtIn: [], kinds: ['lifecycletask'] })) as [OwnedKind];
 });
 afterAll(async () => {
   await rm(folder, { recursive: true });

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Cluster, deployments } from './support/cluster.js';
@@ -23,7 +23,7 @@ const definitions = resourceType({
   namespaced: false,
 });
 const { stage, backdropCrd } = (await import(pathToFileURL(config).href)) as {
-  readonly stage: Kind;
+  readonly stage: OwnedKind;
   readonly backdropCrd: AnyObject;
 };
 const cluster = new Cluster(openSandbox(inject('sandbox')));

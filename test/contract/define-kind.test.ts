@@ -2,7 +2,7 @@ import { Construct } from 'constructs';
 import { describe, expect, it } from 'vitest';
 import { defineKind } from '../../src/contract/define-kind.js';
 import { OperatorError } from '../../src/contract/error.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 
 class Widget extends Construct {}
 
@@ -46,7 +46,7 @@ const PODS = {
   nameOf: () => undefined,
 };
 
-const define = (props: object = {}): Kind =>
+const define = (props: object = {}): OwnedKind =>
   defineKind({ crd: crd(), construct: Widget, children: [DEPLOYMENT], ...props } as never);
 
 describe('defineKind', () => {

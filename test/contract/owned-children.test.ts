@@ -57,6 +57,8 @@ function planned(given: Given): Plan {
     controlledBy: (type, uid) =>
       (given.children ?? []).filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
     mappedTo: () => [],
+    deletions: () => [],
+    clockSkewMilliseconds: undefined,
   };
   return controller(given).reconcile('shop/web', reader, NOW);
 }
@@ -239,6 +241,8 @@ describe('OwnedChildren, types that may be made anew', () => {
       get: () => cr() as object as AnyObject,
       controlledBy: () => [],
       mappedTo: () => [],
+      deletions: () => [],
+      clockSkewMilliseconds: undefined,
     };
     const { apply } = adapter.reconcile('shop/web', reader, NOW);
     expect(apply.map(({ object: { kind: name }, recreate }) => [name, recreate])).toEqual([

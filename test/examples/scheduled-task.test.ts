@@ -5,7 +5,7 @@ import { Yaml } from 'cdk8s';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadKinds } from '../../src/cli/config.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { render } from '../../src/synth/render.js';
 
@@ -17,10 +17,10 @@ const sample = parse(sampleText) as CustomResource<Record<string, unknown>>;
 const kind = await scheduledTask();
 
 /** What the configuration of the example lists. */
-async function scheduledTask(): Promise<Kind> {
+async function scheduledTask(): Promise<OwnedKind> {
   const kinds = await loadKinds({ builtIn: [], config: join(example, 'reconstruct.config.mjs') });
   expect(kinds.map(({ name }) => name)).toEqual(['scheduledtask']);
-  return kinds[0]!;
+  return kinds[0] as OwnedKind;
 }
 
 /** What the sample renders to, with these fields of its spec changed. */
@@ -94,6 +94,8 @@ describe('the status', () => {
       get: () => ({ ...cr, spec: { ...cr.spec, ...changes } }),
       controlledBy: (type: { kind: string }) => (type.kind === 'CronJob' ? [cronJob] : []),
       mappedTo: () => [],
+      deletions: () => [],
+      clockSkewMilliseconds: undefined,
     };
     const plan = kind.controller(render).reconcile('shop/good-morning', reader, new Date(0));
     return plan.status[0]!.status([]);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { watchesFor } from '../../src/contract/child-types.js';
+import type { Watch } from '../../src/contract/controller.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { leaseRules, rulesFor } from '../../src/install/rules.js';
@@ -6,12 +8,20 @@ import { leaseRules, rulesFor } from '../../src/install/rules.js';
 const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
 
 function kind(name: string, children: string[], formerChildren: string[] = [], related: string[] = []): Kind {
-  return {
-    type: type('demo.io/v1', name),
-    children: children.map((child) => type('apps/v1', child)),
-    formerChildren: formerChildren.map((child) => type('apps/v1', child)),
-    related: related.map((other) => type('apps/v1', other)),
-  } as unknown as Kind;
+  const readOnly = { selector: 'app', keep: () => ({}), nameOf: () => undefined };
+  return watching(
+    watchesFor({
+      ...{ name, type: type('demo.io/v1', name), construct: undefined as never },
+      children: children.map((child) => type('apps/v1', child)),
+      formerChildren: formerChildren.map((child) => type('apps/v1', child)),
+      related: related.map((other) => ({ ...type('apps/v1', other), ...readOnly })),
+    }),
+  );
+}
+
+/** A kind whose one controller has these watches. */
+function watching(watches: readonly Watch[]): Kind {
+  return { controllers: () => [{ watches }] } as unknown as Kind;
 }
 
 const verbs = (kinds: Kind[], resource: string): string[] =>

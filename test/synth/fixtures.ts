@@ -6,7 +6,7 @@ import { Construct } from 'constructs';
 import { onTestFinished } from 'vitest';
 import type { CustomResourceDefinition, StructuralSchema } from '../../src/contract/crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
-import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
+import type { CustomResourceProps, OwnedKind } from '../../src/contract/kind.js';
 import type { CustomResource } from '../../src/contract/object.js';
 
 export interface WidgetSpec {
@@ -121,7 +121,7 @@ export class Widget extends Construct {
 export function widgetKind(
   names: Parameters<typeof widgetCrd>[0] = {},
   construct: new (scope: Construct, id: string, props: CustomResourceProps<WidgetSpec>) => Construct = Widget,
-): Kind {
+): OwnedKind {
   return defineKind<WidgetSpec>({
     crd: widgetCrd(names),
     construct,

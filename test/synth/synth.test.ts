@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { Kind } from '../../src/contract/kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
 import { manifestText } from '../../src/synth/output.js';
 import { InputError } from '../../src/synth/problem.js';
 import { synth } from '../../src/synth/synth.js';
 import type { SynthOptions } from '../../src/synth/synth.js';
 import { folderWith, widgetCrd, widgetKind } from './fixtures.js';
 
-const KINDS: readonly Kind[] = [widgetKind(), widgetKind({ kind: 'Globe', scope: 'Cluster' })];
+const KINDS: readonly OwnedKind[] = [widgetKind(), widgetKind({ kind: 'Globe', scope: 'Cluster' })];
 
 const WEB = `apiVersion: demo.example.com/v1
 kind: Widget

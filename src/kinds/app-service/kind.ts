@@ -1,6 +1,6 @@
 import { loadCrd } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
-import type { Kind } from '../../contract/kind.js';
+import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
 import { keepDeployment, keepRoute, keepService } from './keep.js';
@@ -15,7 +15,7 @@ export const appService = defineAppService(
 );
 
 /** The kind under the group of a CRD: the same fields, children and status, whatever the group is. */
-export function defineAppService(file: URL): Kind {
+export function defineAppService(file: URL): OwnedKind {
   const crd = loadCrd(file);
   return defineKind<AppServiceSpec, AppServiceStatus>({
     crd,

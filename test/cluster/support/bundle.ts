@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { loadKinds } from '../../../src/cli/config.js';
-import type { Kind } from '../../../src/contract/kind.js';
+import type { OwnedKind } from '../../../src/contract/kind.js';
 import { resourceType } from '../../../src/contract/resource.js';
 
 export const bundleConfig = join(repoFolder(), 'test/cluster/kinds/bundle.config.mjs');
@@ -10,9 +10,9 @@ export const secrets = resourceType({ apiVersion: 'v1', kind: 'Secret' });
 export const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 
 /** The kind that renders what its spec holds. */
-export async function loadBundle(): Promise<Kind> {
+export async function loadBundle(): Promise<OwnedKind> {
   const [kind] = await loadKinds({ config: bundleConfig, builtIn: [], kinds: ['bundle'] });
-  return kind!;
+  return kind as OwnedKind;
 }
 
 type Json = Readonly<Record<string, unknown>>;

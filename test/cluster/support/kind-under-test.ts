@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { loadKinds } from '../../../src/cli/config.js';
-import type { Kind } from '../../../src/contract/kind.js';
+import type { OwnedKind } from '../../../src/contract/kind.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
@@ -12,7 +12,7 @@ import type { FieldEdit } from './field-edit.js';
 
 /** What the tests that every kind passes have to know of one. */
 export interface KindUnderTest {
-  readonly kind: Kind;
+  readonly kind: OwnedKind;
   /** @default - the kind is built in */
   readonly config?: string;
   /** Renders a child of every type, and starts nothing that changes by itself. */
@@ -61,7 +61,7 @@ export async function scheduledTaskUnderTest(): Promise<KindUnderTest> {
   const config = join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs');
   const [kind] = await loadKinds({ config, builtIn: [], kinds: ['scheduledtask'] });
   return {
-    kind: kind!,
+    kind: kind as OwnedKind,
     config,
     spec: { ...task, script: 'true\n' },
     specWithoutOptional: task,

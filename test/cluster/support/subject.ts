@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Condition } from '../../../src/contract/conditions.js';
-import type { Kind } from '../../../src/contract/kind.js';
+import type { OwnedKind } from '../../../src/contract/kind.js';
 import { APPLIED_HASH_ANNOTATION, childrenFieldManager } from '../../../src/contract/names.js';
 import { controllerOf } from '../../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../../src/contract/object.js';
@@ -25,7 +25,7 @@ export type LiveResource = CustomResource<
 export class Subject {
   constructor(
     readonly cluster: Cluster,
-    readonly kind: Kind,
+    readonly kind: OwnedKind,
     readonly namespace: string,
   ) {}
 
@@ -120,7 +120,7 @@ export class Subject {
   }
 }
 
-function isOptional(kind: Kind, type: ResourceType): boolean {
+function isOptional(kind: OwnedKind, type: ResourceType): boolean {
   const { watches } = kind.controller(render);
   return watches.some((watch) => watch.optional && groupKind(watch.type) === groupKind(type));
 }

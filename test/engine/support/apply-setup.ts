@@ -46,7 +46,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
   const reader = StoreReader.open(
     [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
     stores,
-    'widget',
+    { controller: 'widget' },
   );
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const metrics = new Metrics();

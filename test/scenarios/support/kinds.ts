@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { loadKinds } from '../../../src/cli/config.js';
-import type { Kind } from '../../../src/contract/kind.js';
+import type { OwnedKind } from '../../../src/contract/kind.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 
 /** A kind, and the configuration that brings it to the controller. */
 export interface ScenarioKind {
-  readonly kind: Kind;
+  readonly kind: OwnedKind;
   /** @default - the kind is built in */
   readonly config?: string;
 }
@@ -19,7 +19,7 @@ export const small = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }
 async function parcels(file: string): Promise<ScenarioKind> {
   const config = join(repoFolder(), 'test/scenarios/kinds', file);
   const [kind] = await loadKinds({ config, builtIn: [] });
-  return { kind: kind!, config };
+  return { kind: kind as OwnedKind, config };
 }
 
 /** A kind with any number of ConfigMaps, and a Secret. */

@@ -1,0 +1,59 @@
+import type { Deletion } from '../contract/delete-step.js';
+import { objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import type { TypeRef } from '../contract/controller.js';
+import type { Clock } from './clock.js';
+
+const KEPT_MILLISECONDS = 24 * 3_600_000;
+const LIMIT = 10_000;
+
+interface Remembered extends Deletion {
+  readonly name: string;
+}
+
+/** What a controller has deleted lately, by name: the last 10,000 of 24 hours. */
+export class Deletions {
+  /** Oldest first. */
+  private readonly all = new Set<Remembered>();
+  private readonly byName = new Map<string, Remembered[]>();
+
+  constructor(private readonly clock: Clock) {}
+
+  add(object: AnyObject): void {
+    const { namespace, name: own, uid = '' } = object.metadata;
+    const name = nameOf(object, objectKey(namespace, own));
+    const ofName = this.byName.get(name) ?? [];
+    // Something has to be finished first, and it was asked for twice.
+    if (ofName.some((deletion) => deletion.uid === uid)) return;
+    const deletion: Remembered = { name, uid, at: new Date(this.clock.now()) };
+    this.all.add(deletion);
+    this.byName.set(name, [...ofName, deletion]);
+    const [oldest] = this.all;
+    if (this.all.size > LIMIT && oldest) this.forget(oldest);
+  }
+
+  /** Oldest first. */
+  of(type: TypeRef, key: string): readonly Deletion[] {
+    this.forgetOld();
+    return (this.byName.get(nameOf(type, key)) ?? []).map(({ uid, at }) => ({ uid, at }));
+  }
+
+  private forgetOld(): void {
+    for (const deletion of this.all) {
+      if (this.clock.now() - deletion.at.getTime() < KEPT_MILLISECONDS) return;
+      this.forget(deletion);
+    }
+  }
+
+  private forget(deletion: Remembered): void {
+    this.all.delete(deletion);
+    const left = (this.byName.get(deletion.name) ?? []).filter((other) => other !== deletion);
+    if (left.length > 0) this.byName.set(deletion.name, left);
+    else this.byName.delete(deletion.name);
+  }
+}
+
+function nameOf(type: TypeRef, key: string): string {
+  return `${groupKind(type)} ${key}`;
+}
