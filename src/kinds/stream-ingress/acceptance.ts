@@ -48,7 +48,10 @@ function portRefusal({ name, reservedPorts, portRanges }: Target, cr: StreamIngr
   return { reason: 'PortNotPermitted', message };
 }
 
-function proxyRefusal({ name, kind }: Target, { spec: { proxyProtocol } }: StreamIngress): Refusal | undefined {
+function proxyRefusal(
+  { name, kind }: Target,
+  { spec: { proxyProtocol } }: StreamIngress,
+): Refusal | undefined {
   if (kind !== 'Gateway' || !(proxyProtocol?.decode || proxyProtocol?.encode)) return undefined;
   const message = `spec.proxyProtocol: the target ${name} is a Gateway, and the Gateway API has no PROXY protocol; remove it, or take another class`;
   return { reason: 'ProxyProtocolNotSupported', message };

@@ -7,7 +7,7 @@ const NGINX_ONLY = [
   'udpServicesConfigMap',
   'ingressController',
 ] as const;
-const GATEWAY_ONLY = ['gateway', 'routeVersion'] as const;
+const GATEWAY_ONLY = ['gateway'] as const;
 
 const DNS_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
@@ -26,7 +26,9 @@ function problemsOf(target: TargetProps): string[] {
     (field) => target[field] !== undefined,
   );
   return [
-    ...foreign.map((field) => `${field} says nothing about a target of the kind ${kind}; remove it, or change kind`),
+    ...foreign.map(
+      (field) => `${field} says nothing about a target of the kind ${kind}; remove it, or change kind`,
+    ),
     ...(kind === 'Gateway' && target.gateway === undefined
       ? ['gateway is missing; give the Gateway as namespace/name']
       : []),
@@ -44,8 +46,11 @@ function names(target: TargetProps): string[] {
   });
   const controller = target.ingressController;
   return [
-    ...wrong.map((field) => `${field}: "${target[field] ?? ''}" names no object; give a name alone, without namespace`),
-    ...(controller !== undefined && !/^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(controller)
+    ...wrong.map(
+      (field) => `${field}: "${target[field] ?? ''}" names no object; give a name alone, without namespace`,
+    ),
+    ...(controller !== undefined &&
+    !/^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(controller)
       ? [`ingressController: "${controller}" names no workload; give Deployment/name or DaemonSet/name`]
       : []),
   ];
@@ -53,13 +58,17 @@ function names(target: TargetProps): string[] {
 
 function oneConfigMap({ kind, tcpServicesConfigMap: tcp, udpServicesConfigMap: udp }: TargetProps): string[] {
   if (kind === 'Gateway' || (tcp ?? 'tcp-services') !== (udp ?? 'udp-services')) return [];
-  return [`${tcp ?? udp ?? ''} is the ConfigMap of both TCP and UDP; give each its own, since ingress-nginx reads two`];
+  return [
+    `${tcp ?? udp ?? ''} is the ConfigMap of both TCP and UDP; give each its own, since ingress-nginx reads two`,
+  ];
 }
 
 function rangeProblem(text: string): string[] {
   const [from = 0, to = from] = text.split('-').map(Number);
   const valid = from >= 1 && from <= to && to <= 65535;
-  return valid ? [] : [`portRanges: "${text}" is no range; give a port from 1 to 65535, or two, the lower first`];
+  return valid
+    ? []
+    : [`portRanges: "${text}" is no range; give a port from 1 to 65535, or two, the lower first`];
 }
 
 /** Two targets with one field manager would take each other's ports off an object that they share. */
@@ -69,7 +78,9 @@ function twice(targets: readonly TargetProps[]): string[] {
     sharedNames(target).flatMap((name) => {
       const other = seen.get(name);
       seen.set(name, target.name);
-      return other === undefined ? [] : [`${name} is there twice, in ${other} and ${target.name}; give it to one alone`];
+      return other === undefined
+        ? []
+        : [`${name} is there twice, in ${other} and ${target.name}; give it to one alone`];
     }),
   );
 }

@@ -32,21 +32,27 @@ export function holdings(
   path: readonly string[],
   counts: (fields: Fields) => boolean = () => true,
 ): (segment: string) => Holding {
-  const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
-  const entries = managedFields.flatMap((entry) => {
+  const entries = managedFieldsOf(object).flatMap((entry) => {
     const fields = path.reduce<unknown>((at, step) => (at as Fields | undefined)?.[step], entry.fieldsV1);
     return fields === undefined ? [] : [{ ...entry, fields: fields as Fields }];
   });
   return (segment) => {
     const holders = entries.filter(({ fields }) => segment in fields);
-    const others = holders.filter(
-      (entry) => !isOurs(entry) && counts(entry.fields[segment] as Fields),
-    );
+    const others = holders.filter((entry) => !isOurs(entry) && counts(entry.fields[segment] as Fields));
     return {
       ours: holders.some(isOurs),
       others: [...new Set(others.map(({ manager = 'unknown' }) => manager))],
     };
   };
+}
+
+/** Whether we have applied anything to an object. */
+export function isManaged(object: AnyObject): boolean {
+  return managedFieldsOf(object).some(isOurs);
+}
+
+function managedFieldsOf({ metadata }: AnyObject): readonly ManagedFields[] {
+  return (metadata as { readonly managedFields?: readonly ManagedFields[] }).managedFields ?? [];
 }
 
 function isOurs({ manager, operation, subresource }: ManagedFields): boolean {

@@ -1,5 +1,5 @@
 import type { AnyObject } from '../../contract/object.js';
-import { holdings } from './held.js';
+import { holdings, isManaged } from './held.js';
 import type { Holding } from './held.js';
 import { ALLOW_FROM_ANNOTATION } from './permission.js';
 
@@ -21,6 +21,8 @@ export interface KeptPort {
 /** What is kept of the Service that opens a target's ports. */
 export interface KeptTargetService extends KeptService {
   readonly open: readonly OpenPort[];
+  /** Whether anything in it is ours. */
+  readonly managed: boolean;
   readonly addresses: readonly KeptAddress[];
   /** The message of the condition `LoadBalancerPortsError`, where it holds. */
   readonly portsError?: string;
@@ -62,7 +64,7 @@ export function keepTargetService(object: AnyObject): KeptTargetService {
     const { targetPort } = port;
     return { ...kept, ...(targetPort !== undefined && { targetPort }), ...held(segment) };
   });
-  return { ...keepService(object), open, ...keepLoadBalancer(object) };
+  return { ...keepService(object), open, managed: isManaged(object), ...keepLoadBalancer(object) };
 }
 
 /** Whether it is more than a field that we leave to others, such as the node port. */
@@ -75,7 +77,9 @@ function keepLoadBalancer(object: AnyObject): Pick<KeptTargetService, 'addresses
     readonly loadBalancer?: { readonly ingress?: readonly Ingress[] };
     readonly conditions?: readonly { type: string; status: string; message?: string }[];
   };
-  const failed = conditions.find(({ type, status }) => type === 'LoadBalancerPortsError' && status === 'True');
+  const failed = conditions.find(
+    ({ type, status }) => type === 'LoadBalancerPortsError' && status === 'True',
+  );
   return {
     addresses: (loadBalancer.ingress ?? []).map(({ ip, hostname, ports = [] }) => ({
       address: ip ?? hostname ?? '',

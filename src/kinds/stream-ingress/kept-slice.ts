@@ -26,6 +26,12 @@ export function keepSlice(object: AnyObject): KeptSlice | undefined {
 }
 
 /** Tells a port of a Service in its EndpointSlices: they have its name, but not its number. */
-export function portId({ name = '', protocol = 'TCP' }: { readonly name?: string; readonly protocol?: string }): string {
+export function portId({
+  name = '',
+  protocol = 'TCP',
+}: {
+  readonly name?: string;
+  readonly protocol?: string;
+}): string {
   return `${name}/${protocol}`;
 }

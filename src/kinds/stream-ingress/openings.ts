@@ -48,7 +48,10 @@ export function openings(
   }
   const { maxListeners = Infinity } = target;
   // Whoever is open stays open, also where an older one would come in.
-  const ordered = [...free.filter((entry) => isOurs(entry, state)), ...free.filter((entry) => !isOurs(entry, state))];
+  const ordered = [
+    ...free.filter((entry) => isOurs(entry, state)),
+    ...free.filter((entry) => !isOurs(entry, state)),
+  ];
   for (const { cr } of ordered.slice(maxListeners)) obstacles.set(cr, tooMany(target, maxListeners));
   return { entries: ordered.slice(0, maxListeners), obstacles };
 }
@@ -75,7 +78,10 @@ function obstacleTo(target: NginxTarget, entry: Entry, state: SharedState): Obst
   const { service } = state;
   const name = `${target.namespace}/${target.service}`;
   if (!service)
-    return obstacle('TargetNotFound', `Service ${name}, which opens the ports of the target ${target.name}, isn't there`);
+    return obstacle(
+      'TargetNotFound',
+      `Service ${name}, which opens the ports of the target ${target.name}, isn't there`,
+    );
   const inMap = entryIn(entry, state);
   if (inMap && !isFree(inMap)) {
     const map = `${target.namespace}/${configMapName(target, protocol)}`;

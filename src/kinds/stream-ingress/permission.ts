@@ -6,7 +6,7 @@ import type { Upstream } from './upstream.js';
 
 /**
  * On a Service: the namespaces whose StreamIngresses may lead to it, separated by commas, or `*`; read only in clusters
- * that have no ReferenceGrant.
+ * that have no ReferenceGrant, as the admin says.
  */
 export const ALLOW_FROM_ANNOTATION = `${GROUP}/allow-from`;
 
@@ -38,7 +38,7 @@ export function grantOf(object: AnyObject): Grant | undefined {
 /**
  * Whether a custom resource may lead to a Service: within its own namespace always, to another one where that permits
  * it.
- * @param grants undefined where the cluster has no ReferenceGrants
+ * @param grants undefined where annotations count instead
  */
 export function isPermitted(
   { metadata }: StreamIngress,

@@ -1,5 +1,5 @@
 import type { StructuralSchema } from '../../contract/crd.js';
-import type { RouteVersion } from './targets.js';
+import type { CrossNamespace, RouteVersion } from './targets.js';
 
 /** The section `streamingress` of an admin's policy. */
 export interface StreamIngressPolicy {
@@ -7,6 +7,10 @@ export interface StreamIngressPolicy {
   readonly defaultClass?: string;
   /** @default - the one that the flags describe */
   readonly targets?: readonly TargetProps[];
+  /** @default ReferenceGrant */
+  readonly crossNamespace?: CrossNamespace;
+  /** @default v1 */
+  readonly routeVersion?: RouteVersion;
 }
 
 /** A target as an admin writes it. */
@@ -22,7 +26,6 @@ export interface TargetProps {
   readonly ingressController?: string;
   /** `namespace/name`. */
   readonly gateway?: string;
-  readonly routeVersion?: RouteVersion;
   /** Each `9000` or `9000-9099`. */
   readonly portRanges?: readonly string[];
   readonly reservedPorts?: readonly number[];
@@ -59,7 +62,6 @@ const target: StructuralSchema = {
     kind: {
       type: 'string',
       enum: ['IngressNginx', 'Gateway'],
-      default: 'IngressNginx',
       description: 'What opens the ports: an ingress-nginx, or a Gateway of the Gateway API.',
     },
     ingressNamespace: label('The namespace of ingress-nginx, its Service and its ConfigMaps.'),
@@ -79,11 +81,6 @@ const target: StructuralSchema = {
       pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
       description: 'The Gateway, as namespace/name.',
     },
-    routeVersion: {
-      type: 'string',
-      enum: ['v1', 'v1alpha2'],
-      description: 'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
-    },
     portRanges: setOf('The ports that may be opened, each as a number or a range, e.g. 9000-9099.', 64, {
       type: 'string',
       maxLength: 11,
@@ -94,7 +91,11 @@ const target: StructuralSchema = {
       1024,
       { type: 'integer', format: 'int32', minimum: 1, maximum: 65535 },
     ),
-    namespaces: setOf('The namespaces whose StreamIngresses are served. All unless it is given.', 1024, label('')),
+    namespaces: setOf(
+      'The namespaces whose StreamIngresses are served. All unless it is given.',
+      1024,
+      label(''),
+    ),
     maxListeners: {
       type: 'integer',
       format: 'int32',
@@ -109,7 +110,9 @@ export const policySchema: StructuralSchema = {
   type: 'object',
   description: 'The proxies that StreamIngresses may use, and what is allowed of each.',
   properties: {
-    defaultClass: label('The target of a StreamIngress without className. By default the only one, if there is one alone.'),
+    defaultClass: label(
+      'The target of a StreamIngress without className. By default the only one, if there is one alone.',
+    ),
     targets: {
       type: 'array',
       maxItems: 64,
@@ -117,6 +120,17 @@ export const policySchema: StructuralSchema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
       items: target,
+    },
+    crossNamespace: {
+      type: 'string',
+      enum: ['ReferenceGrant', 'Annotation'],
+      description:
+        'How a namespace permits that others lead to its Services: by a ReferenceGrant, or, where the cluster has none, by an annotation on the Service.',
+    },
+    routeVersion: {
+      type: 'string',
+      enum: ['v1', 'v1alpha2'],
+      description: 'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
     },
   },
 };

@@ -84,4 +84,3 @@ function loadBalancerError({ listen, protocol }: Entry, { service }: SharedState
 function condition(status: ConditionStatus, reason: string, message: string): ConditionProps {
   return { type: 'Programmed', status, reason, message };
 }
-

@@ -12,7 +12,7 @@ export interface Upstreams {
   service(key: string): KeptService | undefined;
   /** The ports of a Service at which somebody is ready, by `portId`. */
   readyPorts(key: string): ReadonlySet<string>;
-  /** Undefined where the cluster has no ReferenceGrants. */
+  /** Undefined where annotations count instead. */
   readonly grants: readonly Grant[] | undefined;
 }
 
@@ -47,7 +47,10 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   if (!isPermitted(cr, upstream, known.grants, service)) return notPermitted(upstream);
   if (cr.spec.is_service === false) return unchecked(upstream);
   if (!service) {
-    return lost('ServiceNotFound', `there is no Service ${serviceKey(upstream)}; create it, or correct spec.upstream`);
+    return lost(
+      'ServiceNotFound',
+      `there is no Service ${serviceKey(upstream)}; create it, or correct spec.upstream`,
+    );
   }
   const port = portOf(service, upstream, protocolOf(cr));
   return 'gate' in port ? port : readiness(upstream, service, port, known);
@@ -58,7 +61,7 @@ function notPermitted({ namespace }: Upstream): Resolution {
   return {
     status: 'False',
     reason: 'RefNotPermitted',
-    message: `spec.upstream.namespace: ${namespace} hasn't permitted it; a ReferenceGrant there may do so`,
+    message: `spec.upstream.namespace: ${namespace} hasn't permitted that StreamIngresses of this namespace lead there; it takes a ReferenceGrant in that namespace, or where the admin has set it up so, an annotation on the Service`,
     gate: 'shut',
   };
 }

@@ -2,7 +2,15 @@ import { OperatorError } from '../../contract/error.js';
 import { targetProblems } from './check-targets.js';
 import type { StreamIngressPolicy, TargetProps } from './policy.js';
 import { NGINX_RESERVED_PORTS } from './targets.js';
-import type { ControllerRef, GatewayTarget, Limits, NginxTarget, PortRange, Target, Targets } from './targets.js';
+import type {
+  ControllerRef,
+  GatewayTarget,
+  Limits,
+  NginxTarget,
+  PortRange,
+  Target,
+  Targets,
+} from './targets.js';
 
 /** The flags of the command; they describe the target `default`. */
 export interface TargetFlags {
@@ -30,17 +38,17 @@ const DEFAULTS = {
 
 /**
  * The targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists none.
- * @throws OperatorError `InvalidTargets`, with everything that is wrong
+ * @throws OperatorError `InvalidInput`, with everything that is wrong
  */
 export function targetsOf(flags: TargetFlags, policy: StreamIngressPolicy = {}): Targets {
   const listed = policy.targets ?? [];
   const props = isGiven(flags) || listed.length === 0 ? [fromFlags(flags), ...listed] : listed;
   const problems = targetProblems(props, policy.defaultClass);
-  if (problems.length > 0)
-    throw new OperatorError({ reason: 'InvalidTargets', message: problems.join('. ') });
+  if (problems.length > 0) throw new OperatorError({ reason: 'InvalidInput', message: problems.join('. ') });
   const all = props.map(targetOf);
   const defaultName = policy.defaultClass ?? onlyName(all, isGiven(flags));
-  return { all, ...(defaultName !== undefined && { defaultName }) };
+  const { crossNamespace = 'ReferenceGrant', routeVersion = 'v1' } = policy;
+  return { all, crossNamespace, routeVersion, ...(defaultName !== undefined && { defaultName }) };
 }
 
 function isGiven(flags: TargetFlags): boolean {
@@ -92,7 +100,6 @@ function gatewayTarget(props: TargetProps): GatewayTarget {
     kind: 'Gateway',
     name: props.name,
     gateway: { namespace, name },
-    ...(props.routeVersion && { routeVersion: props.routeVersion }),
     ...limits(props, []),
   };
 }

@@ -2,19 +2,24 @@ import { dateConditions, standardConditions } from '../../contract/conditions.js
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import type { EventProps } from '../../contract/controller.js';
 import type { Refusal } from './acceptance.js';
-import type { Resolution } from './resolve.js';
 import type { StreamIngress, StreamIngressStatus } from './spec.js';
 import { describeUpstream, portText, upstreamOf } from './upstream.js';
 
+/** The condition of that name. */
+export interface Programmed extends ConditionProps {
+  /** It stays False until somebody changes something. @default - as its reason tells */
+  readonly stalls?: boolean;
+}
+
 /** All that is known of one custom resource. */
 export interface Findings {
-  /** The name of its target; empty where there is none. */
-  readonly target: string;
+  /** The name of its target. @default - there is none */
+  readonly target?: string;
   readonly refusal?: Refusal;
   /** Absent where there is no target. */
-  readonly resolution?: Omit<Resolution, 'gate'>;
+  readonly resolution?: Pick<ConditionProps, 'status' | 'reason' | 'message'>;
   /** Absent where it isn't accepted. */
-  readonly programmed?: ConditionProps;
+  readonly programmed?: Programmed;
   /** Where it is reached. */
   readonly addresses: readonly string[];
 }
@@ -26,7 +31,7 @@ export function statusOf(cr: StreamIngress, findings: Findings, now: Date): Stre
   const open = findings.programmed?.status === 'True' && findings.addresses.length > 0;
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
-    ...(findings.target !== '' && { target: findings.target }),
+    ...(findings.target !== undefined && { target: findings.target }),
     upstream: describeUpstream(upstreamOf(cr)),
     ...(open && { addresses: findings.addresses }),
     conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
@@ -51,10 +56,14 @@ export function readinessOf(cr: StreamIngress, findings: Findings): Readiness {
     return { phase: STALLING.has(reason) ? 'stalled' : 'failing', reason, message };
   }
   if (!programmed || programmed.status === 'Unknown') {
-    return { phase: 'progressing', reason: 'Pending', message: programmed?.message ?? 'Nothing is known yet' };
+    return {
+      phase: 'progressing',
+      reason: 'Pending',
+      message: programmed?.message ?? 'Nothing is known yet',
+    };
   }
-  const { status, reason, message } = programmed;
-  if (status === 'False') return { phase: STALLING.has(reason) ? 'stalled' : 'failing', reason, message };
+  const { status, reason, message, stalls = STALLING.has(reason) } = programmed;
+  if (status === 'False') return { phase: stalls ? 'stalled' : 'failing', reason, message };
   const leadsTo = describeUpstream(upstreamOf(cr));
   return { phase: 'ready', reason: 'Programmed', message: `${portText(cr)} is open and leads to ${leadsTo}` };
 }
@@ -71,15 +80,20 @@ function ownConditions(cr: StreamIngress, findings: Findings): ConditionProps[] 
   const { refusal, resolution, programmed } = findings;
   const accepted: ConditionProps = refusal
     ? { type: 'Accepted', status: 'False', ...refusal }
-    : { type: 'Accepted', status: 'True', reason: 'Accepted', message: `${portText(cr)} is held by this object` };
+    : {
+        type: 'Accepted',
+        status: 'True',
+        reason: 'Accepted',
+        message: `${portText(cr)} is held by this object`,
+      };
   return [
     accepted,
     ...(resolution ? [{ type: 'ResolvedRefs', ...pick(resolution) }] : []),
-    programmed ?? notProgrammed(refusal),
+    programmed ? { type: 'Programmed', ...pick(programmed) } : notProgrammed(refusal),
   ];
 }
 
-function pick({ status, reason, message }: Omit<Resolution, 'gate'>) {
+function pick({ status, reason, message }: Pick<ConditionProps, 'status' | 'reason' | 'message'>) {
   return { status, reason, message };
 }
 

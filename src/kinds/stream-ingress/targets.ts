@@ -24,11 +24,13 @@ export interface GatewayTarget extends Limits {
   readonly kind: 'Gateway';
   readonly name: string;
   readonly gateway: { readonly namespace: string; readonly name: string };
-  /** In which TCPRoutes and UDPRoutes are written. @default v1 */
-  readonly routeVersion?: RouteVersion;
 }
 
+/** The version of TCPRoute and UDPRoute: `v1` since Gateway API 1.6. */
 export type RouteVersion = 'v1' | 'v1alpha2';
+
+/** What speaks for another namespace: a ReferenceGrant of the Gateway API, or an annotation on the Service. */
+export type CrossNamespace = 'ReferenceGrant' | 'Annotation';
 
 export interface ControllerRef {
   readonly kind: 'Deployment' | 'DaemonSet';
@@ -57,6 +59,8 @@ export interface Targets {
   readonly all: readonly Target[];
   /** The one for custom resources without a class. @default - there is none, they have to name one */
   readonly defaultName?: string;
+  readonly crossNamespace: CrossNamespace;
+  readonly routeVersion: RouteVersion;
 }
 
 /**
@@ -65,19 +69,17 @@ export interface Targets {
  * reload fail.
  * @see https://github.com/kubernetes/ingress-nginx/blob/main/internal/ingress/controller/controller.go
  */
-export const NGINX_RESERVED_PORTS: readonly number[] = [
-  80, 443, 442, 8181, 8443, 10245, 10246, 10247, 10254,
-];
+export const NGINX_RESERVED_PORTS: readonly number[] = [80, 443, 442, 8181, 8443, 10245, 10246, 10247, 10254];
 
 export function targetNamed({ all }: Targets, name: string): Target | undefined {
   return all.find((target) => target.name === name);
 }
 
-/**
- * The name of the target that a class stands for, whether there is one of that name or not. Empty where none is named
- * and there is no default; no target is called so.
- */
-export function targetName({ defaultName = '' }: Targets, className: string | undefined): string {
+/** In place of a target's name where no class is named and there is no default; no target is called so. */
+export const NO_TARGET = '-';
+
+/** The name of the target that a class stands for, whether there is one of that name or not. */
+export function targetName({ defaultName = NO_TARGET }: Targets, className: string | undefined): string {
   return className ?? defaultName;
 }
 

@@ -29,7 +29,7 @@ export function sharedWrites(
   for (const protocol of PROTOCOLS) {
     const wanted = dataOf(entries.filter((entry) => entry.protocol === protocol));
     const present = ourData(state.configMaps[protocol]);
-    if (isEmpty(wanted) && isEmpty(present)) continue;
+    if (isEmpty(wanted) && !state.configMaps[protocol]?.managed) continue;
     const closes = Object.keys(present).some((key) => !(key in wanted));
     const changes = Object.entries(wanted).some(([key, value]) => present[key] !== value);
     const object = (data: Data): AnyObject => configMap(target, protocol, data);
@@ -40,8 +40,12 @@ export function sharedWrites(
   return [...before, ...serviceWrites(target, entries, state), ...after];
 }
 
-function serviceWrites(target: NginxTarget, entries: readonly Entry[], { service }: SharedState): AnyObject[] {
-  if (!service || (entries.length === 0 && !service.open.some(({ ours }) => ours))) return [];
+function serviceWrites(
+  target: NginxTarget,
+  entries: readonly Entry[],
+  { service }: SharedState,
+): AnyObject[] {
+  if (!service || (entries.length === 0 && !service.managed)) return [];
   return [servicePorts(target, entries)];
 }
 
@@ -71,7 +75,9 @@ export function dataOf(entries: readonly Entry[]): Data {
 }
 
 function ourData(map: KeptConfigMap | undefined): Data {
-  const ours = Object.entries(map?.entries ?? {}).filter(([, entry]) => entry.ours && entry.others.length === 0);
+  const ours = Object.entries(map?.entries ?? {}).filter(
+    ([, entry]) => entry.ours && entry.others.length === 0,
+  );
   return Object.fromEntries(ours.map(([key, { value }]) => [key, value]));
 }
 
