@@ -3,7 +3,9 @@ import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
 import type { Kind, Policy, Render } from '../contract/kind.js';
+import type { FlagValues } from '../contract/kind-flag.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
+import { builtInFlags } from '../kinds/flags.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -11,6 +13,7 @@ import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
+import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
@@ -33,8 +36,8 @@ interface RunOptions extends ClusterOptions {
 }
 
 /** `reconstruct run`: the controller. */
-export function runCommand(): Command {
-  return new Command('run')
+export function runCommand(flags = builtInFlags): Command {
+  const command = new Command('run')
     .description('Keep the cluster as its custom resources say, until SIGTERM or SIGINT')
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
@@ -63,10 +66,11 @@ export function runCommand(): Command {
     .addOption(
       new Option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
     )
-    .action(run);
+    .action((options: RunOptions) => run(options, kindFlagValues(flags, options)));
+  return addKindFlags(command, flags);
 }
 
-async function run(options: RunOptions): Promise<void> {
+async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   startLean();
   const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
     await Promise.all([
@@ -86,7 +90,7 @@ async function run(options: RunOptions): Promise<void> {
   const election = electionFor(kubeConfig, options);
   const manager = await createManager(
     kubeConfig,
-    { ...options, election, allowed: policy },
+    { ...options, election, allowed: policy, flags },
     kinds,
     log,
     metrics,
@@ -136,6 +140,7 @@ async function createManager(
   options: RunOptions & {
     readonly election: ElectionProps | undefined;
     readonly allowed: Policy | undefined;
+    readonly flags: FlagValues;
   },
   kinds: readonly Kind[],
   log: Logger,
@@ -148,7 +153,13 @@ async function createManager(
   ]);
   const renderAllowed: Render = (kind, cr) => render(kind, cr, options.allowed);
   return new Manager({
-    controllers: kinds.flatMap((kind) => kind.controllers({ render: renderAllowed })),
+    controllers: kinds.flatMap((kind) =>
+      kind.controllers({
+        ...{ render: renderAllowed, flags: options.flags, operatorNamespace: currentNamespace(kubeConfig) },
+        ...(options.allowed && { policy: options.allowed[kind.type.kind.toLowerCase()] }),
+        ...(options.watchNamespace && { namespaces: options.watchNamespace }),
+      }),
+    ),
     transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
     log,
     metrics,

@@ -1,7 +1,10 @@
 import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
+import type { FlagValues } from '../contract/kind-flag.js';
+import { builtInFlags } from '../kinds/flags.js';
 import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
+import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { policyOf } from './policy-option.js';
@@ -17,8 +20,8 @@ interface SynthFlags {
 }
 
 /** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
-export function synthCommand(): Command {
-  return new Command('synth')
+export function synthCommand(kindFlags = builtInFlags): Command {
+  const command = new Command('synth')
     .summary('render custom resources to manifests')
     .description(
       'Validates custom resources and renders them to manifests, without asking any cluster. ' +
@@ -39,10 +42,13 @@ export function synthCommand(): Command {
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
     .addOption(sharedOptions.policy())
-    .action(run);
+    .action((sources: readonly string[], flags: SynthFlags) =>
+      run(sources, flags, kindFlagValues(kindFlags, flags)),
+    );
+  return addKindFlags(command, kindFlags);
 }
 
-async function run(sources: readonly string[], flags: SynthFlags): Promise<void> {
+async function run(sources: readonly string[], flags: SynthFlags, ofKinds: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
   const [{ builtInKinds }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
     import('../kinds/index.js'),
@@ -62,7 +68,9 @@ async function run(sources: readonly string[], flags: SynthFlags): Promise<void>
     const files = await synth({
       kinds,
       sources,
+      flags: ofKinds,
       warn: (line) => void process.stderr.write(`warning: ${line}\n`),
+      note: (line) => void process.stderr.write(`${line}\n`),
       ...(namespace !== undefined && { namespace }),
       ...(recursive !== undefined && { recursive }),
       ...(policy && { policy }),

@@ -6,6 +6,14 @@ export const MANAGED_BY = 'reconstruct';
 /** On each applied object: the hash of what was rendered for it, by which a restart knows that nothing is to be done. */
 export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
 
+/** Before the field manager: the same on an object that others share, of which each manager applies a part. */
+export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';
+
+/** Whether an annotation is ours, and says nothing but what was applied. */
+export function isHashAnnotation(name: string): boolean {
+  return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);
+}
+
 /** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
 export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
 

@@ -1,7 +1,5 @@
-import { APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION } from './names.js';
+import { ADOPT_BY_ANNOTATION, isHashAnnotation } from './names.js';
 import type { AnyObject, ObjectMeta } from './object.js';
-
-const OURS: ReadonlySet<string> = new Set([APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION]);
 
 /** What tells an object, and whose it is. */
 export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {
@@ -20,12 +18,15 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
   };
 }
 
-/** The default projection, for objects that we write: identity, our annotations and the status. */
+/**
+ * The default projection, for objects that we write: identity, our annotations and the status. What else is kept of them
+ * comes beside that: without the annotations, they would be applied with every reconcile.
+ */
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
     object.metadata;
-  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(([annotation]) =>
-    OURS.has(annotation),
+  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(
+    ([annotation]) => annotation === ADOPT_BY_ANNOTATION || isHashAnnotation(annotation),
   );
   const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
   if (ownerReferences) metadata.ownerReferences = ownerReferences;

@@ -1,3 +1,4 @@
+import type { FieldConflict } from '../contract/change.js';
 import { OperatorError } from '../contract/error.js';
 import { leastPause } from './pauses.js';
 import type { ApiResponse } from './transport.js';
@@ -80,6 +81,16 @@ export class ApiError extends Error {
     return (
       this.code === 422 && (this.status.details?.causes ?? []).some(({ field }) => field === 'metadata.uid')
     );
+  }
+
+  /** Who owns which of the fields that were applied without force. */
+  get conflicts(): FieldConflict[] {
+    const causes = this.code === 409 ? (this.status.details?.causes ?? []) : [];
+    return causes.flatMap(({ reason, message = '', field }) => {
+      if (reason !== 'FieldManagerConflict' || field === undefined) return [];
+      const quoted = /^conflict with ("(?:[^"\\]|\\.)*")/.exec(message)?.[1];
+      return [{ field, manager: quoted === undefined ? '' : (JSON.parse(quoted) as string) }];
+    });
   }
 
   /** Another field manager owns what was applied without force. */

@@ -1,3 +1,4 @@
+import type { Propagation } from '../contract/delete-step.js';
 import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -16,6 +17,8 @@ export interface Scope {
   readonly namespace?: string;
   /** @default - no label selector */
   readonly selector?: string;
+  /** @default - every name */
+  readonly name?: string;
 }
 
 export interface ListPage {
@@ -133,7 +136,11 @@ export class Api {
    * Deletes exactly the object that was seen; a 409 says that it has changed since. Returns the object where it
    * stays for now, because something has to be finished first.
    */
-  async delete(type: ResourceType, seen: AnyObject): Promise<AnyObject | undefined> {
+  async delete(
+    type: ResourceType,
+    seen: AnyObject,
+    propagationPolicy: Propagation = 'Background',
+  ): Promise<AnyObject | undefined> {
     const { uid, resourceVersion, namespace, name } = seen.metadata;
     const key = objectKey(namespace, name);
     const { body } = await this.send(`Delete ${type.kind} ${key}`, {
@@ -142,7 +149,7 @@ export class Api {
       body: {
         apiVersion: 'v1',
         kind: 'DeleteOptions',
-        propagationPolicy: 'Background',
+        propagationPolicy,
         preconditions: { uid, resourceVersion },
       },
     });
@@ -179,7 +186,10 @@ export class Api {
 }
 
 function selectorQuery(scope: Scope): Record<string, string> {
-  return scope.selector ? { labelSelector: scope.selector } : {};
+  return {
+    ...(scope.selector && { labelSelector: scope.selector }),
+    ...(scope.name !== undefined && { fieldSelector: `metadata.name=${scope.name}` }),
+  };
 }
 
 function collectionPath(type: ResourceType, namespace: string | undefined): string {

@@ -1,12 +1,16 @@
 import { hash } from 'node:crypto';
+import type { Change } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../contract/names.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { canonicalJson } from './managed-fields.js';
 import type { Refused } from './refusals.js';
 import type { Entry, Store } from './store.js';
 import type { StoreReader } from './stores.js';
+
+/** What became of a task. */
+export type Outcome = Omit<Change, 'ref'>;
 
 /** One step, and what it needs over and over. */
 export interface Task {
@@ -19,6 +23,8 @@ export interface Task {
   /** What is sent. */
   readonly intent: AnyObject;
   readonly hash: string;
+  /** The annotation that carries the hash. */
+  readonly hashName: string;
 }
 
 export function taskOf(step: ApplyStep, reader: StoreReader): Task {
@@ -32,7 +38,28 @@ export function taskOf(step: ApplyStep, reader: StoreReader): Task {
     objectId: objectId(object),
     intent: withBookkeeping(step, hashed),
     hash: hashed,
+    hashName: hashName(step),
   };
+}
+
+/** What a task applies when it names nothing but the object: then all that was applied is given up. */
+export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
+}
+
+/** Whether nothing is said of an object but which it is. */
+export function saysNothing({ apiVersion, kind, metadata, ...content }: AnyObject): boolean {
+  const { namespace, name, ...rest } = metadata;
+  return isEmpty(content) && isEmpty(rest);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
+}
+
+function hashName({ owner, fieldManager }: ApplyStep): string {
+  return owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
 }
 
 export function refusalId({ step, objectId }: Task): string {
@@ -55,12 +82,14 @@ export function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
 }
 
 /** The two things that are added to what was rendered: to whom it belongs, and the hash by which it is known again. */
-function withBookkeeping({ object, owner }: ApplyStep, hashed: string): AnyObject {
+function withBookkeeping(step: ApplyStep, hashed: string): AnyObject {
+  const { object, owner } = step;
+  if (!owner && saysNothing(object)) return withoutContent(object);
   return {
     ...object,
     metadata: {
       ...object.metadata,
-      annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hashed },
+      annotations: { ...object.metadata.annotations, [hashName(step)]: hashed },
       ...(owner && { ownerReferences: [...(object.metadata.ownerReferences ?? []), owner] }),
     },
   };

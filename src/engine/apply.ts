@@ -1,14 +1,13 @@
-import type { Action, Change, Drift } from '../contract/change.js';
+import type { Change, Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api, Applied } from './api.js';
 import { refusalId, refused, taskOf, withUid } from './apply-task.js';
-import type { Task } from './apply-task.js';
+import type { Outcome, Task } from './apply-task.js';
 import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
 import { asStale, handOver } from './hand-over.js';
@@ -22,6 +21,7 @@ import { refresh } from './refresh.js';
 import type { Refusals } from './refusals.js';
 import { Repair } from './repair.js';
 import type { Settlements } from './settlements.js';
+import { Sharing } from './sharing.js';
 import type { Entry } from './store.js';
 import type { StoreReader } from './stores.js';
 import type { Vanished } from './vanished.js';
@@ -35,8 +35,6 @@ export interface ApplierProps {
   readonly metrics: Metrics;
 }
 
-type Outcome = { readonly action: Action; readonly drift?: Drift };
-
 /**
  * Brings single objects to what is wanted of them.
  *
@@ -44,7 +42,7 @@ type Outcome = { readonly action: Action; readonly drift?: Drift };
  * the API server has refused for good isn't sent again until it, or the object in the way, changes. What has been
  * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
  * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
- * What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
+ * What others own of an object that is shared stays theirs: see `Sharing`. What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
  * kind that isn't installed is refused without a request.
  *
  * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
@@ -57,17 +55,20 @@ export class Applier {
   private readonly repair: Repair;
   private readonly owners: Owners;
   private readonly newcomers: Newcomers;
+  private readonly sharing: Sharing;
 
   constructor(private readonly props: ApplierProps) {
     this.repair = new Repair(props.api);
     this.owners = new Owners(props.api, props.vanished);
     this.newcomers = new Newcomers(props.api);
+    this.sharing = new Sharing(props.api);
   }
 
   /** To be told of each object that was there and has gone. */
   gone(object: AnyObject): void {
     this.props.settlements.forget(objectId(object));
     this.props.vanished.gone(object);
+    this.sharing.gone(objectId(object));
   }
 
   /** Applies one object where that is needed. A failure is part of the answer; this never rejects. */
@@ -76,7 +77,9 @@ export class Applier {
     try {
       checkInstalled(step.object, reader);
       if (step.handOver) return { ref, action: await handOver(this.props.api, step, reader) };
-      return { ref, ...(await this.ensure(taskOf(step, reader))) };
+      const ensure = async (task: Task): Promise<Outcome> => this.ensure(task);
+      if (!step.owner) return { ref, ...(await this.sharing.apply(step, reader, ensure)) };
+      return { ref, ...(await ensure(taskOf(step, reader))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
     }
@@ -108,8 +111,9 @@ export class Applier {
   }
 
   /** Whether our last apply was of the same intent, and nobody has touched a field of ours since. */
-  private stands({ step, store, intent, hash, objectId }: Task, { object, owned }: Entry): boolean {
-    if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== hash) return false;
+  private stands(task: Task, { object, owned }: Entry): boolean {
+    const { step, store, intent, hash, hashName, objectId } = task;
+    if (object.metadata.annotations?.[hashName] !== hash) return false;
     const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
     return this.props.settlements.stands(objectId, step.fieldManager, settlement, () =>
       store.paths.expected(intent),
@@ -223,8 +227,8 @@ export class Applier {
  * Whether an apply puts right what somebody else has done: the intent is the one that was applied last. One who takes
  * off the hash leaves our other fields.
  */
-function isCorrection({ hash, step }: Task, { object, owned }: Entry): boolean {
-  const last = object.metadata.annotations?.[APPLIED_HASH_ANNOTATION];
+function isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry): boolean {
+  const last = object.metadata.annotations?.[hashName];
   return last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)));
 }
 

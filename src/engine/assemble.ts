@@ -6,6 +6,7 @@ import { Applier } from './apply.js';
 import type { Tools } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { connect } from './connect.js';
+import { Deleter } from './deleter.js';
 import { Elector } from './elector.js';
 import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
@@ -67,10 +68,24 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: instance,
   });
-  const tools = toolsOf(common, recorder);
+  const tools = toolsOf(common);
+  const toolsFor = ({ name, kind }: Controller): Tools => {
+    const forOne = { ...common, recorder, log: log.child({ controller: name, kind }) };
+    return { ...tools, recorder, deleter: new Deleter(forOne) };
+  };
   const runners = controllers.map((controller) => ({
     controller,
-    runner: new Runner({ controller, stores, tools, clock, random, log, metrics, workers, time }),
+    runner: new Runner({
+      controller,
+      stores,
+      tools: toolsFor(controller),
+      clock,
+      random,
+      log,
+      metrics,
+      workers,
+      time,
+    }),
   }));
   const everyRunner = runners.map(({ runner }) => runner);
   holdWhilePaused(
@@ -101,13 +116,14 @@ export function watchesOf({ watches }: Controller, reflectors: readonly Watching
     .map(({ reflector }) => reflector);
 }
 
-function toolsOf({ api, clock, metrics }: Common, recorder: EventRecorder): Tools {
+/** What all controllers share. */
+function toolsOf({ api, clock, metrics }: Common): Pick<Tools, 'applier' | 'statusWriter'> {
   const settlements = new Settlements();
   const applier = new Applier({
     ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
     vanished: new Vanished(clock),
   });
-  return { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
+  return { applier, statusWriter: new StatusWriter(api, settlements) };
 }
 
 function electorOf(

@@ -1,18 +1,19 @@
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { Plan } from '../contract/controller.js';
+import type { ApplyStep, Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
-import type { Api } from './api.js';
 import type { Applier } from './apply.js';
+import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
-import { prune } from './prune.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
+import { writeStatuses } from './write-statuses.js';
 
 export interface Tools {
-  readonly api: Api;
   readonly applier: Applier;
+  /** Of this controller alone, since it paces. */
+  readonly deleter: Deleter;
   readonly statusWriter: StatusWriter;
   readonly recorder: EventRecorder;
 }
@@ -50,35 +51,32 @@ export async function carryOut(
   const changes: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
   const held = new Set<string>();
-  for (const step of plan.apply) {
-    const ref = refOf(step.object);
-    const change = held.has(objectId(ref))
-      ? ({ ref, action: 'skipped' } as const)
-      : await steps.take(ref, async () => tools.applier.apply(step, reader));
-    if (step.handOver && change.action === 'failed') held.add(objectId(ref));
+  for (const planned of plan.apply) {
+    const ref = refOf(planned.object);
+    const step = revised(planned, changes);
+    const change =
+      held.has(objectId(ref)) || !step
+        ? ({ ref, action: 'skipped' } as const)
+        : await steps.take(ref, async () => tools.applier.apply(step, reader));
+    if (planned.handOver && change.action === 'failed') held.add(objectId(ref));
     changes.push(change);
   }
   const failed = changes.some(({ action }) => action === 'failed');
-  for (const step of plan.delete) {
-    const ref = refOf(step.object);
-    const change = failed
-      ? ({ ref, action: 'skipped' } as const)
-      : await steps.take(ref, async () => prune(tools.api, step, reader));
-    changes.push(change);
-  }
-  const statusChanges: Change[] = [];
+  changes.push(
+    ...(failed
+      ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
+      : await tools.deleter.carryOut(plan, reader, steps, signal)),
+  );
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
   const mayLeave = plan.error === undefined && allWell(changes) && othersWait();
-  let statusLeft = false;
-  for (const step of plan.status) {
-    if (mayLeave && !tools.statusWriter.stands(step, changes, reader)) {
-      statusLeft = true;
-      continue;
-    }
-    const write = async (): Promise<Change> => tools.statusWriter.write(step, changes, reader);
-    statusChanges.push(await steps.take(refOf(step.target), write));
-  }
+  const due = mayLeave
+    ? plan.status.filter((step) => tools.statusWriter.stands(step, changes, reader))
+    : plan.status;
+  const statusLeft = due.length < plan.status.length;
+  const statusChanges = await writeStatuses(due, async (step) =>
+    steps.take(refOf(step.target), async () => tools.statusWriter.write(step, changes, reader)),
+  );
   // While the status can't be written, what was told can't be remembered, and would be told with every try.
   if (statusChanges.every(({ action }) => action !== 'failed')) {
     if (!steps.ended) for (const { regarding, props } of events) tools.recorder.send(regarding, props);
@@ -91,6 +89,13 @@ export async function carryOut(
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),
   };
+}
+
+/** What to apply in the light of the steps before; nothing if it is to be left out. */
+function revised(step: ApplyStep, changes: ChangeSet): ApplyStep | undefined {
+  if (!step.revise || step.owner) return step;
+  const object = step.revise(changes);
+  return object && { ...step, object };
 }
 
 /** A failure is to be told at once. */

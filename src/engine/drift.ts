@@ -1,5 +1,5 @@
 import type { Drift } from '../contract/change.js';
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, difference, isAppliedBy, managedFieldsOf, touches } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
@@ -41,6 +41,15 @@ export function hasDrifted(before: Entry, after: Entry): boolean {
   return false;
 }
 
+/** Of an object that several of our managers share, all of their hashes. */
 function appliedHash({ object }: Entry): string | undefined {
-  return object.metadata.annotations?.[APPLIED_HASH_ANNOTATION];
+  const { annotations } = object.metadata;
+  if (!annotations) return undefined;
+  const ours = Object.keys(annotations).filter(isHashAnnotation);
+  return ours.length === 0
+    ? undefined
+    : ours
+        .sort()
+        .flatMap((name) => [name, annotations[name]])
+        .join();
 }

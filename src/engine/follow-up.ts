@@ -65,6 +65,9 @@ export class FollowUp {
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);
+    } else if (outcome.changes.some(({ skippedFor }) => skippedFor === 'changed')) {
+      if (!this.lookAgain(key)) queue.addRateLimited(key);
+      metrics.reconciles.inc({ controller, result: 'requeue' });
     } else {
       queue.forget(key);
       this.immediateRetries.delete(key);
@@ -73,7 +76,8 @@ export class FollowUp {
       metrics.reconciles.inc({ controller, result });
     }
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
-    if (plan.again?.(outcome.changes)) queue.addAgain(key);
+    const isLeft = outcome.changes.some(({ skippedFor }) => skippedFor === 'paced');
+    if (isLeft || plan.again?.(outcome.changes)) queue.addAgain(key);
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
@@ -110,18 +114,20 @@ export class FollowUp {
       log.at(level)?.[level]({ reason, error: message, retryMilliseconds }, 'Reconcile failed');
   }
 
+  /** Takes the key again at once, unless that hasn't helped several times in a row. */
+  private lookAgain(key: string): boolean {
+    const tries = (this.immediateRetries.get(key) ?? 0) + 1;
+    this.immediateRetries.set(key, tries);
+    if (tries > IMMEDIATE_RETRIES) return false;
+    this.props.queue.addAgain(key);
+    return true;
+  }
+
   /** Plans the next try. Returns the pause in milliseconds. */
   private retry(key: string, errors: readonly OperatorError[]): number {
     const { queue, random } = this.props;
     const asked = Math.max(...errors.map(pauseAskedBy));
-    if (asked === 0 && errors.every(({ retry }) => retry === 'now')) {
-      const tries = (this.immediateRetries.get(key) ?? 0) + 1;
-      this.immediateRetries.set(key, tries);
-      if (tries <= IMMEDIATE_RETRIES) {
-        queue.addAgain(key);
-        return 0;
-      }
-    }
+    if (asked === 0 && errors.every(({ retry }) => retry === 'now') && this.lookAgain(key)) return 0;
     this.immediateRetries.delete(key);
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));

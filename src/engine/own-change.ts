@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import type { OwnWrite } from './pending-writes.js';
 
@@ -24,6 +24,6 @@ export function tellsNothingMore(
 
 function withoutBookkeeping({ metadata, ...rest }: AnyObject): object {
   const { resourceVersion, generation, annotations = {}, ...others } = metadata;
-  const { [APPLIED_HASH_ANNOTATION]: _, ...notOurs } = annotations;
-  return { ...rest, metadata: { ...others, annotations: notOurs } };
+  const notOurs = Object.entries(annotations).filter(([name]) => !isHashAnnotation(name));
+  return { ...rest, metadata: { ...others, annotations: Object.fromEntries(notOurs) } };
 }

@@ -8,12 +8,15 @@ import type { Lane } from './lanes.js';
  * - `requeue`: it was asked for. Holds until a reconcile succeeds, which asks anew.
  * - `backoff`: the pause after a failure. Holds until a reconcile succeeds, or until the pause is over.
  * - `coalesced`: something has changed that needn't be looked at this instant. Whoever takes the key sees to it.
+ * - `settling`: things are changing, and may go on to. Whoever takes the key sees to it.
  */
-export type PlannedKind = 'requeue' | 'backoff' | 'coalesced';
+export type PlannedKind = 'requeue' | 'backoff' | 'coalesced' | 'settling';
 
 interface Planned {
   readonly at: number;
   readonly timer: Timer;
+  /** By the monotonic clock; not pushed on any further. */
+  readonly latest: number;
   lane: Lane;
 }
 
@@ -23,6 +26,7 @@ export class PlannedTimes {
     requeue: new Map(),
     backoff: new Map(),
     coalesced: new Map(),
+    settling: new Map(),
   };
 
   constructor(
@@ -46,15 +50,33 @@ export class PlannedTimes {
     }
   }
 
+  /**
+   * This time, which each call pushes on, but never beyond the longest delay after the first call; the more urgent of
+   * the lanes.
+   */
+  pushOn(
+    kind: PlannedKind,
+    key: string,
+    delayMilliseconds: number,
+    longestMilliseconds: number,
+    lane: Lane,
+  ): void {
+    const now = this.clock.monotonic();
+    const planned = this.times[kind].get(key);
+    const latest = planned?.latest ?? now + longestMilliseconds;
+    const urgent = planned && isMoreUrgent(planned.lane, lane) ? planned.lane : lane;
+    this.set(kind, key, Math.max(0, Math.min(delayMilliseconds, latest - now)), urgent, latest);
+  }
+
   /** This time, instead of what was planned for the same reason. */
-  set(kind: PlannedKind, key: string, delayMilliseconds: number, lane: Lane): void {
+  set(kind: PlannedKind, key: string, delayMilliseconds: number, lane: Lane, latest = Infinity): void {
     this.drop(kind, key);
     const times = this.times[kind];
     const timer = this.clock.setTimer(delayMilliseconds, () => {
       times.delete(key);
       this.due(key, planned.lane);
     });
-    const planned: Planned = { at: this.clock.monotonic() + delayMilliseconds, timer, lane };
+    const planned: Planned = { at: this.clock.monotonic() + delayMilliseconds, timer, latest, lane };
     times.set(key, planned);
   }
 

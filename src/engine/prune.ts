@@ -10,12 +10,13 @@ import type { StoreReader } from './stores.js';
  * Deletes one object as it was seen. Where it has changed since, nothing is deleted and the plan is made again.
  * A failure is part of the answer; this never rejects.
  */
-export async function prune(api: Api, { object }: DeleteStep, reader: StoreReader): Promise<Change> {
+export async function prune(api: Api, step: DeleteStep, reader: StoreReader): Promise<Change> {
+  const { object, foreign, propagation } = step;
   const ref = refOf(object);
   const store = reader.store(object);
   const key = objectKey(object.metadata.namespace, object.metadata.name);
   try {
-    const terminating = await api.delete(reader.resourceType(object), object);
+    const terminating = await api.delete(reader.resourceType(object), object, propagation);
     if (terminating) store.written(terminating);
     else store.gone(key, object.metadata.uid);
     return { ref, action: 'deleted' };
@@ -27,6 +28,8 @@ export async function prune(api: Api, { object }: DeleteStep, reader: StoreReade
     const failure = classify(error, `Delete ${describeRef(ref)}`);
     // Without it, the next plan would delete the same old version.
     if (failure.retry === 'now') await refresh(api, object, reader).catch(() => undefined);
+    if (foreign && error instanceof ApiError && error.code === 409)
+      return { ref, action: 'skipped', skippedFor: 'changed' };
     return { ref, action: 'failed', error: failure };
   }
 }

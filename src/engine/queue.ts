@@ -1,3 +1,4 @@
+import type { Settle } from '../contract/controller.js';
 import { backoffDelay } from './backoff.js';
 import type { Clock } from './clock.js';
 import { isMoreUrgent, Lanes } from './lanes.js';
@@ -107,10 +108,18 @@ export class Queue {
    * don't push the time on. When the key is taken for another reason, that has served.
    */
   addCoalesced(key: string, delayMilliseconds: number, lane: Lane): void {
-    if (this.closed) return;
-    const waitsIn = this.lanes.laneOf(key) ?? this.working.get(key)?.again?.lane;
-    if (waitsIn !== undefined && !isMoreUrgent(lane, waitsIn)) return;
+    if (this.closed || this.isToBeTaken(key, lane)) return;
     this.planned.atLatest('coalesced', key, delayMilliseconds, lane);
+  }
+
+  /**
+   * Takes the key once this hasn't been called for the quiet time, and at the latest so long after the first call. When
+   * the key is taken for another reason, that has served.
+   */
+  addSettling(key: string, settle: Settle, lane: Lane): void {
+    if (this.closed || this.isToBeTaken(key, lane)) return;
+    const { quietMilliseconds, longestMilliseconds } = settle;
+    this.planned.pushOn('settling', key, quietMilliseconds, longestMilliseconds, lane);
   }
 
   /**
@@ -189,6 +198,12 @@ export class Queue {
     for (const resolve of this.workers.splice(0)) resolve(undefined);
   }
 
+  /** Whether it waits for a worker already, and not in a less urgent lane. */
+  private isToBeTaken(key: string, lane: Lane): boolean {
+    const waitsIn = this.lanes.laneOf(key) ?? this.working.get(key)?.again?.lane;
+    return waitsIn !== undefined && !isMoreUrgent(lane, waitsIn);
+  }
+
   private planIfOpen(key: string, delayMilliseconds: number, lane: Lane): void {
     if (!this.closed) this.planned.set('backoff', key, delayMilliseconds, lane);
   }
@@ -210,6 +225,7 @@ export class Queue {
     const { key, lane, since } = waiting;
     this.working.set(key, { lane, since: now });
     this.planned.drop('coalesced', key);
+    this.planned.drop('settling', key);
     // How long it was held says nothing about the workers.
     this.props.observer?.taken(now - Math.max(since, this.releasedAt));
     return key;

@@ -8,9 +8,9 @@ import type { Reflector } from './reflector.js';
 const NAMED_NAMESPACES = 25;
 
 /** What a watch covers, for people: `deployments.apps in shop`. */
-export function watchName({ type, namespace }: Scope): string {
+export function watchName({ type, namespace, name }: Scope): string {
   const group = groupOf(type.apiVersion);
-  return `${type.plural}${group && `.${group}`}${namespace ? ` in ${namespace}` : ''}`;
+  return `${type.plural}${group && `.${group}`}${name ? `/${name}` : ''}${namespace ? ` in ${namespace}` : ''}`;
 }
 
 /** The same as a label: of many namespaces, those after the first share one. */

@@ -13,6 +13,7 @@ import type { Clock } from './clock.js';
 import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
+import { KindMetrics } from './kind-metrics.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
@@ -63,6 +64,7 @@ export class Runner {
   private readonly breather: Breather;
   private readonly changes: ChangeMetrics;
   private readonly followUp: FollowUp;
+  private readonly kindMetrics: KindMetrics;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics } = props;
@@ -76,6 +78,7 @@ export class Runner {
       ...(props.time && { time: props.time }),
     });
     this.log = log.child({ controller: controller.name, kind: controller.kind });
+    this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
     this.rush = new Rush(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
@@ -109,6 +112,7 @@ export class Runner {
 
   stop(): void {
     this.queue.close();
+    this.props.tools.deleter.stop();
   }
 
   /**
@@ -160,7 +164,9 @@ export class Runner {
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
-        [...plan.apply, ...plan.delete].map(({ object }) => objectId(object)),
+        [...plan.apply, ...plan.delete.filter(({ foreign }) => !foreign)].map(({ object }) =>
+          objectId(object),
+        ),
       );
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
       metrics.reconcileSeconds.observe(
@@ -186,7 +192,10 @@ export class Runner {
 
   private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { changes, statusChanges, givenUp } = outcome;
-    const inTheWay = changes.filter(({ action }) => action === 'failed' || action === 'skipped');
+    this.kindMetrics.record(plan, changes);
+    const inTheWay = changes.filter(
+      ({ action, skippedFor }) => action === 'failed' || (action === 'skipped' && !skippedFor),
+    );
     this.blockers.wait(
       key,
       inTheWay.map(({ ref }) => objectId(ref)),

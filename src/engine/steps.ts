@@ -6,7 +6,7 @@ import { ApiError } from './api-error.js';
 const ABORTED = Symbol('aborted');
 
 /**
- * The steps of a plan, one after another, until going on is of no use: the signal has aborted, or the API server is
+ * The steps of a plan, one after another or several at a time, until going on is of no use: the signal has aborted, or the API server is
  * out of reach or overloaded.
  *
  * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
@@ -15,7 +15,7 @@ const ABORTED = Symbol('aborted');
 export class Steps {
   /** Why the signal ended the plan before its last step. */
   givenUp: OperatorError | undefined;
-  /** Resolves once the step that isn't waited for any more has ended. */
+  /** Resolves once the steps that aren't waited for any more have ended. */
   pending: Promise<void> | undefined;
   private over = false;
   private aborted: Promise<typeof ABORTED> | undefined;
@@ -41,7 +41,7 @@ export class Steps {
     this.aborted ??= abortOf(this.signal);
     const outcome = await Promise.race([step, this.aborted]);
     if (outcome !== ABORTED) return outcome;
-    this.pending = settled(step);
+    this.pending = settled([this.pending, step]);
     return undefined;
   }
 
@@ -70,6 +70,6 @@ async function abortOf(signal: AbortSignal): Promise<typeof ABORTED> {
   });
 }
 
-async function settled(step: Promise<unknown>): Promise<void> {
-  await step.catch(() => undefined);
+async function settled(steps: readonly unknown[]): Promise<void> {
+  await Promise.allSettled(steps);
 }

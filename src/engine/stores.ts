@@ -19,6 +19,9 @@ import { Store } from './store.js';
 export interface WatchedStore {
   readonly type: ResourceType;
   readonly selector?: string;
+  readonly name?: string;
+  /** Only these, whichever are watched else. */
+  readonly namespaces?: readonly string[];
   readonly store: Store;
   /** None of those who read it needs the kind to be installed. */
   readonly optional: boolean;
@@ -34,8 +37,8 @@ export interface StoresProps {
 }
 
 /**
- * The stores of all controllers: one for each combination of type, selector, projection and whether it is only read,
- * however many read it.
+ * The stores of all controllers: one for each combination of type, selector, name, namespaces, projection and whether it
+ * is only read, however many read it.
  */
 export class Stores {
   private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];
@@ -49,6 +52,8 @@ export class Stores {
       (other) =>
         groupKind(other.type) === groupKind(watch.type) &&
         other.selector === watch.selector &&
+        other.name === watch.name &&
+        other.namespaces?.join() === watch.namespaces?.join() &&
         other.keep === watch.keep &&
         other.readOnly === readOnly,
     );
@@ -57,8 +62,13 @@ export class Stores {
       return known.store;
     }
     const store = this.make(watch);
-    const selector = watch.selector === undefined ? {} : { selector: watch.selector };
-    this.watched.push({ type: watch.type, ...selector, store, keep: watch.keep, optional, readOnly });
+    const { type, selector, name, namespaces, keep } = watch;
+    const narrowed = {
+      ...(selector !== undefined && { selector }),
+      ...(name !== undefined && { name }),
+      ...(namespaces && { namespaces }),
+    };
+    this.watched.push({ type, ...narrowed, store, keep, optional, readOnly });
     return store;
   }
 
@@ -66,11 +76,12 @@ export class Stores {
     return this.watched;
   }
 
-  private make({ keep = keepStatus, selector, readOnly = false }: Watch): Store {
-    const { perNamespace, freeze, log = silentLogger } = this.props;
+  private make({ keep = keepStatus, selector, name, namespaces, readOnly = false }: Watch): Store {
+    const { freeze, log = silentLogger } = this.props;
+    const perNamespace = this.props.perNamespace || namespaces !== undefined;
     const store: Store = new Store({
       ...{ perNamespace, freeze },
-      ...{ selective: selector !== undefined, readOnly },
+      ...{ selective: selector !== undefined || name !== undefined, readOnly },
       keep: guardedKeep(
         keep,
         readOnly,
@@ -85,7 +96,7 @@ interface Watched {
   readonly type: ResourceType;
   readonly store: Store;
   readonly optional: boolean;
-  /** Made when it is asked for first: most controllers never do. */
+  /** Of what is written made when it is asked for first: most controllers never do. */
   readonly mapped: () => MappedIndex;
 }
 
@@ -186,6 +197,6 @@ export class StoreReader implements Reader {
 function watched(watch: Watch, stores: Stores): Watched {
   const { type, optional = false } = watch;
   const store = stores.open(watch);
-  let index: MappedIndex | undefined;
+  let index = watch.readOnly ? new MappedIndex(store, watch) : undefined;
   return { type, store, optional, mapped: () => (index ??= new MappedIndex(store, watch)) };
 }

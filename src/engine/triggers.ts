@@ -35,7 +35,7 @@ interface Seen {
  * those that the object is in the way of. What changes only in the status of a child, or in an object that is only
  * read, is looked at within 100 ms, or in a rush within a second and once everything has been made; everything else
  * at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
- * the first watch delivers, comes first.
+ * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have.
  * A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake its key,
  * unless the answer shows that somebody else has changed something too.
  */
@@ -69,9 +69,11 @@ export class Triggers {
     if (after) this.collect(keys, watch, after);
     // Its plan is being carried out, and its status is computed after that.
     if (own?.key !== undefined && tellsNothingMore(own, before, after)) keys.delete(own.key);
-    const { queue, rush } = this.props;
+    const { queue, rush, controller } = this.props;
+    const settle = origin === 'list' ? undefined : controller.settle;
     for (const key of keys) {
-      if (canWait) queue.addCoalesced(key, rush.statusDelayMilliseconds, lane);
+      if (settle) queue.addSettling(key, settle, lane);
+      else if (canWait) queue.addCoalesced(key, rush.statusDelayMilliseconds, lane);
       else queue.add(key, lane);
       if (!canWait && origin === 'event') rush.count(key);
     }

@@ -14,6 +14,8 @@ export interface SynthOptions extends ReadOptions {
   readonly policy?: Policy;
   /** The values of the kinds' flags. @default - none is given */
   readonly flags?: FlagValues;
+  /** Takes one line for each thing that kinds have to say of what was rendered. @default - it isn't told */
+  readonly note?: (line: string) => void;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
   files.push(...together.files);
   problems.push(...together.problems);
   if (problems.length > 0) throw new InputError(problems);
-  for (const note of together.notes) options.warn?.(note);
+  for (const note of together.notes) options.note?.(note);
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -11,7 +11,7 @@ const GLOBE = widgetKind({ kind: 'Globe', scope: 'Cluster' });
 
 const KIND_BY_HAND = `{
   name: 'thing', type: { apiVersion: 'demo.example.com/v1', kind: 'Thing', plural: 'things', namespaced: true },
-  crd: { spec: { group: 'demo.example.com' } }, construct: class {}, children: [], formerChildren: [], controller() {},
+  crd: { spec: { group: 'demo.example.com' } }, rendering: { each: {} }, controllers() {},
 }`;
 
 const workingDirectory = process.cwd();

@@ -13,6 +13,7 @@ vi.mock('../../src/engine/undici-transport.js', () => ({ UndiciTransport: vi.fn(
 vi.mock('../../src/cli/cluster.js', () => ({
   loadKubeConfig: () => ({ getCurrentCluster: () => null, getCurrentContext: () => 'test' }),
   runsInCluster: () => false,
+  currentNamespace: () => 'ops',
 }));
 vi.mock('../../src/engine/manager.js', () => ({
   Manager: class {

@@ -22,6 +22,10 @@ import { settled } from './support/virtual-clock.js';
 
 const NEVER = new AbortController().signal;
 const EVENT: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' };
+const SHARED: ApplyStep = {
+  object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: 'b' } },
+  fieldManager: MANAGER,
+};
 const regarding = {
   apiVersion: WIDGET.apiVersion,
   kind: 'Widget',
@@ -210,5 +214,25 @@ describe('carryOut, given up', () => {
     expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'configured']);
     expect(outcome).not.toHaveProperty('givenUp');
     expect(server.writes.filter((write) => write.endsWith('/events'))).toHaveLength(1);
+  });
+
+  it('applies a shared object in the light of what became of the steps before it', async () => {
+    const { reader, tools, server } = setup();
+    const shared = (name: string): ApplyStep => ({
+      ...SHARED,
+      object: { ...SHARED.object, metadata: { name } },
+    });
+    const seen: ChangeSet[] = [];
+    const revise = (changes: ChangeSet): AnyObject => {
+      seen.push([...changes]);
+      return { ...shared('c').object, data: { revised: 'yes' } };
+    };
+    const work = plan({
+      apply: [shared('a'), { ...shared('b'), revise: () => undefined }, { ...shared('c'), revise }],
+    });
+    const outcome = await carryOut(work, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['created', 'skipped', 'created']);
+    expect(seen).toEqual([outcome.changes.slice(0, 2)]);
+    expect(server.get(CONFIG_MAP, 'c')?.data).toEqual({ revised: 'yes' });
   });
 });

@@ -10,13 +10,15 @@ function newQueue(): { queue: Queue; clock: VirtualClock } {
   return { queue: new Queue({ clock, random: () => 0 }), clock };
 }
 
-type Kind = 'requeue' | 'backoff' | 'coalesced';
+type Kind = 'requeue' | 'backoff' | 'coalesced' | 'settling';
 
 interface Plan {
   readonly kind: Kind;
   readonly key: string;
   readonly at: number;
   readonly lane: Lane;
+  /** When it was asked for first. */
+  readonly since: number;
 }
 
 const higher = (a: Lane, b: Lane): Lane => (LANES.indexOf(a) < LANES.indexOf(b) ? a : b);
@@ -63,6 +65,16 @@ class Model {
     this.sooner('coalesced', key, delay, lane);
   }
 
+  addSettling(key: string, quiet: number, longest: number, lane: Lane): void {
+    const waitsIn = this.laneOf(key) ?? this.again.get(key);
+    if (waitsIn !== undefined && higher(waitsIn, lane) === waitsIn) return;
+    const planned = this.planned('settling', key);
+    const since = planned?.since ?? this.now;
+    const at = Math.min(this.now + quiet, since + longest);
+    this.drop('settling', key);
+    this.plans.push({ kind: 'settling', key, at, since, lane: higher(lane, planned?.lane ?? lane) });
+  }
+
   addRateLimited(key: string, minimum: number): number {
     const lane = this.working.get(key) ?? 'change';
     const planned = this.planned('backoff', key);
@@ -93,6 +105,7 @@ class Model {
     this.serve(lane);
     this.working.set(key, lane);
     this.drop('coalesced', key);
+    this.drop('settling', key);
     return { key, lane };
   }
 
@@ -143,7 +156,7 @@ class Model {
 
   private plan(kind: Kind, key: string, delay: number, lane: Lane): void {
     this.drop(kind, key);
-    this.plans.push({ kind, key, at: this.now + delay, lane });
+    this.plans.push({ kind, key, at: this.now + delay, lane, since: this.now });
   }
 
   private sooner(kind: Kind, key: string, delay: number, lane: Lane): void {
@@ -201,6 +214,9 @@ const lane = fc.constantFrom(...LANES);
 const delay = fc.integer({ min: 0, max: 40 });
 const reason = fc.constantFrom('standby', 'paused');
 
+/** As of one controller, whose events come faster than that. */
+const SETTLE = { quietMilliseconds: 20, longestMilliseconds: 50 };
+
 type Step = (pair: Pair) => Promise<void> | void;
 
 async function take(pair: Pair): Promise<void> {
@@ -243,6 +259,13 @@ const STEPS: readonly { weight: number; arbitrary: fc.Arbitrary<Step> }[] = [
     arbitrary: fc.tuple(key, delay, lane).map(([name, milliseconds, to]) => ({ queue, model }: Pair) => {
       queue.addCoalesced(name, milliseconds, to);
       model.addCoalesced(name, milliseconds, to);
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(key, lane).map(([name, to]) => ({ queue, model }: Pair) => {
+      queue.addSettling(name, SETTLE, to);
+      model.addSettling(name, SETTLE.quietMilliseconds, SETTLE.longestMilliseconds, to);
     }),
   },
   {

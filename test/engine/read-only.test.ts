@@ -213,9 +213,19 @@ describe('What is found by the key that it maps to', () => {
     expect(reader.mappedTo(CONFIG_MAP, 'shop/web')).toHaveLength(1);
   });
 
-  it('is an error for what is written', () => {
-    const { reader } = opened({ type: CONFIG_MAP, mapsTo });
-    expect(() => reader.mappedTo(CONFIG_MAP, 'shop/web')).toThrow('ConfigMap is not watched with readOnly');
+  it('is found of what is written too, through an index that nobody pays for who does not ask', () => {
+    const asked = vi.fn(mapsTo);
+    const { reader, store } = opened({ type: CONFIG_MAP, keep: (object) => object, mapsTo: asked });
+    store.observed(pod('a', 1));
+    expect(asked).not.toHaveBeenCalled();
+    const [first] = reader.mappedTo(CONFIG_MAP, 'shop/web');
+    expect(first?.metadata.name).toBe('a');
+    store.observed(pod('b', 2));
+    expect(reader.mappedTo(CONFIG_MAP, 'shop/web')).toHaveLength(2);
+    // The same object, so that what is worked out from it can be remembered.
+    expect(reader.mappedTo(CONFIG_MAP, 'shop/web')[0]).toBe(first);
+    store.observedDeletion(pod('a', 3));
+    expect(reader.mappedTo(CONFIG_MAP, 'shop/web').map(({ metadata }) => metadata.name)).toEqual(['b']);
   });
 });
 

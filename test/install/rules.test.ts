@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { watchesFor } from '../../src/contract/child-types.js';
 import type { Watch } from '../../src/contract/controller.js';
 import type { Kind } from '../../src/contract/kind.js';
@@ -55,12 +55,39 @@ describe('rulesFor', () => {
   });
 
   it('keeps resources of one name in two groups apart', () => {
-    const core = { ...kind('Widget', []), children: [type('v1', 'Event')] };
+    const core = watching([{ type: type('v1', 'Event'), mapsTo: () => [] }]);
     expect(
       rulesFor([core])
         .filter(({ resources }) => resources.includes('events'))
         .map(({ apiGroups }) => apiGroups),
     ).toEqual([[''], ['events.k8s.io']]);
+  });
+
+  it('grants what a watch declares, where it declares it, and asks for no name that there is not yet', () => {
+    const config = { type: type('v1', 'ConfigMap'), mapsTo: () => [] };
+    const shared = watching([{ ...config, namespaces: ['ingress'], writes: ['create', 'patch'] }]);
+    const one = watching([{ ...config, name: 'tcp', namespaces: ['ingress'], writes: ['create', 'patch'] }]);
+    const rule = { apiGroups: [''], resources: ['configmaps'], namespaces: ['ingress'] };
+    expect(rulesFor([shared]).slice(0, -1)).toEqual([
+      { ...rule, verbs: ['get', 'list', 'watch', 'create', 'patch'] },
+    ]);
+    expect(rulesFor([one]).slice(0, -1)).toEqual([
+      { ...rule, verbs: ['get', 'list', 'watch', 'patch'], resourceNames: ['tcp'] },
+      { ...rule, verbs: ['create'] },
+    ]);
+    // What is granted everywhere isn't mixed up with what is granted in one place.
+    expect(rulesFor([shared, watching([config])])).toHaveLength(3);
+  });
+
+  it('makes the controllers with the flags and the policy that are given', () => {
+    const asked = vi.fn(() => []);
+    rulesFor([{ controllers: asked } as unknown as Kind], {
+      flags: { '--a': 'b' },
+      operatorNamespace: 'ops',
+    });
+    expect(asked).toHaveBeenCalledWith(
+      expect.objectContaining({ flags: { '--a': 'b' }, operatorNamespace: 'ops' }),
+    );
   });
 
   it('grants no wildcard and nothing but events without kinds', () => {

@@ -2,15 +2,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
+import { KindMetrics } from '../../src/engine/kind-metrics.js';
+import { builtInKinds } from '../../src/kinds/index.js';
+import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { observeProcess } from '../../src/telemetry/process-metrics.js';
 
 const REFERENCE = join(repoFolder(), 'docs/reference/metrics.md');
 
-/** Whatever is registered, one line each. */
+/** Whatever is registered, by the kinds that come with the project too, one line each. */
 async function table(): Promise<string> {
   const metrics = new Metrics();
   onTestFinished(observeProcess(metrics));
+  const controllers = builtInKinds.flatMap((kind) => kind.controllers({ render: () => [] }));
+  for (const controller of controllers) new KindMetrics(metrics, controller.metrics ?? [], silentLogger);
   const labels = new Map(
     metrics.registry
       .getMetricsAsArray()

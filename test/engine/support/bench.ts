@@ -2,6 +2,8 @@ import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
 import { Applier } from '../../../src/engine/apply.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
+import { Deleter } from '../../../src/engine/deleter.js';
+import { Deletions } from '../../../src/engine/deletions.js';
 import { EventRecorder } from '../../../src/engine/events.js';
 import { Fights } from '../../../src/engine/fights.js';
 import { Vanished } from '../../../src/engine/vanished.js';
@@ -59,8 +61,9 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     },
     metrics,
   });
-  const tools = { api, applier, statusWriter: new StatusWriter(api, settlements), recorder };
-  const reader = StoreReader.open(watches, stores);
+  const deleter = new Deleter({ api, clock, recorder, log: recordingLogger(lines) });
+  const tools = { applier, deleter, statusWriter: new StatusWriter(api, settlements), recorder };
+  const reader = StoreReader.open(watches, stores, { deletions: new Deletions(clock) });
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   return { server, clock, api, stores, reader, tools, metrics, lines };
 }

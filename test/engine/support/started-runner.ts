@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { ApplyStep, Plan, Watch } from '../../../src/contract/controller.js';
+import type { ApplyStep, Controller, Plan, Watch } from '../../../src/contract/controller.js';
 import { controllerOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Runner } from '../../../src/engine/runner.js';
@@ -37,6 +37,7 @@ export function startedRunner(
   workers = 2,
   watches = WATCHES,
   more: Partial<RunnerProps> = {},
+  controller: Partial<Controller> = {},
 ): StartedRunner {
   const bench = newBench(new FakeApiServer(), watches);
   const { stores, tools, clock, lines, server, reader } = bench;
@@ -51,6 +52,7 @@ export function startedRunner(
         reconciled.push(key);
         return reconcile(key, reconciled.length);
       },
+      ...controller,
     },
     stores,
     tools,

@@ -1,0 +1,7 @@
+import type { KindFlag } from '../contract/kind-flag.js';
+
+/**
+ * The options of the kinds that come with the project, beside their code: the command line knows them before it loads
+ * any kind.
+ */
+export const builtInFlags: readonly KindFlag[] = [];

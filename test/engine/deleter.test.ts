@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import type { ChangeSet } from '../../src/contract/change.js';
+import type { Plan } from '../../src/contract/controller.js';
+import type { DeleteStep } from '../../src/contract/delete-step.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { carryOut } from '../../src/engine/carry-out.js';
+import { newBench, plan } from './support/bench.js';
+import type { Bench } from './support/bench.js';
+import { CONFIG_MAP, configMap, failure } from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { cr, startedRunner } from './support/started-runner.js';
+import type { StartedRunner } from './support/started-runner.js';
+import { settled } from './support/virtual-clock.js';
+
+const NEVER = new AbortController().signal;
+const NO_RIGHT = 'configmaps "a" is forbidden: User "u" cannot delete resource "configmaps" in API group ""';
+
+interface Swept extends Bench {
+  readonly seen: AnyObject[];
+  readonly sweep: (more?: Partial<Plan>, step?: Partial<DeleteStep>) => Promise<ChangeSet>;
+}
+
+function setup(...names: string[]): Swept {
+  const bench = newBench(new FakeApiServer());
+  const { server, reader, tools } = bench;
+  const seen = names.map((name) => server.put(CONFIG_MAP, configMap(name, '1')));
+  for (const object of seen) reader.store(CONFIG_MAP).observed(object);
+  const sweep: Swept['sweep'] = async (more = {}, step = {}) => {
+    const all = seen.map((object) => ({ object, foreign: true, ...step }));
+    return (await carryOut(plan({ delete: all, ...more }), reader, tools, NEVER)).changes;
+  };
+  return { ...bench, seen, sweep };
+}
+
+const deletes = ({ server }: { server: FakeApiServer }): string[] =>
+  server.requests
+    .filter(({ method }) => method === 'DELETE')
+    .map(({ path }) => path.replace('/api/v1/namespaces/', ''));
+
+describe('What others own', () => {
+  it('is deleted as it was seen, in the background unless told otherwise', async () => {
+    const swept = setup('a');
+    expect((await swept.sweep()).map(({ action }) => action)).toEqual(['deleted']);
+    const { uid, resourceVersion } = swept.seen[0]!.metadata;
+    expect(swept.server.requests[0]?.body).toMatchObject({
+      propagationPolicy: 'Background',
+      preconditions: { uid, resourceVersion },
+    });
+    const other = setup('a');
+    await other.sweep({}, { propagation: 'Foreground' });
+    expect(other.server.requests[0]?.body).toMatchObject({ propagationPolicy: 'Foreground' });
+  });
+
+  it('is done with where it is gone', async () => {
+    const swept = setup('a');
+    swept.server.remove(CONFIG_MAP, 'shop/a');
+    expect((await swept.sweep()).map(({ action }) => action)).toEqual(['unchanged']);
+  });
+
+  it('is read and left where it has changed, which is no failure', async () => {
+    const swept = setup('a', 'b');
+    swept.server.put(CONFIG_MAP, configMap('a', '1', { labels: { x: 'y' } }));
+    expect(await swept.sweep()).toMatchObject([
+      { action: 'skipped', skippedFor: 'changed' },
+      { action: 'deleted' },
+    ]);
+    const { resourceVersion } = swept.server.get(CONFIG_MAP, 'shop/a')!.metadata;
+    expect(swept.reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it('is not called changed by a process that may not write', async () => {
+    const swept = setup('a');
+    swept.server.intercept = () => {
+      throw new OperatorError({ reason: 'NotLeading', message: 'no', retry: 'now' });
+    };
+    expect(await swept.sweep()).toMatchObject([{ action: 'failed', error: { reason: 'NotLeading' } }]);
+  });
+
+  it('does not stop the others when one fails', async () => {
+    const swept = setup('a', 'b', 'c');
+    swept.server.intercept = ({ path }) => (path.endsWith('/b') ? failure(500, 'Internal', 'x') : undefined);
+    const changes = await swept.sweep();
+    expect(changes.map(({ action }) => action)).toEqual(['deleted', 'failed', 'deleted']);
+  });
+});
+
+describe('What we may not delete', () => {
+  it('is told, and asked for once in its namespace, for ten minutes', async () => {
+    const swept = setup('a', 'b');
+    const { server, clock, sweep } = swept;
+    server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
+    const expected = { action: 'failed', error: { reason: 'Forbidden', retry: 'onChange' } };
+    expect(await sweep()).toMatchObject([expected, expected]);
+    expect(await sweep()).toMatchObject([expected, expected]);
+    expect(deletes(swept)).toEqual(['shop/configmaps/a']);
+    clock.jump(600_000);
+    server.intercept = () => undefined;
+    expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'deleted']);
+  });
+
+  it('is still deleted in other namespaces', async () => {
+    const swept = setup('a');
+    const { server, reader, tools } = swept;
+    const other = server.put(CONFIG_MAP, configMap('b', '1', { namespace: 'free' }));
+    reader.store(CONFIG_MAP).observed(other);
+    server.intercept = ({ path }) =>
+      path.includes('/shop/') ? failure(403, 'Forbidden', NO_RIGHT) : undefined;
+    const both = [...swept.seen, other].map((object) => ({ object, foreign: true }));
+    const { changes } = await carryOut(plan({ delete: both }), reader, tools, NEVER);
+    expect(changes.map(({ action }) => action)).toEqual(['failed', 'deleted']);
+  });
+
+  it('is that one object alone where something else than rights refuses it, as it is', async () => {
+    const swept = setup('a', 'b');
+    const { server, sweep } = swept;
+    server.intercept = ({ path }) =>
+      path.endsWith('/a')
+        ? failure(403, undefined, 'admission webhook "keep" denied the request')
+        : undefined;
+    expect((await sweep()).map(({ action }) => action)).toEqual(['failed', 'deleted']);
+    await sweep();
+    expect(deletes(swept).filter((path) => path.endsWith('/a'))).toHaveLength(1);
+    swept.seen[0] = server.put(CONFIG_MAP, configMap('a', '1', { labels: { now: 'may' } }));
+    server.intercept = () => undefined;
+    expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'unchanged']);
+  });
+
+  it('is retried with a pause as before where it is ours', async () => {
+    const { sweep, server } = setup('a');
+    server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
+    expect(await sweep({}, { foreign: false })).toMatchObject([{ error: { retry: 'backoff' } }]);
+  });
+});
+
+describe('A deletion', () => {
+  const announce = { type: 'Normal', reason: 'Expired', action: 'Delete', note: 'over' } as const;
+
+  it('is announced before, of the object itself', async () => {
+    const { sweep, server } = setup('a');
+    let toldBefore = false;
+    server.intercept = async ({ method }) => {
+      if (method !== 'DELETE') return undefined;
+      await settled();
+      toldBefore = server.requests.some(({ path }) => path.endsWith('/events'));
+      return undefined;
+    };
+    await sweep({}, { announce });
+    expect(toldBefore).toBe(true);
+    const told = server.requests.find(({ path }) => path.endsWith('/events'))?.body;
+    expect(told).toMatchObject({
+      reason: 'Expired',
+      regarding: { kind: 'ConfigMap', name: 'a', uid: 'uid-a' },
+    });
+  });
+
+  it.each([
+    ['deleted', () => undefined],
+    ['gone', () => failure(404, 'NotFound', 'no')],
+    ['changed', () => failure(409, 'Conflict', 'no')],
+    ['Forbidden', () => failure(403, 'Forbidden', 'no')],
+  ])('leaves one line of audit with its fields and the outcome %s', async (outcome, intercept) => {
+    const { sweep, server, lines } = setup('a');
+    server.intercept = ({ method }) => (method === 'DELETE' ? intercept() : undefined);
+    await sweep({}, { audit: { watcher: 'shop/w', ttlSeconds: 5 } });
+    const audits = lines.filter(({ fields }) => 'watcher' in fields);
+    expect(audits).toMatchObject([
+      {
+        level: 'info',
+        fields: { watcher: 'shop/w', ttlSeconds: 5, namespace: 'shop', name: 'a', uid: 'uid-a', outcome },
+      },
+    ]);
+  });
+
+  it('is remembered by name for 24 hours', async () => {
+    const { sweep, reader, clock } = setup('a', 'b');
+    const at = new Date(clock.now());
+    await sweep();
+    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([{ uid: 'uid-a', at }]);
+    expect(reader.deletions(CONFIG_MAP, 'shop/c')).toEqual([]);
+    clock.jump(24 * 3_600_000 - 1);
+    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toHaveLength(1);
+    clock.jump(1);
+    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([]);
+  });
+
+  it('is not remembered where it was none', async () => {
+    const { sweep, server, reader } = setup('a');
+    server.intercept = () => failure(409, 'Conflict', 'no');
+    await sweep();
+    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([]);
+  });
+});
+
+describe('Deletions that are paced', () => {
+  const NAMES = Array.from({ length: 400 }, (_, n) => `n${n}`);
+
+  /** Deletes what is left of the objects, ten a second. */
+  function pacedRunner(more: Partial<Plan> = {}): StartedRunner {
+    const runner: StartedRunner = startedRunner(
+      () =>
+        plan({
+          delete: NAMES.flatMap((name) => {
+            const object = runner.reader.get(CONFIG_MAP, `shop/${name}`);
+            return object ? [{ object, foreign: true }] : [];
+          }),
+          deletesPerSecond: 10,
+          ...more,
+        }),
+      1,
+    );
+    for (const name of NAMES)
+      runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
+    return runner;
+  }
+
+  it('go at their rate, after what may go at once', async () => {
+    const runner = pacedRunner();
+    await runner.deliver(cr('web'));
+    expect(deletes(runner)).toHaveLength(10);
+    await runner.clock.advance(999);
+    expect(deletes(runner)).toHaveLength(19);
+    await runner.clock.advance(4_001);
+    expect(deletes(runner)).toHaveLength(60);
+  });
+
+  it('end after 30 s; the status is written, and the key goes on at once', async () => {
+    const outcomes: ChangeSet[] = [];
+    const runner = pacedRunner({ samples: (changes) => (outcomes.push(changes), []) });
+    await runner.deliver(cr('web'));
+    await runner.clock.advance(30_000);
+    expect(runner.reconciled).toEqual(['shop/web', 'shop/web']);
+    const skipped = outcomes[0]?.filter(({ skippedFor }) => skippedFor === 'paced');
+    expect(skipped).toHaveLength(400 - 310);
+    await runner.clock.advance(10_000);
+    expect(deletes(runner)).toHaveLength(400);
+    expect(new Set(deletes(runner)).size).toBe(400);
+  });
+
+  it('send nothing more once the reconcile is given up', async () => {
+    const runner = pacedRunner();
+    await runner.deliver(cr('web'));
+    runner.runner.queue.hold('test');
+    const interrupted = runner.runner.interrupt();
+    await runner.clock.advance(20_000);
+    await interrupted;
+    expect(deletes(runner)).toHaveLength(10);
+  });
+
+  it('are left where they are when the process stops', async () => {
+    const runner = pacedRunner();
+    await runner.deliver(cr('web'));
+    await runner.stop();
+    expect(deletes(runner)).toHaveLength(10);
+  });
+
+  it('share one bucket over the plans of the controller', async () => {
+    const { sweep, server, clock } = setup(...NAMES.slice(0, 30));
+    const both = [sweep({ deletesPerSecond: 10 }), sweep({ deletesPerSecond: 10 })];
+    await clock.advance(1_000);
+    expect(deletes({ server })).toHaveLength(20);
+    await clock.advance(60_000);
+    await Promise.all(both);
+  });
+});
+
+it('A key whose object has changed is taken again at once, and after five times in a row with a pause', async () => {
+  const runner = startedRunner(() => {
+    const object = runner.reader.get(CONFIG_MAP, 'shop/a')!;
+    return plan({ delete: [{ object, foreign: true }] });
+  });
+  runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
+  runner.server.intercept = ({ method }) =>
+    method === 'DELETE' ? failure(409, 'Conflict', 'no') : undefined;
+  await runner.deliver(cr('web'));
+  expect(deletes(runner)).toHaveLength(6);
+  expect(runner.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  await runner.clock.advance(5);
+  expect(deletes(runner)).toHaveLength(7);
+});

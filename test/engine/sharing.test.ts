@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest';
+import type { Change, FieldConflict } from '../../src/contract/change.js';
+import type { ApplyStep } from '../../src/contract/controller.js';
+import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
+import { newBench } from './support/bench.js';
+import type { Bench } from './support/bench.js';
+import { anObject, applied, CONFIG_MAP, failure, MANAGER } from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+
+const KEY = 'shop/tcp';
+
+const entries = (...keys: string[]): AnyObject =>
+  anObject(CONFIG_MAP, 'tcp', {}, { data: Object.fromEntries(keys.map((key) => [key, 'ours'])) });
+
+/** Leaves out what others own. */
+const withoutOthers =
+  (object: AnyObject) =>
+  (conflicts: readonly FieldConflict[]): AnyObject => ({
+    ...object,
+    data: Object.fromEntries(
+      Object.entries(object.data as object).filter(([key]) =>
+        conflicts.every(({ field }) => field !== `.data.${key}`),
+      ),
+    ),
+  });
+
+const step = (object: AnyObject, more: Partial<ApplyStep> = {}): ApplyStep => ({
+  object,
+  fieldManager: MANAGER,
+  ...more,
+});
+
+const reducible = (...keys: string[]): ApplyStep =>
+  step(entries(...keys), { onConflict: withoutOthers(entries(...keys)) });
+
+interface Shared extends Bench {
+  /** Data keys that somebody else owns, and who it is. */
+  readonly others: Map<string, string>;
+  readonly apply: (what: ApplyStep) => Promise<Change>;
+  /** Applies that were sent, with the keys of each. */
+  readonly sent: () => string[];
+}
+
+function setup(seed?: AnyObject): Shared {
+  const bench = newBench(new FakeApiServer());
+  const { server, reader, tools, stores } = bench;
+  const others = new Map<string, string>();
+  for (const { store } of stores.all())
+    store.onChange((before, after) => {
+      if (before && !after) tools.applier.gone(before);
+    });
+  server.intercept = (request) => conflictOf(request, others);
+  if (seed) reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, seed));
+  const sent = (): string[] =>
+    server.requests.flatMap(({ method, body, query }) => {
+      expect(query?.force ?? 'false').toBe('false');
+      if (method !== 'PATCH') return [];
+      return [Object.keys((body as { data?: object }).data ?? {}).join()];
+    });
+  return { ...bench, others, sent, apply: (what) => tools.applier.apply(what, reader) };
+}
+
+function conflictOf(
+  { method, body, contentType }: ApiRequest,
+  others: ReadonlyMap<string, string>,
+): ApiResponse | undefined {
+  if (method !== 'PATCH' || !contentType?.includes('apply-patch')) return undefined;
+  const taken = Object.keys((body as { data?: object }).data ?? {}).filter((key) => others.has(key));
+  if (taken.length === 0) return undefined;
+  const causes = taken.map((key) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with "${others.get(key) ?? ''}" using v1`,
+    field: `.data.${key}`,
+  }));
+  return failure(409, 'Conflict', `Apply failed with ${String(taken.length)} conflicts`, { causes });
+}
+
+describe('A shared object', () => {
+  it('is made where it is missing, without owner and without force', async () => {
+    const { apply, server, sent } = setup();
+    expect((await apply(step(entries('9000')))).action).toBe('created');
+    expect(sent()).toEqual(['9000']);
+    expect(server.get(CONFIG_MAP, KEY)?.metadata.ownerReferences).toBeUndefined();
+  });
+
+  it('carries a hash of its own for each manager, so that several settle on it', async () => {
+    const { apply, server } = setup();
+    await apply(step(entries('9000')));
+    await apply(step(entries('9001'), { fieldManager: 'other' }));
+    expect(Object.keys(server.get(CONFIG_MAP, KEY)?.metadata.annotations ?? {})).toEqual([
+      `${SHARED_HASH_PREFIX}${MANAGER}`,
+      `${SHARED_HASH_PREFIX}other`,
+    ]);
+  });
+
+  it('costs no request while it stands, also after a restart', async () => {
+    const { apply, server, reader } = setup();
+    await apply(step(entries('9000')));
+    const again = setup();
+    const live = server.get(CONFIG_MAP, KEY)!;
+    again.server.put(CONFIG_MAP, live);
+    again.reader.store(CONFIG_MAP).observed(live);
+    expect((await again.apply(step(entries('9000')))).action).toBe('unchanged');
+    expect(again.server.requests).toEqual([]);
+    expect(reader.get(CONFIG_MAP, KEY)).toBeDefined();
+  });
+
+  it('is made anew when somebody has deleted it', async () => {
+    const { apply, server, reader } = setup();
+    await apply(step(entries('9000')));
+    server.remove(CONFIG_MAP, KEY);
+    reader.store(CONFIG_MAP).gone(KEY);
+    expect((await apply(step(entries('9000')))).action).toBe('created');
+  });
+
+  describe('that somebody else has to make', () => {
+    it('is waited for', async () => {
+      const { apply, server } = setup();
+      expect(await apply(step(entries('9000'), { mustExist: true }))).toMatchObject({
+        action: 'failed',
+        error: { reason: 'TargetMissing', retry: 'onChange' },
+      });
+      expect(server.requests).toEqual([]);
+    });
+
+    it('is not brought back by an apply that was under way when it went', async () => {
+      const { apply, server } = setup(anObject(CONFIG_MAP, 'tcp'));
+      server.remove(CONFIG_MAP, KEY);
+      expect((await apply(step(entries('9000'), { mustExist: true }))).error?.reason).toBe('Conflict');
+      expect(server.get(CONFIG_MAP, KEY)).toBeUndefined();
+    });
+  });
+
+  describe('of which nothing is said', () => {
+    it('is not made, and costs no request', async () => {
+      const { apply, server } = setup();
+      expect((await apply(step(entries()))).action).toBe('unchanged');
+      expect(server.requests).toEqual([]);
+    });
+
+    it('is left alone where nothing in it is ours', async () => {
+      const { apply, server } = setup(anObject(CONFIG_MAP, 'tcp', {}, { data: { a: 'theirs' } }));
+      expect((await apply(step(entries()))).action).toBe('unchanged');
+      expect(server.requests).toEqual([]);
+    });
+
+    it('is let go of, with all that was ours and nothing else, once', async () => {
+      const theirs = { managedFields: [applied('helm', { 'f:data': { 'f:80': {} } })] };
+      const { apply, server, sent } = setup(anObject(CONFIG_MAP, 'tcp', theirs, { data: { 80: 'theirs' } }));
+      server.intercept = ({ body, method }) => {
+        const data = (body as { data?: object } | undefined)?.data;
+        if (method !== 'PATCH' || !data) return undefined;
+        // The fake server replaces maps; here others' entries stay.
+        (body as { data: object }).data = { 80: 'theirs', ...data };
+        return undefined;
+      };
+      await apply(step(entries('9000')));
+      expect((await apply(step(entries()))).action).toBe('configured');
+      expect(sent().at(-1)).toBe('');
+      expect(server.get(CONFIG_MAP, KEY)?.metadata.annotations ?? {}).toEqual({});
+      const before = server.requests.length;
+      expect((await apply(step(entries()))).action).toBe('unchanged');
+      expect(server.requests).toHaveLength(before);
+    });
+  });
+});
+
+describe('A conflict', () => {
+  it('fails the step where the plan has no answer, and names fields and managers', async () => {
+    const { apply, others, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    expect(await apply(step(entries('9000', '9001')))).toMatchObject({
+      action: 'failed',
+      error: { reason: 'FieldConflict' },
+      conflicts: [{ field: '.data.9000', manager: 'helm' }],
+    });
+    expect(sent()).toEqual(['9000,9001']);
+  });
+
+  it('leads to an apply of the rest in the same pass', async () => {
+    const { apply, others, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    expect(await apply(reducible('9000', '9001'))).toEqual({
+      ref: expect.anything() as object,
+      action: 'configured',
+      conflicts: [{ field: '.data.9000', manager: 'helm' }],
+    });
+    expect(sent()).toEqual(['9000,9001', '9001']);
+  });
+
+  it('is told, and costs nothing, for as long as the object stays as it is', async () => {
+    const { apply, others, server } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    await apply(reducible('9000', '9001'));
+    server.requests.length = 0;
+    for (let round = 0; round < 3; round++) {
+      expect(await apply(reducible('9000', '9001'))).toMatchObject({
+        action: 'unchanged',
+        conflicts: [{ field: '.data.9000', manager: 'helm' }],
+      });
+    }
+    expect(server.requests).toEqual([]);
+  });
+
+  it('is over as soon as the object has changed, and nobody is in the way', async () => {
+    const { apply, others, server, reader, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    await apply(reducible('9000', '9001'));
+    others.clear();
+    reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, server.get(CONFIG_MAP, KEY)!));
+    const change = await apply(reducible('9000', '9001'));
+    expect(change).toMatchObject({ action: 'configured' });
+    expect(change.conflicts).toBeUndefined();
+    expect(sent().at(-1)).toBe('9000,9001');
+  });
+
+  it('costs nothing after a restart where the plan sees it beforehand', async () => {
+    const { apply, others, server } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    await apply(reducible('9000', '9001'));
+    const again = setup();
+    const live = server.get(CONFIG_MAP, KEY)!;
+    again.reader.store(CONFIG_MAP).observed(live);
+    expect((await again.apply(reducible('9001'))).action).toBe('unchanged');
+    expect(again.server.requests).toEqual([]);
+  });
+
+  it('is answered three times at most, and then fails with all that was met', async () => {
+    const { apply, others, server, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
+    const whole = reducible('1', '2', '3', '4', '5');
+    const taken = ['1', '2', '3', '4'];
+    const { intercept } = server;
+    server.intercept = (request) => {
+      const next = request.method === 'PATCH' ? taken.shift() : undefined;
+      if (next) others.set(next, `m${next}`);
+      return intercept(request);
+    };
+    const change = await apply(whole);
+    expect(change).toMatchObject({ action: 'failed', error: { reason: 'FieldConflict' } });
+    expect(change.conflicts?.map(({ manager }) => manager)).toEqual(['m1', 'm2', 'm3', 'm4']);
+    expect(sent()).toEqual(['1,2,3,4,5', '2,3,4,5', '3,4,5', '4,5']);
+  });
+
+  it('about our own annotation alone is put out of the way, since nobody else can mean it', async () => {
+    const { apply, server, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
+    let copied = true;
+    const field = `.metadata.annotations.${SHARED_HASH_PREFIX}${MANAGER}`;
+    server.intercept = ({ method, contentType }) => {
+      if (method !== 'PATCH') return undefined;
+      if (contentType?.includes('merge-patch')) {
+        copied = false;
+        return { status: 200, body: server.put(CONFIG_MAP, server.get(CONFIG_MAP, KEY)!) };
+      }
+      const causes = [{ reason: 'FieldManagerConflict', message: 'conflict with "kubectl"', field }];
+      return copied ? failure(409, 'Conflict', 'Apply failed', { causes }) : undefined;
+    };
+    const change = await apply(step(entries('9000')));
+    expect(change).toMatchObject({ action: 'configured' });
+    expect(change.conflicts).toBeUndefined();
+    expect(sent()).toEqual(['9000', '', '9000']);
+  });
+
+  it('that the kind answers with a throw, or another object, is told as its bug', async () => {
+    const { apply, others } = setup(anObject(CONFIG_MAP, 'tcp'));
+    others.set('9000', 'helm');
+    const broken = (onConflict: ApplyStep['onConflict']): ApplyStep =>
+      step(entries('9000'), { ...(onConflict && { onConflict }) });
+    const thrown = broken(() => {
+      throw new Error('oh');
+    });
+    expect((await apply(thrown)).error?.reason).toBe('ReconcileFailed');
+    const other = broken(() => anObject(CONFIG_MAP, 'udp'));
+    expect((await apply(other)).error?.message).toContain('ConfigMap shop/udp');
+  });
+});
