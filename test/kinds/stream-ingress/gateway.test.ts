@@ -29,7 +29,9 @@ describe('a port of a Gateway', () => {
   });
 
   test('in the version that the admin says', () => {
-    expect(render({}).map(({ apiVersion }) => apiVersion)).toEqual(Array(2).fill('gateway.networking.k8s.io/v1'));
+    expect(render({}).map(({ apiVersion }) => apiVersion)).toEqual(
+      Array(2).fill('gateway.networking.k8s.io/v1'),
+    );
     expect(render({}, 'v1alpha2').map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
       ...['gateway.networking.k8s.io/v1 ListenerSet', 'gateway.networking.k8s.io/v1alpha2 TCPRoute'],
     ]);
@@ -71,17 +73,32 @@ describe('Programmed mirrors what the Gateway says', () => {
     ['nobody has reported', [object('ListenerSet', 'shop/web'), object('TCPRoute', 'shop/web')]],
     ['the ListenerSet is only accepted', [listenerSet([accepted]), route(accepted)]],
     ['the route hasn’t been seen', [listenerSet(taken), route()]],
-    ['what was said is of an older generation', [listenerSet([accepted, condition('Programmed', 'True', 'Programmed', 1)]), route(accepted)]],
+    [
+      'what was said is of an older generation',
+      [listenerSet([accepted, condition('Programmed', 'True', 'Programmed', 1)]), route(accepted)],
+    ],
   ])('is Unknown while %s', (_, children) => {
     expect(said(...children)).toEqual(['Unknown', 'Pending']);
   });
 
   test.each<[string, AnyObject[]]>([
     ['NotAllowed', [listenerSet([condition('Accepted', 'False', 'NotAllowed')]), route(accepted)]],
-    ['TooManyListeners', [listenerSet([accepted, condition('Programmed', 'False', 'TooManyListeners')]), route(accepted)]],
-    ['PortUnavailable', [listenerSet(taken, [condition('Accepted', 'False', 'PortUnavailable')]), route(accepted)]],
-    ['ProtocolConflict', [listenerSet(taken, [condition('Conflicted', 'True', 'ProtocolConflict')]), route(accepted)]],
-    ['NotAllowedByListeners', [listenerSet(taken), route(condition('Accepted', 'False', 'NotAllowedByListeners'))]],
+    [
+      'TooManyListeners',
+      [listenerSet([accepted, condition('Programmed', 'False', 'TooManyListeners')]), route(accepted)],
+    ],
+    [
+      'PortUnavailable',
+      [listenerSet(taken, [condition('Accepted', 'False', 'PortUnavailable')]), route(accepted)],
+    ],
+    [
+      'ProtocolConflict',
+      [listenerSet(taken, [condition('Conflicted', 'True', 'ProtocolConflict')]), route(accepted)],
+    ],
+    [
+      'NotAllowedByListeners',
+      [listenerSet(taken), route(condition('Accepted', 'False', 'NotAllowedByListeners'))],
+    ],
   ])('is False for %s', (reason, children) => {
     expect(said(...children)).toEqual(['False', reason]);
   });
