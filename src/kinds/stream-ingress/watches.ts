@@ -41,7 +41,8 @@ export interface Watches {
 /** An object beside whose identity something of ours is kept. */
 export type Kept<What = unknown> = AnyObject & { readonly kept: What };
 
-export function watchesFor(type: ResourceType, targets: Targets): Watches {
+/** @param watched the namespaces that the operator watches. @default - all */
+export function watchesFor(type: ResourceType, targets: Targets, watched?: readonly string[]): Watches {
   const nginx = targets.all.filter(isNginx);
   const everyTarget = targets.all.map(({ name }) => name);
   const gateways = targets.all.filter((target) => !isNginx(target)).map(({ name }) => name);
@@ -51,7 +52,11 @@ export function watchesFor(type: ResourceType, targets: Targets): Watches {
       keep: keepResource,
       mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
     },
-    services: { type: services, keep: keepServices(nginx), mapsTo: () => everyTarget },
+    services: {
+      ...{ type: services, keep: keepServices(nginx), mapsTo: () => everyTarget },
+      // The upstreams, and the targets' own.
+      ...(watched && { namespaces: unique([...watched, ...nginx.map(({ namespace }) => namespace)]) }),
+    },
     slices: { type: slices, readOnly: true, keep: keepSlices, mapsTo: () => everyTarget },
     grants:
       targets.crossNamespace === 'ReferenceGrant'

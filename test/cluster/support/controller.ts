@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { startWatchdog } from '../../../sandbox/watchdog.js';
 import type { Watchdog } from '../../../sandbox/watchdog.js';
-import type { OwnedKind } from '../../../src/contract/kind.js';
+import type { Kind } from '../../../src/contract/kind.js';
 import { leaseRules, rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import type { Cluster } from './cluster.js';
@@ -17,7 +17,7 @@ export interface ControllerProps {
   readonly cluster: Cluster;
   /** One of the sandbox's users; no other controller runs as it at the same time. */
   readonly user: string;
-  readonly kinds: readonly OwnedKind[];
+  readonly kinds: readonly Kind[];
   /** The path of a kubeconfig, for example of one that leads through a proxy. @default - the user's own */
   readonly kubeconfig?: string;
   /** Arguments of Node itself. @default - none */

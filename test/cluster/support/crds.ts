@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { OwnedKind } from '../../../src/contract/kind.js';
+import type { Kind } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { Cluster } from './cluster.js';
@@ -12,7 +12,7 @@ const definitions = resourceType({
 });
 
 /** Makes a kind known to the whole API server. Can be called by any number of tests at once. */
-export async function installCrd(cluster: Cluster, kind: OwnedKind): Promise<void> {
+export async function installCrd(cluster: Cluster, kind: Kind): Promise<void> {
   await eventually(() => cluster.apply(definitions, kind.crd as unknown as AnyObject, 'test'));
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));
@@ -30,11 +30,7 @@ export async function installCrd(cluster: Cluster, kind: OwnedKind): Promise<voi
  * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every ten seconds only, and refuses
  * children of those that it doesn't know yet.
  */
-async function requireKnownToAdmission(
-  cluster: Cluster,
-  { type, crd }: OwnedKind,
-  user: string,
-): Promise<void> {
+async function requireKnownToAdmission(cluster: Cluster, { type, crd }: Kind, user: string): Promise<void> {
   const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
   const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
     query: { dryRun: 'All' },

@@ -24,9 +24,24 @@ export async function grant(
   cluster: Cluster,
   { user, rules, namespaces, role = 'controller' }: Grant,
 ): Promise<void> {
-  for (const namespace of namespaces ?? [undefined]) {
-    await bind(cluster, { user, rules, role }, namespace);
-    await eventually(() => requireRights(cluster, user, rules, namespace));
+  const bound = async (
+    purpose: string,
+    of: readonly PolicyRule[],
+    where: string | undefined,
+  ): Promise<void> => {
+    await bind(cluster, { user, rules: of, role: purpose }, where);
+    await eventually(() => requireRights(cluster, user, of, where));
+  };
+  const anywhere = rules.filter((rule) => !rule.namespaces);
+  for (const namespace of namespaces ?? [undefined]) await bound(role, anywhere, namespace);
+  for (const namespace of new Set(rules.flatMap((rule) => rule.namespaces ?? []))) {
+    const here = rules.filter((rule) => rule.namespaces?.includes(namespace));
+    // What says where it holds is no part of a Role.
+    await bound(
+      `${role}-shared`,
+      here.map(({ namespaces: _, ...rule }) => rule),
+      namespace,
+    );
   }
 }
 
