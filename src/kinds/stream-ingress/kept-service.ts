@@ -20,7 +20,8 @@ export interface KeptPort {
 
 /** What is kept of the Service that opens a target's ports. */
 export interface KeptTargetService extends KeptService {
-  readonly open: readonly OpenPort[];
+  /** By `portKey`. */
+  readonly open: Readonly<Record<string, OpenPort>>;
   /** Whether anything in it is ours. */
   readonly managed: boolean;
   readonly addresses: readonly KeptAddress[];
@@ -62,9 +63,20 @@ export function keepTargetService(object: AnyObject): KeptTargetService {
     const kept = keptPort(port);
     const segment = `k:${JSON.stringify({ port: kept.port, protocol: kept.protocol })}`;
     const { targetPort } = port;
-    return { ...kept, ...(targetPort !== undefined && { targetPort }), ...held(segment) };
+    const openPort = { ...kept, ...(targetPort !== undefined && { targetPort }), ...held(segment) };
+    return [portKey(kept.port, kept.protocol), openPort] as const;
   });
-  return { ...keepService(object), open, managed: isManaged(object), ...keepLoadBalancer(object) };
+  return {
+    ...keepService(object),
+    open: Object.fromEntries(open),
+    managed: isManaged(object),
+    ...keepLoadBalancer(object),
+  };
+}
+
+/** `9000/TCP`. */
+export function portKey(port: number, protocol: string): string {
+  return `${port}/${protocol}`;
 }
 
 /** Whether it is more than a field that we leave to others, such as the node port. */

@@ -1,4 +1,5 @@
 import type { KeptConfigMap, KeptEntry } from './kept-config-map.js';
+import { portKey } from './kept-service.js';
 import type { KeptTargetService, OpenPort } from './kept-service.js';
 import { entryOf, leadsToUpstream, servicePort } from './entry.js';
 import type { Entry } from './entry.js';
@@ -23,6 +24,8 @@ export interface Obstacle {
 export interface Openings {
   /** What the shared objects are to have of ours: all of it. */
   readonly entries: readonly Entry[];
+  /** Those whose entries they are. */
+  readonly open: ReadonlySet<StreamIngress>;
   /** Those for which the target is in the way. The others that aren't among the entries wait for their upstream. */
   readonly obstacles: ReadonlyMap<StreamIngress, Obstacle>;
 }
@@ -39,8 +42,9 @@ export function openings(
 ): Openings {
   const obstacles = new Map<StreamIngress, Obstacle>();
   const free: Entry[] = [];
+  const names = new Map(Object.values(state.service?.open ?? {}).map((port) => [port.name ?? '', port]));
   for (const entry of holders.map(entryOf)) {
-    const obstacle = obstacleTo(target, entry, state);
+    const obstacle = obstacleTo(target, entry, state, names);
     if (obstacle) obstacles.set(entry.cr, obstacle);
     const gate = resolutionOf(entry.cr).gate;
     if (gate === 'shut' || (gate === 'keep' && !isOpen(entry, state))) continue;
@@ -53,7 +57,8 @@ export function openings(
     ...free.filter((entry) => !isOurs(entry, state)),
   ];
   for (const { cr } of ordered.slice(maxListeners)) obstacles.set(cr, tooMany(target, maxListeners));
-  return { entries: ordered.slice(0, maxListeners), obstacles };
+  const entries = ordered.slice(0, maxListeners);
+  return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
 }
 
 export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState): KeptEntry | undefined {
@@ -61,7 +66,7 @@ export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState
 }
 
 export function portIn({ protocol, listen }: Entry, { service }: SharedState): OpenPort | undefined {
-  return service?.open.find((port) => port.port === listen && port.protocol === protocol);
+  return service?.open[portKey(listen, protocol)];
 }
 
 function isOurs(entry: Entry, state: SharedState): boolean {
@@ -73,7 +78,12 @@ function isOpen(entry: Entry, state: SharedState): boolean {
   return present !== undefined && present.ours && leadsToUpstream(present.value, entry.cr);
 }
 
-function obstacleTo(target: NginxTarget, entry: Entry, state: SharedState): Obstacle | undefined {
+function obstacleTo(
+  target: NginxTarget,
+  entry: Entry,
+  state: SharedState,
+  names: ReadonlyMap<string, OpenPort>,
+): Obstacle | undefined {
   const { listen, protocol } = entry;
   const { service } = state;
   const name = `${target.namespace}/${target.service}`;
@@ -90,20 +100,24 @@ function obstacleTo(target: NginxTarget, entry: Entry, state: SharedState): Obst
   const inService = portIn(entry, state);
   if (inService && !isFree(inService))
     return unavailable(`port ${listen}/${protocol} of Service ${name} is held by ${holderText(inService)}`);
-  return namesObstacle(name, entry, service);
+  return namesObstacle(name, entry, names);
 }
 
 /** Where a Service has several ports, each has a name of its own. */
-function namesObstacle(name: string, entry: Entry, { open }: KeptTargetService): Obstacle | undefined {
+function namesObstacle(
+  name: string,
+  entry: Entry,
+  names: ReadonlyMap<string, OpenPort>,
+): Obstacle | undefined {
   const own = servicePort(entry);
-  const others = open.filter(({ port, protocol }) => port !== own.port || protocol !== own.protocol);
-  const unnamed = others.find((port) => !port.name);
+  const unnamed = names.get('');
   if (unnamed) {
     const message = `port ${unnamed.port} of Service ${name} has no name, so the Service can have no second port; name it`;
     return obstacle('TargetNotConfigured', message);
   }
-  const namesake = others.find((port) => port.name === own.name);
-  return namesake && unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
+  const namesake = names.get(own.name);
+  if (!namesake || (namesake.port === own.port && namesake.protocol === own.protocol)) return undefined;
+  return unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
 }
 
 function tooMany({ name }: NginxTarget, maxListeners: number): Obstacle {

@@ -1,5 +1,5 @@
 import type { ConditionProps, ConditionStatus } from '../../contract/conditions.js';
-import { servicePort } from './entry.js';
+import { entryOf, servicePort } from './entry.js';
 import type { Entry } from './entry.js';
 import type { KeptArguments } from './kept-arguments.js';
 import type { KeptAddress } from './kept-service.js';
@@ -22,8 +22,9 @@ export function programmed(target: NginxTarget, cr: StreamIngress, readBack: Rea
   const { state, openings } = readBack;
   const obstacle = openings.obstacles.get(cr);
   if (obstacle) return condition('False', obstacle.reason, obstacle.message);
-  const entry = openings.entries.find((candidate) => candidate.cr === cr);
-  if (!entry) return condition('False', 'Pending', 'The port is opened once the upstream is there');
+  const entry = entryOf(cr);
+  if (!openings.open.has(cr))
+    return condition('False', 'Pending', 'The port is opened once the upstream is there');
   const misled = wrongArguments(target, entry, readBack);
   if (misled) return condition('False', 'TargetNotConfigured', misled);
   if (!isWritten(entry, state)) return condition('Unknown', 'Pending', 'The port has yet to be opened');

@@ -4,6 +4,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { withoutConflicts } from './conflicts.js';
 import type { Entry, EntryPort } from './entry.js';
 import { FIELD_MANAGER } from './held.js';
+import { portKey } from './kept-service.js';
 import type { SharedState } from './openings.js';
 import type { NginxTarget } from './targets.js';
 import { sharedWrites } from './writes.js';
@@ -51,10 +52,8 @@ function behindEntries(
   });
   const anyFailed = failed(changes, 'ConfigMap');
   return withPorts(object, (port) => {
-    const open = state.service?.open.some(
-      (other) => other.ours && other.port === port.port && other.protocol === port.protocol,
-    );
-    return anyFailed ? (open ?? false) : !lost.includes(`${port.port}/${port.protocol}`);
+    const key = portKey(port.port, port.protocol);
+    return anyFailed ? (state.service?.open[key]?.ours ?? false) : !lost.includes(key);
   });
 }
 

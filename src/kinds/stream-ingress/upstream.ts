@@ -1,3 +1,4 @@
+import { portKey } from './kept-service.js';
 import type { Protocol, StreamIngress } from './spec.js';
 
 /** Where a port leads. */
@@ -27,5 +28,5 @@ export function protocolOf({ spec: { protocol = 'TCP' } }: StreamIngress): Proto
 
 /** A port as people write it: `9000/TCP`. */
 export function portText(cr: StreamIngress): string {
-  return `${cr.spec.listen}/${protocolOf(cr)}`;
+  return portKey(cr.spec.listen, protocolOf(cr));
 }

@@ -1,5 +1,6 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { KeptConfigMap, KeptEntry } from '../../../src/kinds/stream-ingress/kept-config-map.js';
+import { portKey } from '../../../src/kinds/stream-ingress/kept-service.js';
 import type { KeptTargetService, OpenPort } from '../../../src/kinds/stream-ingress/kept-service.js';
 import type { Holding } from '../../../src/kinds/stream-ingress/held.js';
 import type { SharedState } from '../../../src/kinds/stream-ingress/openings.js';
@@ -51,7 +52,7 @@ export function streamIngress(given: Given = {}): StreamIngress {
     },
     spec: { protocol: 'TCP', listen: 9000, ...spec, upstream: { service: 'db', port: 5432, ...upstream } },
     ...(status && { status }),
-  } as StreamIngress;
+  };
 }
 
 export const OURS: Holding = { ours: true, others: [] };
@@ -75,7 +76,8 @@ export function shared({ tcp = {}, udp = {}, open = [], service = {} }: StatePro
       service === null
         ? undefined
         : {
-            ...{ ports: [], addresses: [], open, managed: open.some(({ ours }) => ours) },
+            ...{ ports: [], addresses: [], managed: open.some(({ ours }) => ours) },
+            open: Object.fromEntries(open.map((port) => [portKey(port.port, port.protocol), port])),
             ...service,
           },
   };
@@ -116,5 +118,5 @@ export function object(
     kind,
     metadata: { namespace, name: own, uid: `${kind} ${name}`, resourceVersion: '1', ...metadata },
     ...fields,
-  } as AnyObject;
+  };
 }

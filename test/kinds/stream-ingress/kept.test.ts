@@ -59,17 +59,19 @@ describe('of the Service of a target', () => {
     },
   });
   const kept = (...managedFields: object[]) =>
-    keepTargetService(
-      object('Service', 'i/nginx', {
-        metadata: { managedFields },
-        spec: {
-          ports: [
-            { name: 'si-9000-tcp', port: 9000, targetPort: 9000, protocol: 'TCP', nodePort: 30000 },
-            { name: 'dns', port: 9000, protocol: 'UDP' },
-          ],
-        },
-      }),
-    ).open;
+    Object.values(
+      keepTargetService(
+        object('Service', 'i/nginx', {
+          metadata: { managedFields },
+          spec: {
+            ports: [
+              { name: 'si-9000-tcp', port: 9000, targetPort: 9000, protocol: 'TCP', nodePort: 30000 },
+              { name: 'dns', port: 9000, protocol: 'UDP' },
+            ],
+          },
+        }),
+      ).open,
+    );
 
   test('a port is told apart by number and protocol', () => {
     const [tcp, udp] = kept(
