@@ -17,6 +17,7 @@ export * from './contract/kind-flag.js';
 export * from './contract/metric.js';
 export * from './contract/names.js';
 export * from './contract/object.js';
+export { keepIdentity, keepStatus } from './contract/projections.js';
 export * from './contract/readiness.js';
 export * from './contract/render-together.js';
 export * from './contract/resource.js';

@@ -63,12 +63,13 @@ export interface Watch {
   /**
    * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. An object
    * for which it returns undefined is of no interest, as if it weren't there; only where `readOnly` is set.
+   * Of objects that are applied it must keep what `keepStatus` does, or they are applied with every reconcile.
    * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
    */
   readonly keep?: (object: AnyObject) => AnyObject | undefined;
   /**
-   * The controller never writes these objects: who owns which field isn't worked out, and a change of which nothing is
-   * kept calls nobody.
+   * The controller never applies these objects, though it may delete them: who owns which field isn't worked out, a change
+   * of which nothing is kept calls nobody, and any other within 100 ms.
    * @default false
    */
   readonly readOnly?: boolean;
@@ -79,7 +80,7 @@ export interface Watch {
   readonly namespaces?: readonly string[];
   /** Only the object of this name, so that a right on it alone is enough. @default - every name */
   readonly name?: string;
-  /** What else is done to these objects, for the rights; where `readOnly` is set, nothing. @default - nothing */
+  /** What is done to these objects beside reading them, for the rights. @default - nothing */
   readonly writes?: readonly Write[];
   /** The keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
@@ -98,7 +99,7 @@ export interface Reader {
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
   /**
-   * All objects of a type that its watch maps to the key. An object is the same one for as long as it stays unchanged,
+   * All objects of a type that its watch maps to the key, in no particular order. An object is the same one for as long as it stays unchanged,
    * so what is worked out from it may be remembered in a WeakMap.
    * @throws if no watch of the controller covers the type.
    */

@@ -10,13 +10,13 @@ export interface SharedApply {
    */
   readonly mustExist?: boolean;
   /**
-   * What to apply instead, where others own fields that the intent names, and have a different value there. It is sent in
-   * the same pass; another conflict is asked about again, three times at most. Returned undefined, the step fails with
+   * What to apply instead, where others own fields that the intent names, and have a different value there: all that were
+   * met so far. It is sent in the same pass; another conflict is asked about again, three times at most. Returned undefined, the step fails with
    * `FieldConflict`. `Change.conflicts` then tells what was met, for as long as it is so.
    *
    * A conflict costs a request. So a plan that can see who owns what (a `keep` that keeps something of `managedFields`)
    * leaves others' fields out from the start; then this is for the race alone, and a restart costs nothing either. Else
-   * what was left out is tried anew when the object changes, and once after a restart.
+   * what was left out is tried anew when the intent or the object changes, and once after a restart.
    * @default - a conflict fails the step
    */
   readonly onConflict?: (conflicts: readonly FieldConflict[]) => AnyObject | undefined;

@@ -30,10 +30,11 @@ export class ChangeMetrics {
 
   record(changes: ChangeSet, log: Pick<ReconcileLog, 'at'>): void {
     const { controller, metrics } = this;
-    for (const { ref, action, drift } of changes) {
+    for (const { ref, action, drift, conflicts } of changes) {
       metrics.changes.inc({ controller, action });
       const level = LEVELS[action];
-      log.at(level)?.[level]({ child: ref.kind, action, ...drift }, `${describeRef(ref)} ${action}`);
+      const more = { ...drift, ...(conflicts && { conflicts }) };
+      log.at(level)?.[level]({ child: ref.kind, action, ...more }, `${describeRef(ref)} ${action}`);
       if (action === 'corrected') this.countDrift(drift?.managers ?? []);
     }
   }

@@ -5,6 +5,7 @@ import { runCommand } from '../../src/cli/run.js';
 import { synthCommand } from '../../src/cli/synth.js';
 import type { KindFlag } from '../../src/contract/kind-flag.js';
 import { builtInFlags } from '../../src/kinds/flags.js';
+import { builtInKinds } from '../../src/kinds/index.js';
 
 const NAMESPACE: KindFlag = {
   name: '--demo-namespace',
@@ -42,6 +43,10 @@ describe('Flags of kinds', () => {
     ['synth', synthCommand],
   ])('are in the help of %s', (_, command) => {
     expect(command(FLAGS).helpInformation()).toContain('--demo-namespace <namespace>');
+  });
+
+  it('are those that the kinds that come with the project declare, and no others', () => {
+    expect(builtInFlags).toEqual(builtInKinds.flatMap(({ flags = [] }) => flags));
   });
 
   it('of the kinds that come with the project get in nobody else’s way', () => {

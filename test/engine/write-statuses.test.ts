@@ -82,8 +82,13 @@ it('goes on where one fails', async () => {
 it('tells of every write that is still under way when it is given up', async () => {
   const { server, reader, tools, targets, step } = setup(names.slice(0, 3));
   const abort = new AbortController();
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  server.intercept = () => promise;
+  const answers: (() => void)[] = [];
+  server.intercept = () =>
+    new Promise((resolve) => {
+      answers.push(() => {
+        resolve(undefined);
+      });
+    });
   const work = plan({ status: targets.map((target, n) => step(target, { n })) });
   const outcome = carryOut(work, reader, tools, abort.signal);
   await settled();
@@ -91,9 +96,11 @@ it('tells of every write that is still under way when it is given up', async () 
   const { pending } = await outcome;
   let isOver = false;
   void pending?.then(() => (isOver = true));
-  await settled();
-  expect(isOver).toBe(false);
-  resolve(undefined);
+  for (const answer of answers.reverse()) {
+    await settled();
+    expect(isOver).toBe(false);
+    answer();
+  }
   await settled();
   expect(isOver).toBe(true);
   expect(server.requests).toHaveLength(3);

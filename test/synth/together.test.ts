@@ -89,6 +89,17 @@ describe('Custom resources that are rendered together', () => {
     ]);
   });
 
+  it('are given in one order, whatever theirs is', async () => {
+    const orders: string[] = [];
+    const look: RenderTogether = (resources) => {
+      orders.push(resources.map(({ metadata }) => metadata.name).join());
+      return { manifests: [] };
+    };
+    await synthText(document('b') + document('a') + document('c'), look);
+    await synthText(document('c') + document('b') + document('a'), look);
+    expect(orders).toEqual(['a,b,c', 'a,b,c']);
+  });
+
   it('are given flags, the kind’s section of the policy, and a renderer for constructs', async () => {
     let seen: KindContext | undefined;
     const look: RenderTogether = ([cr], context) => {

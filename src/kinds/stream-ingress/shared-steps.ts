@@ -25,17 +25,18 @@ export function sharedSteps(target: NginxTarget, entries: readonly Entry[], stat
 }
 
 function step(object: AnyObject, revise: (changes: ChangeSet) => AnyObject | undefined): ApplyStep {
-  const met: string[] = [];
   let intent: AnyObject | undefined = object;
   return {
     object,
     fieldManager: FIELD_MANAGER,
     ...(object.kind === 'Service' && { mustExist: true }),
     revise: (changes) => (intent = revise(changes)),
-    onConflict: (conflicts) => {
-      met.push(...conflicts.map(({ field }) => field));
-      return intent && withoutConflicts(intent, met);
-    },
+    onConflict: (conflicts) =>
+      intent &&
+      withoutConflicts(
+        intent,
+        conflicts.map(({ field }) => field),
+      ),
   };
 }
 

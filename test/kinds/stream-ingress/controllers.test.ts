@@ -152,12 +152,21 @@ describe('the shared objects', () => {
       expect(apply[1]!.revise!([done({}, 'Service', 'ingress-nginx-controller')])).toBe(apply[1]!.object);
     });
 
-    test('on a conflict the keys of the causes drop out, also those of the conflict before', () => {
+    test('on a conflict the keys of the causes drop out, and the rest stays', () => {
       const { apply } = plan(...crs, streamIngress({ name: 'c', listen: 9002 }), ...cluster);
-      const keys = (field: string) =>
-        Object.keys(apply[0]!.onConflict!([{ field, manager: 'helm' }])?.data ?? {});
+      const keys = (...fields: string[]) => {
+        const conflicts = fields.map((field) => ({ field, manager: 'helm' }));
+        return Object.keys(apply[0]!.onConflict!(conflicts)?.data ?? {});
+      };
       expect(keys('.data.9000')).toEqual(['9001', '9002']);
-      expect(keys('.data.9002')).toEqual(['9001']);
+      expect(keys('.data.9000', '.data.9002')).toEqual(['9001']);
+    });
+
+    test('a conflict on the Service is met with the ports that were meant last', () => {
+      const { apply } = plan(...crs, ...cluster);
+      apply[1]!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
+      const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
+      expect(ports(apply[1]!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
     });
 
     test('those who wait are told why in an event', () => {
