@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { rulesFor } from '../../src/install/rules.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import { Cluster, configMaps, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -23,6 +24,7 @@ let controller: RunningController;
 const start = (): Promise<RunningController> =>
   startController({
     ...{ cluster, user, kinds: [kind], namespaces: [shop] },
+    rules: rulesFor([kind], { namespaces: [shop] }),
     config: join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs'),
   });
 
