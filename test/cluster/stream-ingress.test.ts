@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
+import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
@@ -185,27 +186,58 @@ test('what somebody removes comes back; the Service made anew by its chart gets 
   await eventually(open);
 });
 
-test('somebody who edits a port of ours has it, and is named; nothing of it is left once the StreamIngress is gone', async () => {
+const withTarget = (name: string, port: number, targetPort: number): AnyObject => ({
+  ...{
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: INGRESS, name: 'ingress-nginx-controller' },
+  },
+  spec: { ports: [{ name, port, protocol: 'TCP', targetPort }] },
+});
+
+test('a port of ours in which somebody edits a field is made anew as it was', async () => {
   await ask('edited', { listen: 9300 });
   await eventually(async () => {
     expect(await ready('edited')).toBe('True Programmed');
   });
 
-  const edit = { spec: { ports: [{ name: 'si-9300-tcp', port: 9300, targetPort: 9999 }] } };
-  await cluster.sandbox.kubectl([
-    ...[
-      'patch',
-      'service',
-      '-n',
-      INGRESS,
-      'ingress-nginx-controller',
-      '--type=strategic',
-      '-p',
-      JSON.stringify(edit),
-    ],
-  ]);
+  const edit = JSON.stringify({ spec: withTarget('si-9300-tcp', 9300, 9999).spec });
+  const service = ['service', '-n', INGRESS, 'ingress-nginx-controller'];
+  await cluster.sandbox.kubectl(['patch', ...service, '--type=strategic', '-p', edit]);
+
   await eventually(async () => {
-    expect(await ready('edited')).toBe('False PortUnavailable');
-    expect(await entries()).not.toHaveProperty('9300');
+    expect(await ports()).toEqual([...chart, 'si-9300-tcp 9300 9300']);
+    expect(await ready('edited')).toBe('True Programmed');
+  });
+});
+
+test('a port that somebody takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
+  await ask('taken', { listen: 9400 });
+  await eventually(async () => {
+    expect(await ready('taken')).toBe('True Programmed');
+  });
+
+  const body = withTarget('theirs', 9400, 9999);
+  const { status } = await cluster.send(
+    'PATCH',
+    `/api/v1/namespaces/${INGRESS}/services/ingress-nginx-controller`,
+    {
+      ...{
+        body,
+        contentType: 'application/apply-patch+yaml',
+        query: { fieldManager: 'somebody', force: 'true' },
+      },
+    },
+  );
+  expect(status).toBe(200);
+
+  await eventually(async () => {
+    expect(await ready('taken')).toBe('False PortUnavailable');
+    expect(await entries()).not.toHaveProperty('9400');
+  });
+  await cluster.delete({ type: kind.type, namespace: shop, name: 'taken' });
+  await ask('next', { listen: 9401 });
+  await eventually(async () => {
+    expect(await ports()).toEqual([...chart, 'si-9401-tcp 9401 9401', 'theirs 9400 9999']);
   });
 });

@@ -42,17 +42,12 @@ export function addressesOf(cr: StreamIngress, { service }: SharedState): string
   });
 }
 
+/** Whose they are was asked before. */
 function isWritten(entry: Entry, state: SharedState): boolean {
   const inMap = entryIn(entry, state);
   const inService = portIn(entry, state);
   const { name, targetPort } = servicePort(entry);
-  return (
-    inMap?.value === entry.value &&
-    inMap.ours &&
-    inService?.name === name &&
-    inService.targetPort === targetPort &&
-    inService.ours
-  );
+  return inMap?.value === entry.value && inService?.name === name && inService.targetPort === targetPort;
 }
 
 function wrongArguments(

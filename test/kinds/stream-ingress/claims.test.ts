@@ -96,6 +96,12 @@ describe('holds nothing', () => {
     });
   });
 
+  test('a claim of a namespace that isn’t served, which isn’t told that the port is taken', () => {
+    const foreign = streamIngress({ namespace: 'other', minute: 3 });
+
+    expect(judge([young, foreign], limited).refused).toEqual({ 'other/web': 'NamespaceNotPermitted' });
+  });
+
   test('a claim on a Gateway with the PROXY protocol, which that doesn’t have', () => {
     const cr = streamIngress({ proxyProtocol: { encode: true } });
 

@@ -110,6 +110,13 @@ describe('the shared objects', () => {
     );
   });
 
+  test('where the operator watches some namespaces, Services are read there and where the targets are', () => {
+    const [, limited] = kind.controllers({ render: () => [], namespaces: ['shop'] });
+    const watch = (type: string) => limited!.watches.find((each) => each.type.kind === type)!;
+    expect(watch('Service').namespaces).toEqual(['shop', 'ingress-nginx']);
+    expect(watch('StreamIngress').namespaces).toBeUndefined();
+  });
+
   test('of a target that is none, and of a class without one, nothing is written', () => {
     expect(reconcile(shared!, [streamIngress({ className: 'other' })], 'other').apply).toEqual([]);
   });

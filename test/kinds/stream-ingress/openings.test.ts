@@ -79,6 +79,11 @@ describe('is PortUnavailable, with the name of the manager, and written to neith
     });
   });
 
+  test('our name on the same number of the other protocol is in the way', () => {
+    const state = { open: [{ ...openPort(9000, 'UDP', heldBy('helm')), name: 'si-9000-tcp' }] };
+    expect(judge({ state }).obstacles).toMatchObject([{ reason: 'PortUnavailable' }]);
+  });
+
   test('the other protocol’s is in nobody’s way', () => {
     const state = {
       udp: { 9000: { value: 'x/y:1', ...heldBy('helm') } },
@@ -100,6 +105,11 @@ describe('the Service', () => {
     const found = judge({ crs, state: { ...ours, service: null } });
     expect(found.open).toEqual(open);
     expect(found.obstacles.map(({ reason }) => reason)).toEqual(['TargetNotFound', 'TargetNotFound']);
+  });
+
+  test('while it isn’t there, an entry of somebody else isn’t taken for one of ours', () => {
+    const state = { tcp: { 9000: { value: 'shop/db:5432', ...heldBy('helm') } }, service: null };
+    expect(judge({ state }).open).toEqual([]);
   });
 
   test('is TargetNotConfigured where its one port has no name, since then there can be no second', () => {
