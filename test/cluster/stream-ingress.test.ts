@@ -162,6 +162,8 @@ test('what is settled costs no request, also after a restart, and while somebody
   await controller.stop();
   const requests = await requestsFromNowOn(cluster, user);
   controller = await start();
+  for (const name of ['streamingress', 'streamingress-targets'])
+    await controller.logged((line) => line.msg === 'Reconciled' && line.controller === name);
   await settled(cluster, user);
   expect(writes(await requests()).map(summary)).toEqual([]);
 });
