@@ -50,7 +50,6 @@ export class Deleter {
     const { clock } = this.props;
     const changes: Change[] = [];
     const until = clock.monotonic() + STRETCH_MILLISECONDS;
-    const ended = AbortSignal.any([signal, this.stopping.signal]);
     let over = false;
     for (const step of plan.delete) {
       const ref = refOf(step.object);
@@ -62,7 +61,7 @@ export class Deleter {
       const rate = plan.deletesPerSecond;
       if (rate !== undefined && !steps.ended) {
         over ||= clock.monotonic() + this.bucket.wait(rate) > until;
-        if (!over) await this.turn(rate, ended);
+        if (!over) await this.turn(rate, signal);
         over ||= this.stopping.signal.aborted;
         if (over) {
           changes.push({ ref, action: 'skipped', skippedFor: 'paced' });
@@ -74,9 +73,9 @@ export class Deleter {
     return changes;
   }
 
-  private async turn(rate: number, ended: AbortSignal): Promise<void> {
+  private async turn(rate: number, signal: AbortSignal): Promise<void> {
     const wait = this.bucket.take(rate);
-    if (wait > 0) await sleep(this.props.clock, wait, ended);
+    if (wait > 0) await sleep(this.props.clock, wait, AbortSignal.any([signal, this.stopping.signal]));
   }
 
   /** Never rejects. */

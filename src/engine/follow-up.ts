@@ -59,8 +59,10 @@ export class FollowUp {
   ended(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
     const requeueIn = requeueDelay(plan.requeueAt, clock.now());
-    const errors = [...outcome.changes, ...outcome.statusChanges].flatMap(({ error }) => error ?? []);
-    if (plan.error) errors.unshift(plan.error);
+    const errors = distinct([
+      plan.error,
+      ...[...outcome.changes, ...outcome.statusChanges].map(({ error }) => error),
+    ]);
     if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
     if (errors.length > 0) {
@@ -135,6 +137,13 @@ export class FollowUp {
     queue.addAfter(key, delay);
     return delay;
   }
+}
+
+/** What holds for many objects, such as a missing right, is one failure. */
+function distinct(errors: readonly (OperatorError | undefined)[]): OperatorError[] {
+  const byMessage = new Map<string, OperatorError>();
+  for (const error of errors) if (error) byMessage.set(error.message, error);
+  return [...byMessage.values()];
 }
 
 function pauseAskedBy({ retryAfterMilliseconds, cause }: OperatorError): number {

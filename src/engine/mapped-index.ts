@@ -19,7 +19,12 @@ export class MappedIndex {
   }
 
   objectsOf(key: string): AnyObject[] {
-    return this.index.keysOf(key).flatMap((name) => this.store.get(name)?.object ?? []);
+    const objects: AnyObject[] = [];
+    for (const name of this.index.keysOf(key)) {
+      const object = this.store.get(name)?.object;
+      if (object) objects.push(object);
+    }
+    return objects;
   }
 
   private move(before: AnyObject | undefined, after: AnyObject | undefined): void {

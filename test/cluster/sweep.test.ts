@@ -91,7 +91,7 @@ test('a missing right is told in the status, and asked for once', async () => {
     ...rule,
     verbs: rule.verbs.filter((verb) => verb !== 'delete'),
   }));
-  await using _ = await startController({
+  await using controller = await startController({
     cluster,
     user,
     kinds: [sweep],
@@ -113,4 +113,8 @@ test('a missing right is told in the status, and asked for once', async () => {
     });
   });
   expect((await requests()).filter(({ verb }) => verb === 'delete')).toHaveLength(1);
+  // What needs somebody's hand is said once, and not with every try.
+  expect(
+    controller.log.filter(({ level, msg }) => level === 'warn' && msg === 'Reconcile failed'),
+  ).toHaveLength(3);
 });

@@ -126,6 +126,24 @@ describe('What we may not delete', () => {
     expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'unchanged']);
   });
 
+  it('is one failure in the log, however many objects it is about', async () => {
+    const runner = startedRunner(() =>
+      plan({
+        delete: ['a', 'b', 'c'].map((name) => ({
+          object: runner.reader.get(CONFIG_MAP, `shop/${name}`)!,
+          foreign: true,
+        })),
+      }),
+    );
+    for (const name of ['a', 'b', 'c'])
+      runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
+    runner.server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
+    await runner.deliver(cr('web'));
+    await runner.deliver({ ...cr('web'), spec: { size: 2 } });
+    expect(runner.reconciled).toHaveLength(2);
+    expect(runner.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
   it('is retried with a pause as before where it is ours', async () => {
     const { sweep, server } = setup('a');
     server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
