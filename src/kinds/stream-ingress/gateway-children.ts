@@ -1,0 +1,83 @@
+import type { ApplyStep, Reader } from '../../contract/controller.js';
+import type { DeleteStep } from '../../contract/delete-step.js';
+import { OperatorError } from '../../contract/error.js';
+import type { Render, RenderedKind } from '../../contract/kind.js';
+import type { AnyObject } from '../../contract/object.js';
+import { FIELD_MANAGER } from './held.js';
+import type { Resolution } from './resolve.js';
+import type { StreamIngress } from './spec.js';
+
+/** What is to be done with the children of one custom resource. */
+export interface ChildPlan {
+  readonly apply: readonly ApplyStep[];
+  readonly delete: readonly DeleteStep[];
+  /** Why nothing can be rendered. */
+  readonly error?: OperatorError;
+}
+
+const LEFT: ChildPlan = { apply: [], delete: [] };
+
+/**
+ * The ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
+ * deleted where it isn't permitted.
+ */
+export function planChildren(
+  cr: StreamIngress,
+  { gate, port }: Resolution,
+  present: readonly AnyObject[],
+  render: (cr: StreamIngress) => readonly AnyObject[],
+): ChildPlan {
+  if (gate === 'shut') return dropChildren(present);
+  if (gate === 'keep') return LEFT;
+  try {
+    const objects = render(port === undefined ? cr : withPort(cr, port));
+    return { apply: objects.map((object) => applyStep(cr, object)), delete: [] };
+  } catch (error) {
+    if (error instanceof OperatorError) return { ...LEFT, error };
+    throw error;
+  }
+}
+
+export function dropChildren(present: readonly AnyObject[]): ChildPlan {
+  const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
+  return { apply: [], delete: left.map((object) => ({ object })) };
+}
+
+export function childrenOf(
+  { children }: RenderedKind,
+  { metadata }: StreamIngress,
+  reader: Reader,
+): AnyObject[] {
+  return children.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
+}
+
+/** Renders a custom resource once for as long as it stays as it is. */
+export function rememberingRender(
+  render: Render,
+  rendering: RenderedKind,
+): (cr: StreamIngress) => AnyObject[] {
+  const known = new WeakMap<object, { readonly spec: string; readonly objects: AnyObject[] }>();
+  return (cr) => {
+    const spec = JSON.stringify(cr.spec);
+    const before = known.get(cr.metadata);
+    if (before?.spec === spec) return before.objects;
+    const objects = render(rendering, cr);
+    known.set(cr.metadata, { spec, objects });
+    return objects;
+  };
+}
+
+/** A route takes numbers, and the number of a named port is the Service's to say. */
+function withPort(cr: StreamIngress, port: number): StreamIngress {
+  return { ...cr, spec: { ...cr.spec, upstream: { ...cr.spec.upstream, port } } };
+}
+
+function applyStep(cr: StreamIngress, object: AnyObject): ApplyStep {
+  const { apiVersion, kind, metadata } = cr;
+  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' };
+  return {
+    object,
+    fieldManager: FIELD_MANAGER,
+    owner: { ...owner, controller: true, blockOwnerDeletion: true },
+  };
+}

@@ -1,0 +1,119 @@
+import type { ChangeSet } from '../../contract/change.js';
+import type { Controller, Plan, Reader, Watch } from '../../contract/controller.js';
+import type { Render } from '../../contract/kind.js';
+import { statusFieldManager } from '../../contract/names.js';
+import { refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { classRefusal } from './acceptance.js';
+import { rememberingRender } from './gateway-children.js';
+import { planGateway } from './gateway-plan.js';
+import { gatewayRendering } from './gateway-port.js';
+import { openings } from './openings.js';
+import { addressesOf, programmed } from './programmed.js';
+import { KIND } from './spec.js';
+import type { StreamIngress } from './spec.js';
+import { stalledEvent, statusOf } from './status.js';
+import type { Findings } from './status.js';
+import { isNginx, targetNamed } from './targets.js';
+import type { GatewayTarget, NginxTarget, Targets } from './targets.js';
+import { argumentsIn, resourcesOf, sharedStateIn, viewOf } from './view.js';
+import type { View } from './view.js';
+import type { Watches } from './watches.js';
+
+type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings;
+
+/**
+ * Tells every custom resource how it fares, at once: who has the port, whether the upstream is there, and whether the
+ * target has the port, read back from its objects. For a Gateway it also keeps the children.
+ */
+export class StatusController implements Controller {
+  readonly name = 'streamingress';
+  readonly kind = KIND;
+  readonly watches: readonly Watch[];
+  private readonly renders: ReadonlyMap<string, (cr: StreamIngress) => AnyObject[]>;
+
+  constructor(
+    private readonly type: ResourceType,
+    private readonly targets: Targets,
+    watches: Watches,
+    render: Render,
+  ) {
+    const { crs, services, slices, grants, configMaps, workloads, children } = watches;
+    this.watches = [
+      // Whoever owns children that block its deletion has to be one that we may finalize.
+      { ...crs, writes: children.length > 0 ? ['status', 'finalizers'] : ['status'] },
+      ...[services, slices, ...grants, ...configMaps, ...workloads, ...children],
+    ];
+    this.renders = new Map(
+      targets.all.flatMap((target) =>
+        isNginx(target) ? [] : [[target.name, rememberingRender(render, this.rendering(target))] as const],
+      ),
+    );
+  }
+
+  reconcile(key: string, reader: Reader, now: Date): Plan {
+    const crs = resourcesOf(this.type, key, reader).filter(({ metadata }) => !metadata.deletionTimestamp);
+    const target = targetNamed(this.targets, key);
+    if (!target) return plan(crs, (cr) => ({ refusal: classRefusal(cr.spec.className), addresses: [] }), now);
+    const view = viewOf(this.targets, target, crs, reader, true);
+    return isNginx(target)
+      ? plan(crs, this.nginxFindings(target, view, reader), now)
+      : this.gatewayPlan(target, crs, view, reader, now);
+  }
+
+  private nginxFindings(target: NginxTarget, view: View, reader: Reader): FindingsOf {
+    const state = sharedStateIn(target, reader);
+    const controller = argumentsIn(target, reader);
+    const opened = openings(target, view.claims.holders, (cr) => view.resolution(cr), state);
+    const readBack = { state, openings: opened, ...(controller !== undefined && { controller }) };
+    return (cr) => {
+      const common = findings(target.name, view, cr);
+      if (common.refusal) return common;
+      return { ...common, programmed: programmed(target, cr, readBack), addresses: addressesOf(cr, state) };
+    };
+  }
+
+  private gatewayPlan(
+    target: GatewayTarget,
+    crs: readonly StreamIngress[],
+    view: View,
+    reader: Reader,
+    now: Date,
+  ): Plan {
+    const render = this.renders.get(target.name) ?? (() => []);
+    const gateway = planGateway(target, view, this.rendering(target), render, reader);
+    const findingsOf: FindingsOf = (cr, changes) => {
+      const common = findings(target.name, view, cr);
+      return common.refusal ? common : { ...common, ...gateway.findings(cr, changes) };
+    };
+    const { apply, delete: deletes, again } = gateway;
+    return { ...plan(crs, findingsOf, now), apply, delete: deletes, ...(again && { again }) };
+  }
+
+  private rendering(target: GatewayTarget) {
+    return gatewayRendering(this.type, target, this.targets.routeVersion);
+  }
+}
+
+function findings(target: string, view: View, cr: StreamIngress): Findings {
+  const refusal = view.claims.refused.get(cr);
+  return { target, ...(refusal && { refusal }), resolution: view.resolution(cr), addresses: [] };
+}
+
+/** Only statuses and events; what is found may depend on what was applied. */
+function plan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date): Plan {
+  return {
+    apply: [],
+    delete: [],
+    status: crs.map((cr) => ({
+      target: cr,
+      fieldManager: statusFieldManager(KIND),
+      status: (changes) => statusOf(cr, findingsOf(cr, changes), now),
+    })),
+    events: crs.map((cr) => ({
+      regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
+      event: (changes) => stalledEvent(cr, findingsOf(cr, changes)),
+    })),
+  };
+}

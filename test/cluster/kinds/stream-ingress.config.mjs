@@ -1,0 +1,4 @@
+// @ts-check
+import { streamIngress } from '../../../lib/kinds/stream-ingress/kind.js';
+
+export default { kinds: [streamIngress] };

@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { classRefusal } from '../../../src/kinds/stream-ingress/acceptance.js';
+import { claimsOf, fullName } from '../../../src/kinds/stream-ingress/claims.js';
+import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
+import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
+import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
+import { gateway, streamIngress, target } from './builders.js';
+
+function judge(crs: readonly StreamIngress[], of: Target = target) {
+  const { holders, refused } = claimsOf(of, crs);
+  return {
+    holders: holders.map(fullName),
+    refused: Object.fromEntries([...refused].map(([cr, { reason }]) => [fullName(cr), reason])),
+  };
+}
+
+const old = streamIngress({ name: 'old', minute: 1 });
+const young = streamIngress({ name: 'young', minute: 2 });
+
+describe('of several claims on one port', () => {
+  test('the oldest has it, in whatever order they come', () => {
+    const expected = { holders: ['shop/old'], refused: { 'shop/young': 'PortConflict' } };
+
+    expect(judge([old, young])).toEqual(expected);
+    expect(judge([young, old])).toEqual(expected);
+  });
+
+  test('of two of an age, the first by namespace/name has it', () => {
+    const [a, b] = [
+      streamIngress({ namespace: 'a', name: 'z' }),
+      streamIngress({ namespace: 'b', name: 'a' }),
+    ];
+
+    expect(judge([b, a]).holders).toEqual(['a/z']);
+  });
+
+  test('the next one has it as soon as the winner goes, also while that is only being deleted', () => {
+    expect(judge([young]).holders).toEqual(['shop/young']);
+    expect(judge([streamIngress({ name: 'old', minute: 1, deleting: true }), young])).toEqual({
+      ...{ holders: ['shop/young'], refused: {} },
+    });
+  });
+
+  test('TCP and UDP of one number are two ports', () => {
+    const udp = streamIngress({ name: 'udp', minute: 3, protocol: 'UDP' });
+
+    expect(judge([udp, old]).holders).toEqual(['shop/old', 'shop/udp']);
+  });
+});
+
+describe('the loser', () => {
+  const told = (loser: StreamIngress) => claimsOf(target, [old, loser]).refused.get(loser)?.message;
+
+  test('is told the winner within its own namespace', () => {
+    expect(told(young)).toBe(
+      '9000/TCP is held by StreamIngress old, which is older; it is opened for this one once that is gone, or take another port',
+    );
+  });
+
+  test('isn’t told what another namespace runs', () => {
+    const message = told(streamIngress({ namespace: 'other', minute: 2 }));
+
+    expect(message).toContain('held by a StreamIngress of another namespace');
+    expect(message).not.toMatch(/shop|old,/);
+  });
+});
+
+describe('holds nothing', () => {
+  const limited: Target = { ...target, portRanges: [{ from: 9000, to: 9010 }], namespaces: ['shop'] };
+
+  test.each(NGINX_RESERVED_PORTS)('a claim on the reserved port %d, of either protocol', (listen) => {
+    for (const protocol of ['TCP', 'UDP'] as const)
+      expect(judge([streamIngress({ listen, protocol })]).refused).toEqual({ 'shop/web': 'PortReserved' });
+  });
+
+  test('reserved are 80 443 442 10254 8181 10245 10246 10247 8443', () => {
+    expect(new Set(NGINX_RESERVED_PORTS)).toEqual(
+      new Set([80, 443, 442, 10254, 8181, 10245, 10246, 10247, 8443]),
+    );
+  });
+
+  test.each([8999, 9011])('a claim on %d, outside of the ranges', (listen) => {
+    expect(judge([streamIngress({ listen })], limited).refused).toEqual({ 'shop/web': 'PortNotPermitted' });
+  });
+
+  test.each([9000, 9010])('but on %d, the end of a range, it does', (listen) => {
+    expect(judge([streamIngress({ listen })], limited).holders).toEqual(['shop/web']);
+  });
+
+  test('a claim of a namespace that isn’t served, so that a younger one of another has the port', () => {
+    const foreign = streamIngress({ namespace: 'other' });
+
+    expect(judge([foreign, young], limited)).toEqual({
+      ...{ holders: ['shop/young'], refused: { 'other/web': 'NamespaceNotPermitted' } },
+    });
+  });
+
+  test('a claim of a namespace that isn’t served, which isn’t told that the port is taken', () => {
+    const foreign = streamIngress({ namespace: 'other', minute: 3 });
+
+    expect(judge([young, foreign], limited).refused).toEqual({ 'other/web': 'NamespaceNotPermitted' });
+  });
+
+  test('a claim on a Gateway with the PROXY protocol, which that doesn’t have', () => {
+    const cr = streamIngress({ proxyProtocol: { encode: true } });
+
+    expect(judge([cr], gateway).refused).toEqual({ 'shop/web': 'ProxyProtocolNotSupported' });
+    expect(judge([streamIngress({ proxyProtocol: {} })], gateway).holders).toEqual(['shop/web']);
+  });
+});
+
+test('what only lacks its upstream holds its port: that isn’t even asked here', () => {
+  expect(judge([streamIngress({ minute: 1, upstream: { service: 'missing' } }), young]).holders).toEqual([
+    'shop/web',
+  ]);
+});
+
+test('a class that is none is told without the names of the others', () => {
+  expect(classRefusal('other')).toEqual({
+    reason: 'ClassNotFound',
+    message: expect.stringContaining('there is no class other') as string,
+  });
+  expect(classRefusal(undefined).message).toContain('there is no default');
+});
+
+/** By the words of the rule, without an eye on cost. */
+function reference(crs: readonly StreamIngress[]): string[] {
+  const allowed = crs.filter(
+    ({ metadata, spec }) => !metadata.deletionTimestamp && !NGINX_RESERVED_PORTS.includes(spec.listen),
+  );
+  return allowed
+    .filter((cr) =>
+      allowed
+        .filter(({ spec }) => spec.listen === cr.spec.listen && spec.protocol === cr.spec.protocol)
+        .every((other) => other === cr || isBefore(cr, other)),
+    )
+    .map(fullName)
+    .sort();
+}
+
+function isBefore(a: StreamIngress, b: StreamIngress): boolean {
+  const age = Date.parse(a.metadata.creationTimestamp!) - Date.parse(b.metadata.creationTimestamp!);
+  return age === 0 ? fullName(a) < fullName(b) : age < 0;
+}
+
+const anyCr = fc.record({
+  namespace: fc.constantFrom('a', 'a-b', 'b'),
+  name: fc.constantFrom('x', 'x-y', 'y', 'z'),
+  minute: fc.integer({ min: 0, max: 3 }),
+  protocol: fc.constantFrom('TCP' as const, 'UDP' as const),
+  listen: fc.constantFrom(443, 9000, 9001),
+  deleting: fc.boolean(),
+});
+const someCrs = fc
+  .uniqueArray(anyCr, { selector: ({ namespace, name }) => `${namespace}/${name}`, maxLength: 12 })
+  .map((given) => given.map(streamIngress));
+
+test('property: the holders are those of the plain rule, and everybody else that lives is told why not', () => {
+  fc.assert(
+    fc.property(someCrs, (crs) => {
+      const { holders, refused } = claimsOf(target, crs);
+      expect(holders.map(fullName).sort()).toEqual(reference(crs));
+      const living = crs.filter(({ metadata }) => !metadata.deletionTimestamp);
+      expect(new Set([...holders, ...refused.keys()])).toEqual(new Set(living));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('property: a holder stays one whoever comes later, and whoever else goes', () => {
+  fc.assert(
+    fc.property(someCrs, fc.array(anyCr, { maxLength: 4 }), fc.nat(), (crs, later, gone) => {
+      const { holders } = claimsOf(target, crs);
+      const newcomers = later.map((given, index) =>
+        streamIngress({ ...given, name: `later-${index}`, minute: 10 }),
+      );
+      const victim = crs[gone % (crs.length || 1)];
+      const after = claimsOf(target, [...newcomers, ...crs.filter((cr) => cr !== victim)]);
+      expect(new Set(after.holders)).toEqual(
+        new Set([...holders.filter((cr) => cr !== victim), ...after.holders]),
+      );
+    }),
+    { numRuns: 1000 },
+  );
+});

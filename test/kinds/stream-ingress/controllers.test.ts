@@ -1,0 +1,343 @@
+import { describe, expect, test } from 'vitest';
+import type { Change } from '../../../src/contract/change.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import { refOf } from '../../../src/contract/object.js';
+import { rulesFor } from '../../../src/install/rules.js';
+import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
+import { object, streamIngress } from './builders.js';
+import {
+  applied,
+  conditions,
+  controllers,
+  nginxService,
+  readerOf,
+  reconcile,
+  tcpServices,
+  upstream,
+} from './world.js';
+
+const { statuses, shared } = controllers();
+const cr = streamIngress();
+const cluster = [...upstream, nginxService()];
+const open = [...upstream, nginxService(9000), tcpServices({ 9000: 'shop/db:5432' })];
+const service = 'Service ingress-nginx-controller';
+
+describe('the statuses', () => {
+  test('of a port that is about to be opened, and of one that is open', () => {
+    expect(conditions(reconcile(statuses, [cr, ...cluster])).web).toMatchObject({
+      ...{ Accepted: 'True Accepted', ResolvedRefs: 'True ResolvedRefs', Programmed: 'Unknown Pending' },
+    });
+    const plan = reconcile(statuses, [cr, ...open]);
+    expect(conditions(plan).web).toMatchObject({ Ready: 'True Programmed', Programmed: 'True Programmed' });
+    expect(plan.status[0]!.status([])).toMatchObject({
+      upstream: 'shop/db:5432',
+      addresses: ['1.2.3.4:9000'],
+    });
+    expect([plan.apply, plan.delete]).toEqual([[], []]);
+  });
+
+  test('tell the loser at once, with an event, and promote it as soon as the winner is gone', () => {
+    const loser = streamIngress({ name: 'late', minute: 1 });
+    const plan = reconcile(statuses, [loser, cr, ...open]);
+    expect(conditions(plan)).toMatchObject({
+      web: { Ready: 'True Programmed' },
+      late: { Ready: 'False PortConflict' },
+    });
+    expect(plan.events.map(({ regarding, event }) => [regarding.name, event([])?.reason])).toEqual([
+      ...[
+        ['late', 'PortConflict'],
+        ['web', undefined],
+      ],
+    ]);
+    expect(conditions(reconcile(statuses, [loser, ...open])).late).toMatchObject({
+      Ready: 'True Programmed',
+    });
+  });
+
+  test('of a class that is none are written too', () => {
+    const other = streamIngress({ className: 'other' });
+    expect(statuses.watches[0]!.mapsTo(other as never)).toEqual(['other']);
+    expect(conditions(reconcile(statuses, [other], 'other')).web).toMatchObject({
+      Accepted: 'False ClassNotFound',
+    });
+  });
+
+  test('aren’t written for what is being deleted', () => {
+    expect(reconcile(statuses, [streamIngress({ deleting: true })]).status).toEqual([]);
+  });
+
+  test('tell of the controller’s arguments only where it is named', () => {
+    const looking = controllers({ flags: { '--ingress-controller': 'Deployment/nginx' } }).statuses;
+    const args = ['--tcp-services-configmap=$(POD_NAMESPACE)/tcp-services'];
+    const env = [{ name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }];
+    const spec = (containers: object[]) => ({ template: { spec: { containers } } });
+    const nginx = (containers: object[]) => ({
+      ...object('Deployment', 'ingress-nginx/nginx', { spec: spec(containers) }),
+      apiVersion: 'apps/v1',
+    });
+    const judged = (...more: object[]) =>
+      conditions(reconcile(looking, [cr, ...open, ...more])).web!.Programmed;
+    expect(judged()).toBe('False TargetNotConfigured');
+    expect(judged(nginx([{}]))).toBe('False TargetNotConfigured');
+    expect(judged(nginx([{ args, env }]))).toBe('True Programmed');
+  });
+});
+
+describe('the shared objects', () => {
+  const plan = (...objects: object[]) => reconcile(shared!, objects);
+
+  test('have what is wanted: an entry and a port', () => {
+    const { apply } = plan(cr, ...cluster);
+    expect(applied(plan(cr, ...cluster))).toEqual(['ConfigMap tcp-services: 9000', `${service}: 9000/TCP`]);
+    expect(apply.map(({ fieldManager, owner, mustExist }) => [fieldManager, owner, mustExist])).toEqual([
+      ['streamingress-controller', undefined, undefined],
+      ['streamingress-controller', undefined, true],
+    ]);
+  });
+
+  test('a burst is waited out, for a second of quiet and five at most', () => {
+    expect(shared!.settle).toEqual({ quietMilliseconds: 1000, longestMilliseconds: 5000 });
+    expect(statuses.settle).toBeUndefined();
+  });
+
+  test('nobody wakes for a ConfigMap of others', () => {
+    const watch = shared!.watches.find(({ type }) => type.kind === 'ConfigMap')!;
+    expect(watch.namespaces).toEqual(['ingress-nginx']);
+    expect(watch.mapsTo(object('ConfigMap', 'ingress-nginx/tcp-services'))).toEqual(['default']);
+    expect(watch.mapsTo(object('ConfigMap', 'ingress-nginx/leader'))).toEqual([]);
+    expect(watch.keep!(object('ConfigMap', 'ingress-nginx/leader', { data: { a: 'b' } }))).not.toHaveProperty(
+      'data',
+    );
+  });
+
+  test('where the operator watches some namespaces, Services are read there and where the targets are', () => {
+    const [, limited] = kind.controllers({ render: () => [], namespaces: ['shop'] });
+    const watch = (type: string) => limited!.watches.find((each) => each.type.kind === type)!;
+    expect(watch('Service').namespaces).toEqual(['shop', 'ingress-nginx']);
+    expect(watch('StreamIngress').namespaces).toBeUndefined();
+  });
+
+  test('of a target that is none, and of a class without one, nothing is written', () => {
+    expect(reconcile(shared!, [streamIngress({ className: 'other' })], 'other').apply).toEqual([]);
+  });
+
+  describe('in the light of what became of the steps before', () => {
+    const ports = (object: unknown) =>
+      ((object as { spec?: { ports: { port: number }[] } } | undefined)?.spec?.ports ?? []).map(
+        ({ port }) => port,
+      );
+    const crs = [cr, streamIngress({ name: 'b', listen: 9001 })];
+    const done = (given: Partial<Change>, kindOf = 'ConfigMap', name = 'tcp-services'): Change => ({
+      ref: { apiVersion: 'v1', kind: kindOf, namespace: 'ingress-nginx', name },
+      action: 'configured',
+      ...given,
+    });
+    const failed: Partial<Change> = {
+      action: 'failed',
+      error: new OperatorError({ reason: 'Forbidden', message: 'no' }),
+    };
+
+    test('a port isn’t opened whose entry somebody else has got meanwhile', () => {
+      const { apply } = plan(...crs, ...cluster);
+      expect(ports(apply[1]!.revise!([done({})]))).toEqual([9000, 9001]);
+      const conflicts = [{ field: '.data.9001', manager: 'helm' }];
+      expect(ports(apply[1]!.revise!([done({ conflicts })]))).toEqual([9000]);
+      expect(ports(apply[1]!.revise!([done({ conflicts }, 'ConfigMap', 'udp-services')]))).toEqual([
+        9000, 9001,
+      ]);
+    });
+
+    test('no port is opened where the entries couldn’t be written, and none is closed', () => {
+      const { apply } = plan(...crs, ...upstream, nginxService(9000));
+      expect(ports(apply[1]!.revise!([done(failed)]))).toEqual([9000]);
+    });
+
+    test('an entry stays while its port couldn’t be closed', () => {
+      const { apply } = plan(...open);
+      expect(applied({ ...plan(), apply })).toEqual([`${service}: `, 'ConfigMap tcp-services: ']);
+      expect(apply[1]!.revise!([done(failed, 'Service', 'ingress-nginx-controller')])).toBeUndefined();
+      expect(apply[1]!.revise!([done({}, 'Service', 'ingress-nginx-controller')])).toBe(apply[1]!.object);
+    });
+
+    test('on a conflict the keys of the causes drop out, and the rest stays', () => {
+      const { apply } = plan(...crs, streamIngress({ name: 'c', listen: 9002 }), ...cluster);
+      const keys = (...fields: string[]) => {
+        const conflicts = fields.map((field) => ({ field, manager: 'helm' }));
+        return Object.keys(apply[0]!.onConflict!(conflicts)?.data ?? {});
+      };
+      expect(keys('.data.9000')).toEqual(['9001', '9002']);
+      expect(keys('.data.9000', '.data.9002')).toEqual(['9001']);
+    });
+
+    test('a conflict on the Service is met with the ports that were meant last', () => {
+      const { apply } = plan(...crs, ...cluster);
+      apply[1]!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
+      const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
+      expect(ports(apply[1]!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
+    });
+
+    test('those who wait are told why in an event', () => {
+      const { events } = plan(...crs, ...cluster);
+      expect(events.map(({ regarding }) => regarding.name).sort()).toEqual(['b', 'web']);
+      expect(events[0]!.event([done(failed)])).toMatchObject({
+        type: 'Warning',
+        reason: 'Forbidden',
+        note: 'no',
+      });
+      expect(events[0]!.event([done({})])).toBeUndefined();
+      expect(plan(cr, ...open).events).toEqual([]);
+    });
+  });
+});
+
+describe('a Gateway', () => {
+  const policy = { targets: [{ name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const] };
+  const { statuses: edge, shared: none } = controllers({ policy });
+  const plan = (...objects: object[]) => reconcile(edge, objects, 'edge');
+  const made = (...given: Parameters<typeof streamIngress>) =>
+    plan(streamIngress(...given), ...upstream).apply.map(({ object: child, owner }) => ({
+      ...child,
+      metadata: {
+        ...child.metadata,
+        uid: `${child.kind} ${child.metadata.name}`,
+        generation: 1,
+        ownerReferences: [owner!],
+      },
+    }));
+  const names = (steps: readonly { readonly object: { kind: string; metadata: { name: string } } }[]) =>
+    steps.map(({ object: { kind: of, metadata } }) => `${of} ${metadata.name}`);
+
+  test('nothing shared is written', () => {
+    expect(none).toBeUndefined();
+  });
+
+  test('has a ListenerSet and a route for each holder, owned by it', () => {
+    const { apply } = plan(cr, streamIngress({ name: 'late', minute: 1 }), ...upstream);
+    expect(names(apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
+    expect(apply[0]!.owner).toMatchObject({
+      kind: 'StreamIngress',
+      name: 'web',
+      uid: 'shop/web',
+      controller: true,
+    });
+  });
+
+  test('a port by name is written by number', () => {
+    const [, route] = made({ upstream: { port: 'sql' } });
+    expect(JSON.stringify(route)).toContain('{"name":"db","port":5432}');
+  });
+
+  test('waits for the upstream, and keeps what is open when it is lost', () => {
+    const missing = streamIngress({ upstream: { service: 'missing' } });
+    expect(plan(missing).apply).toEqual([]);
+    const later = plan(missing, ...made());
+    expect([later.apply, later.delete]).toEqual([[], []]);
+  });
+
+  test('closes at once what isn’t permitted any more, before anything else', () => {
+    const foreign = streamIngress({ upstream: { namespace: 'infra' } });
+    const other = streamIngress({ name: 'b', listen: 9001 });
+    const { apply, delete: deletes, again } = plan(foreign, other, ...upstream, ...made());
+    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
+    expect(again!([])).toBe(true);
+    expect(
+      again!([{ ref: refOf(cr), action: 'failed', error: new OperatorError({ reason: 'a', message: 'b' }) }]),
+    ).toBe(false);
+    expect(plan(other, ...upstream).again!([])).toBe(false);
+  });
+
+  test('mirrors what is said of the children', () => {
+    const children = made().map((child) => ({
+      ...child,
+      status:
+        child.kind === 'ListenerSet'
+          ? {
+              conditions: [
+                { type: 'Accepted', status: 'True' },
+                { type: 'Programmed', status: 'True' },
+              ],
+            }
+          : {
+              parents: [
+                {
+                  conditions: [
+                    { type: 'Accepted', status: 'True' },
+                    { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted', message: 'ask' },
+                  ],
+                },
+              ],
+            },
+    }));
+    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
+      ...{
+        Ready: 'False RefNotPermitted',
+        ResolvedRefs: 'False RefNotPermitted',
+        Programmed: 'True Programmed',
+      },
+    });
+  });
+
+  test('a failure is told to whom it concerns, and to nobody else', () => {
+    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
+    const ref = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'TCPRoute',
+      namespace: 'shop',
+      name: 'web',
+    };
+    const found = conditions(plan(cr, streamIngress({ name: 'b', listen: 9001 }), ...upstream), [
+      { ref, action: 'failed', error },
+    ]);
+    expect(found).toMatchObject({
+      web: { Stalled: 'True OwnershipConflict' },
+      b: { Programmed: 'Unknown Pending' },
+    });
+  });
+
+  test('a port that can’t be rendered is told, and the others are made', () => {
+    const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
+    const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
+    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+    expect(conditions(result).web).toMatchObject({
+      Programmed: 'False PortNotFound',
+      Stalled: 'True PortNotFound',
+    });
+  });
+
+  test('opens as many as the admin allows', () => {
+    const limited = controllers({
+      policy: { targets: [{ ...policy.targets[0]!, maxListeners: 1 }] },
+    }).statuses;
+    const crs = [cr, streamIngress({ name: 'b', listen: 9001, minute: 1 })];
+    const result = limited.reconcile('edge', readerOf(limited, [...crs, ...upstream]), new Date());
+    expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
+    expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
+  });
+});
+
+describe('rights', () => {
+  const rights = rulesFor([kind], { flags: { '--ingress-controller': 'Deployment/nginx' } });
+  const of = (resource: string) => rights.filter(({ resources }) => resources.includes(resource));
+
+  test('custom resources are read, and their status is written, nothing else of them', () => {
+    expect(of('streamingresses').flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
+    expect(of('streamingresses/status').flatMap(({ verbs }) => verbs)).toEqual(['patch']);
+    expect(of('streamingresses/finalizers')).toEqual([]);
+  });
+
+  test('the controller of ingress-nginx is one object that is read', () => {
+    expect(of('deployments')).toEqual([
+      {
+        ...{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] },
+        ...{ resourceNames: ['nginx'], namespaces: ['ingress-nginx'] },
+      },
+    ]);
+    expect(rulesFor([kind]).flatMap(({ resources }) => resources)).not.toContain('deployments');
+  });
+
+  test('ConfigMaps are written in the namespace of ingress-nginx alone, and nothing is deleted', () => {
+    expect(of('configmaps').map(({ namespaces }) => namespaces)).toEqual([['ingress-nginx']]);
+    expect(rights.flatMap(({ verbs }) => verbs)).not.toContain('delete');
+    expect(rights.flatMap(({ resources }) => resources)).not.toContain('secrets');
+  });
+});

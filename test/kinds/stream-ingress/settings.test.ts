@@ -1,0 +1,218 @@
+import { describe, expect, test } from 'vitest';
+import { OperatorError } from '../../../src/contract/error.js';
+import { flags, targetsIn } from '../../../src/kinds/stream-ingress/flags.js';
+import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/policy.js';
+import { policySchema } from '../../../src/kinds/stream-ingress/policy.js';
+import { targetName } from '../../../src/kinds/stream-ingress/targets.js';
+import { compileSchema } from '../../../src/synth/schema.js';
+import { gateway, target } from './builders.js';
+
+const edge = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const;
+const inner = { name: 'inner', ingressNamespace: 'inner' };
+
+function refusal(policy: StreamIngressPolicy, given: Record<string, string> = {}): string {
+  try {
+    targetsIn({ policy, flags: given });
+  } catch (error) {
+    expect(error).toBeInstanceOf(OperatorError);
+    expect(error).toHaveProperty('reason', 'InvalidInput');
+    return (error as OperatorError).message;
+  }
+  throw new Error('they were taken');
+}
+
+describe('targets', () => {
+  test('without flags and policy: the ingress-nginx of its own chart', () => {
+    expect(targetsIn({})).toEqual({
+      ...{ all: [target], defaultName: 'default' },
+      ...{ crossNamespace: 'ReferenceGrant', routeVersion: 'v1' },
+    });
+  });
+
+  test('every flag describes the default target', () => {
+    const given = Object.fromEntries(flags.map(({ name }) => [name, `of${name}`]));
+
+    const { all } = targetsIn({ flags: { ...given, '--ingress-controller': 'DaemonSet/nginx' } });
+
+    expect(all).toEqual([
+      {
+        ...target,
+        namespace: 'of--ingress-namespace',
+        service: 'of--ingress-service',
+        tcpConfigMap: 'of--tcp-services-configmap',
+        udpConfigMap: 'of--udp-services-configmap',
+        controller: { kind: 'DaemonSet', name: 'nginx' },
+      },
+    ]);
+  });
+
+  test('the policy lists more, with limits', () => {
+    const limits = {
+      portRanges: ['9000', '9100-9199'],
+      reservedPorts: [22],
+      namespaces: ['shop'],
+      maxListeners: 3,
+    };
+
+    const { all } = targetsIn({
+      policy: {
+        targets: [
+          { ...inner, ...limits },
+          { ...edge, ...limits },
+        ],
+      },
+    });
+
+    const read = {
+      ...limits,
+      portRanges: [
+        { from: 9000, to: 9000 },
+        { from: 9100, to: 9199 },
+      ],
+    };
+    expect(all).toEqual([
+      { ...target, ...read, name: 'inner', namespace: 'inner' },
+      { ...gateway, ...read },
+    ]);
+  });
+
+  test.each<[string, StreamIngressPolicy, Record<string, string>, string]>([
+    ['the only one', { targets: [edge] }, {}, 'edge'],
+    ['none of several', { targets: [edge, inner] }, {}, '-'],
+    ['the one that is said', { targets: [edge, inner], defaultClass: 'inner' }, {}, 'inner'],
+    ['that of the flags', { targets: [edge] }, { '--ingress-service': 'nginx' }, 'default'],
+    [
+      'the one that is said, whatever the flags',
+      { targets: [edge], defaultClass: 'edge' },
+      { '--ingress-service': 'a' },
+      'edge',
+    ],
+  ])('default: %s', (_, policy, given, name) => {
+    expect(targetName(targetsIn({ policy, flags: given }), undefined)).toBe(name);
+  });
+
+  test('a class is the name of a target, whatever the default', () => {
+    expect(targetName(targetsIn({}), 'other')).toBe('other');
+  });
+
+  test('of a Gateway, no port is reserved unless it is said', () => {
+    expect(targetsIn({ policy: { targets: [edge] } }).all).toEqual([gateway]);
+  });
+});
+
+describe('are refused', () => {
+  test.each<[string, StreamIngressPolicy]>([
+    [
+      'target edge: gateway is missing; give the Gateway as namespace/name',
+      { targets: [{ name: 'edge', kind: 'Gateway' }] },
+    ],
+    [
+      'target edge: ingressService says nothing about a target of the kind Gateway',
+      { targets: [{ ...edge, ingressService: 'a' }] },
+    ],
+    [
+      'target inner: gateway says nothing about a target of the kind IngressNginx',
+      { targets: [{ ...inner, gateway: 'a/b' }] },
+    ],
+    ['target inner: portRanges: "9-8" is no range', { targets: [{ ...inner, portRanges: ['9-8'] }] }],
+    ['target inner: portRanges: "0" is no range', { targets: [{ ...inner, portRanges: ['0'] }] }],
+    ['target inner: portRanges: "1-65536" is no range', { targets: [{ ...inner, portRanges: ['1-65536'] }] }],
+    [
+      'target inner: same is the ConfigMap of both TCP and UDP',
+      { targets: [{ ...inner, tcpServicesConfigMap: 'same', udpServicesConfigMap: 'same' }] },
+    ],
+    ['target edge is there twice, in edge and edge', { targets: [edge, edge] }],
+    [
+      'Service a/ingress-nginx-controller is there twice, in x and y',
+      {
+        targets: [
+          { name: 'x', ingressNamespace: 'a' },
+          { name: 'y', ingressNamespace: 'a', tcpServicesConfigMap: 't', udpServicesConfigMap: 'u' },
+        ],
+      },
+    ],
+    [
+      'ConfigMap a/tcp-services is there twice, in x and y',
+      {
+        targets: [
+          { name: 'x', ingressNamespace: 'a' },
+          { name: 'y', ingressNamespace: 'a', ingressService: 'b', udpServicesConfigMap: 'u' },
+        ],
+      },
+    ],
+    [
+      'defaultClass: there is no target other; the targets are edge',
+      { targets: [edge], defaultClass: 'other' },
+    ],
+  ])('%s', (message, policy) => {
+    expect(refusal(policy)).toContain(message);
+  });
+
+  test('all at once', () => {
+    expect(
+      refusal({ targets: [{ ...inner, portRanges: ['9-8', '0'] }], defaultClass: 'a' }).match(
+        /; give|; the/g,
+      ),
+    ).toHaveLength(3);
+  });
+
+  test.each([
+    ['--ingress-namespace', 'a/b', 'ingressNamespace: "a/b" names no object'],
+    ['--ingress-controller', 'StatefulSet/a', 'ingressController: "StatefulSet/a" names no workload'],
+  ])('the flag %s %s', (name, value, message) => {
+    expect(refusal({}, { [name]: value })).toContain(message);
+    expect(flags.find((flag) => flag.name === name)?.check?.(value)).toMatch(/give/);
+  });
+});
+
+test('a flag takes what is right', () => {
+  const wrong = flags.map(({ name, check }) =>
+    check?.(name === '--ingress-controller' ? 'Deployment/a' : 'a'),
+  );
+  expect(wrong).toEqual(flags.map(() => undefined));
+});
+
+describe('the schema of the policy', () => {
+  const validate = compileSchema({ type: 'object', properties: { spec: policySchema } });
+  const judge = (spec: object) =>
+    validate({ apiVersion: 'v1', kind: 'Policy', metadata: {}, spec }).map(({ path }) =>
+      path.slice(1).join('.'),
+    );
+
+  test('takes every field', () => {
+    const limits = { portRanges: ['9000-9099'], reservedPorts: [22], namespaces: ['shop'], maxListeners: 3 };
+    const nginx = {
+      ...inner,
+      ...limits,
+      kind: 'IngressNginx',
+      ingressService: 's',
+      tcpServicesConfigMap: 't',
+      udpServicesConfigMap: 'u',
+      ingressController: 'Deployment/d',
+    };
+    expect(
+      judge({
+        targets: [nginx, edge],
+        defaultClass: 'edge',
+        crossNamespace: 'Annotation',
+        routeVersion: 'v1alpha2',
+      }),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ['targets.0.name', { targets: [{}] }],
+    ['targets.0.name', { targets: [{ name: 'a/b' }] }],
+    ['targets.0.kind', { targets: [{ name: 'a', kind: 'Traefik' }] }],
+    ['targets.0.gateway', { targets: [{ ...edge, gateway: 'edge' }] }],
+    ['targets.0.ingressController', { targets: [{ ...inner, ingressController: 'StatefulSet/a' }] }],
+    ['targets.0.portRanges.0', { targets: [{ ...inner, portRanges: ['all'] }] }],
+    ['targets.0.reservedPorts.0', { targets: [{ ...inner, reservedPorts: [0] }] }],
+    ['targets.0.maxListeners', { targets: [{ ...inner, maxListeners: 0 }] }],
+    ['targets.1', { targets: [edge, edge] }],
+    ['crossNamespace', { crossNamespace: 'Anybody' }],
+    ['unknown', { unknown: 1 }],
+  ])('refuses at %s', (path, policy) => {
+    expect(judge(policy)).toContain(path);
+  });
+});

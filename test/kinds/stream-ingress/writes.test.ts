@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { withoutConflicts } from '../../../src/kinds/stream-ingress/conflicts.js';
+import { entryOf, entryValue } from '../../../src/kinds/stream-ingress/entry.js';
+import type { EntryPort } from '../../../src/kinds/stream-ingress/entry.js';
+import { sharedWrites } from '../../../src/kinds/stream-ingress/writes.js';
+import { heldBy, openPort, OURS, shared, streamIngress, target } from './builders.js';
+import type { StateProps } from './builders.js';
+
+const cr = (listen: number, protocol: 'TCP' | 'UDP' = 'TCP') =>
+  streamIngress({ name: `web-${listen}`, listen, protocol });
+
+/** What is written, in a line for each object. */
+function written(crs: readonly ReturnType<typeof cr>[], state: StateProps): string[] {
+  return sharedWrites(target, crs.map(entryOf), shared(state)).map(line);
+}
+
+function line({ metadata, data, spec }: AnyObject): string {
+  const { ports } = (spec ?? {}) as { ports?: readonly EntryPort[] };
+  const parts = ports ? ports.map(({ port, protocol }) => `${port}/${protocol}`) : Object.keys(data ?? {});
+  return `${metadata.name}: ${parts.join(' ')}`;
+}
+
+const service = 'ingress-nginx-controller';
+const mapped = (...listens: number[]) =>
+  Object.fromEntries(listens.map((listen) => [listen, { value: 'shop/db:5432', ...OURS }]));
+
+test.each([
+  [{}, 'shop/db:5432'],
+  [{ proxyProtocol: { decode: true } }, 'shop/db:5432:PROXY'],
+  [{ proxyProtocol: { encode: true } }, 'shop/db:5432::PROXY'],
+  [{ proxyProtocol: { decode: true, encode: true } }, 'shop/db:5432:PROXY:PROXY'],
+  [{ proxyProtocol: {} }, 'shop/db:5432'],
+  [{ proxyProtocol: { decode: false, encode: false } }, 'shop/db:5432'],
+  [{ upstream: { port: 'sql', namespace: 'infra' } }, 'infra/db:sql'],
+  [{ protocol: 'UDP' as const, proxyProtocol: { decode: true } }, 'shop/db:5432'],
+])('the value for %j is %s', (given, value) => {
+  expect(entryValue(streamIngress(given))).toBe(value);
+});
+
+test('a port of the Service has a name, and a number as its target, so that no container has to declare it', () => {
+  const [, patch] = sharedWrites(target, [entryOf(cr(9000)), entryOf(cr(5353, 'UDP'))].slice(0, 1), shared());
+
+  expect(patch).toEqual({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: service, namespace: 'ingress-nginx' },
+    spec: { ports: [{ name: 'si-9000-tcp', port: 9000, protocol: 'TCP', targetPort: 9000 }] },
+  });
+});
+
+test('a ConfigMap has what is ours and nothing else', () => {
+  const [map] = sharedWrites(
+    target,
+    [entryOf(cr(9000))],
+    shared({ tcp: { 1: { value: 'x', ...heldBy('helm') } } }),
+  );
+
+  expect(map).toEqual({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { 9000: 'shop/db:5432' } },
+    metadata: { name: 'tcp-services', namespace: 'ingress-nginx' },
+  });
+});
+
+describe('order', () => {
+  test('opening: the entry, then the port', () => {
+    expect(written([cr(9000)], {})).toEqual(['tcp-services: 9000', `${service}: 9000/TCP`]);
+  });
+
+  test('closing: the port, then the entry', () => {
+    expect(written([cr(9000)], { tcp: mapped(9000, 9001), open: [openPort(9000), openPort(9001)] })).toEqual([
+      `${service}: 9000/TCP`,
+      'tcp-services: 9000',
+    ]);
+  });
+
+  test('both at once: what is added, the ports, what is removed', () => {
+    expect(written([cr(9000)], { tcp: mapped(9001), open: [openPort(9001)] })).toEqual([
+      'tcp-services: 9000 9001',
+      `${service}: 9000/TCP`,
+      'tcp-services: 9000',
+    ]);
+  });
+
+  test('TCP and UDP each by their own', () => {
+    const state = { tcp: mapped(9001), open: [openPort(9001)] };
+    expect(written([cr(5353, 'UDP')], state)).toEqual([
+      'udp-services: 5353',
+      `${service}: 5353/UDP`,
+      'tcp-services: ',
+    ]);
+  });
+});
+
+describe('nothing is touched', () => {
+  test('of which nothing is ours and nothing is to be', () => {
+    expect(written([], {})).toEqual([]);
+    const foreign = {
+      tcp: { 9000: { value: 'x', ...heldBy('helm') } },
+      open: [openPort(80, 'TCP', heldBy('helm'))],
+    };
+    expect(written([], foreign)).toEqual([]);
+  });
+
+  test('but our last entry goes, and with it everything that is ours', () => {
+    const state = { tcp: mapped(9000), open: [openPort(9000)] };
+    expect(sharedWrites(target, [], shared(state))).toEqual([
+      { apiVersion: 'v1', kind: 'Service', metadata: { name: service, namespace: 'ingress-nginx' } },
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'tcp-services', namespace: 'ingress-nginx' } },
+    ]);
+  });
+
+  test('a Service that isn’t there isn’t made; a ConfigMap is', () => {
+    const missing = { ...shared({ service: null }), configMaps: { TCP: undefined, UDP: undefined } };
+    expect(sharedWrites(target, [entryOf(cr(9000))], missing).map(line)).toEqual(['tcp-services: 9000']);
+  });
+});
+
+test('the same entries are the same objects, in whatever order they come', () => {
+  const entries = [9002, 9000, 9001].map((listen) => entryOf(cr(listen)));
+  const texts = [entries, [...entries].reverse()].map((each) =>
+    JSON.stringify(sharedWrites(target, each, shared())),
+  );
+  expect(texts[0]).toBe(texts[1]);
+});
+
+const ports = fc.uniqueArray(fc.integer({ min: 9000, max: 9006 }), { maxLength: 6 });
+
+/** The shared objects as they are after each write: ours are replaced as a whole, foreign ones stay. */
+test('property: at no moment is a port open behind which there is no entry, and in the end it is what is wanted', () => {
+  fc.assert(
+    fc.property(ports, ports, ports, (wanted, present, foreign) => {
+      const strange = foreign.filter((port) => !present.includes(port));
+      const free = wanted.filter((port) => !strange.includes(port));
+      const held = Object.fromEntries(strange.map((port) => [port, { value: 'x/y:1', ...heldBy('helm') }]));
+      const state = {
+        tcp: { ...mapped(...present), ...held },
+        open: [
+          ...present.map((port) => openPort(port)),
+          ...strange.map((port) => openPort(port, 'TCP', heldBy('helm'))),
+        ],
+      };
+      let [entries, open] = [present, present];
+      for (const object of sharedWrites(
+        target,
+        free.map((port) => entryOf(cr(port))),
+        shared(state),
+      )) {
+        if (object.kind === 'ConfigMap') entries = Object.keys(object.data ?? {}).map(Number);
+        else
+          open = ((object.spec as { ports?: EntryPort[] } | undefined)?.ports ?? []).map(({ port }) => port);
+        expect(open.filter((port) => !entries.includes(port))).toEqual([]);
+        expect([...open, ...entries].filter((port) => strange.includes(port))).toEqual([]);
+      }
+      expect([[...entries].sort(), [...open].sort()]).toEqual([[...free].sort(), [...free].sort()]);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+describe('on a conflict', () => {
+  const [map, patch] = sharedWrites(target, [entryOf(cr(9000)), entryOf(cr(9001))], shared());
+
+  test('the keys that are named drop out, and the rest stays', () => {
+    expect(withoutConflicts(map!, ['.data.9000'])).toEqual({ ...map, data: { 9001: 'shop/db:5432' } });
+    expect(withoutConflicts(map!, ['.data.9000', '.data.9001'])).toEqual({ ...map, data: undefined });
+  });
+
+  test('so do the ports, whichever of their fields is named', () => {
+    const field = '.spec.ports[port=9001,protocol="TCP"].targetPort';
+    expect((withoutConflicts(patch!, [field])?.spec as { ports: object[] }).ports).toEqual([
+      expect.objectContaining({ port: 9000 }),
+    ]);
+  });
+
+  test('where none of them is ours, there is nothing else to try', () => {
+    expect(withoutConflicts(map!, ['.data.900', '.metadata.labels.a'])).toBeUndefined();
+    expect(
+      withoutConflicts(patch!, ['.spec.ports[port=9000,protocol="UDP"].name', '.spec.type']),
+    ).toBeUndefined();
+  });
+});
