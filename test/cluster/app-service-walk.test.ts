@@ -19,7 +19,7 @@ import type { Means, Step } from './support/walk/walker.js';
 /** Another one makes other walks. */
 const seed = Number(process.env.WALK_SEED ?? 5);
 
-const user = 'operator-28';
+const user = 'operator-34';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
 let controller: RunningController;

@@ -19,7 +19,7 @@ interface Told extends AnyObject {
   readonly series?: { readonly count: number };
 }
 
-const user = 'operator-14';
+const user = 'operator-38';
 const sandbox = openSandbox(inject('sandbox'));
 const cluster = new Cluster(sandbox);
 let namespace: string;

@@ -63,7 +63,7 @@ beforeAll(async () => {
   for (const file of files)
     subjects.set(file, new Subject(cluster, appService, await cluster.makeNamespace('example')));
   const inside = [...subjects.values()].map(({ namespace }) => namespace);
-  const props = { cluster, user: 'operator-18', kinds: [appService] };
+  const props = { cluster, user: 'operator-37', kinds: [appService] };
   controller = await startController({ ...props, namespaces: inside });
 });
 afterAll(async () => {

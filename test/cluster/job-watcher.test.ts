@@ -14,7 +14,7 @@ import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 
-const user = 'operator-4';
+const user = 'operator-32';
 const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const cluster = new Cluster(openSandbox(inject('sandbox')));

@@ -16,7 +16,7 @@ import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 
-const user = 'operator-28';
+const user = 'operator-35';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 let folder: string;
 

@@ -14,7 +14,7 @@ import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 
-const user = 'operator-31';
+const user = 'operator-33';
 const INGRESS = 'ingress-nginx';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });

@@ -12,7 +12,7 @@ import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { requestsFromNowOn } from './support/requests.js';
 
-const user = 'operator-29';
+const user = 'operator-36';
 const config = join(repoFolder(), 'test/cluster/kinds/sweep.mjs');
 const { sweep } = (await import(pathToFileURL(config).href)) as { readonly sweep: Kind };
 const cluster = new Cluster(openSandbox(inject('sandbox')));

@@ -167,5 +167,5 @@ test('tools that only look at times of their own: nothing is asked for between t
   world.setWatcher(both);
   world.addJob({ ended: 'Complete', endedAt: 100 });
   world.goTo(50);
-  expect(world.plan?.requeueAt?.toISOString()).toBe('2026-01-01T00:01:50.000Z');
+  expect(world.next?.toISOString()).toBe('2026-01-01T00:01:50.000Z');
 });

@@ -154,7 +154,7 @@ test('the timers are enough: all that is ever due goes in the end, each at its s
       for (const step of given) step(world);
       world.turn();
       for (let second = 0; second < 200; second++) {
-        const next = world.plan?.requeueAt;
+        const { next } = world;
         world.now += 1;
         const isDue = dueIn(world).size > 0;
         const wakes = next !== undefined && next.getTime() <= Date.parse(at(world.now));

@@ -85,11 +85,16 @@ export class World {
     return this.deleted;
   }
 
+  /** When the last plan asks to be taken again. */
+  get next(): Date | undefined {
+    return this.plan?.requeueAt as Date | undefined;
+  }
+
   /** Turns at the times that the plans ask for, until then. Returns all that was deleted. */
   goTo(seconds: number): string[] {
     const all = [...this.turn()];
     for (let turns = 0; turns < 1000; turns++) {
-      const next = this.plan?.requeueAt ? (this.plan.requeueAt.getTime() - START) / 1000 : Infinity;
+      const next = this.next ? (this.next.getTime() - START) / 1000 : Infinity;
       if (next > seconds) break;
       this.now = Math.max(this.now, next);
       all.push(...this.turn());

@@ -41,7 +41,7 @@ test('the examples, with their policy, are what a repository can hold', async ()
     .filter((file) => !['policy.yaml', 'reference-grant.yaml'].includes(file))
     .map((file) => fileURLToPath(new URL(file, examples)));
 
-  const files = await synth({ kinds: [kind], sources, policy: loadPolicy(policyFile, [kind]) });
+  const files = await synth({ kinds: [kind], sources, policy: await loadPolicy(policyFile, [kind]) });
 
   const text = files.map(({ name, text }) => `# ${name}\n${text}`).join('\n');
   await expect(text).toMatchFileSnapshot('__snapshots__/examples.yaml');
