@@ -1,7 +1,6 @@
 import { APPLIED_HASH_ANNOTATION, childrenFieldManager } from '../../../../src/contract/names.js';
 import type { AnyObject } from '../../../../src/contract/object.js';
 import { appService } from '../../../../src/kinds/app-service/kind.js';
-import { STRATEGY_FIELD_MANAGER } from '../../../../src/kinds/app-service/strategy.js';
 import type { NodePorts } from './node-ports.js';
 import type { Spec } from './shape.js';
 
@@ -48,17 +47,17 @@ export function comparable(object: AnyObject, cr: Compared): unknown {
 
 type Meta = AnyObject['metadata'] & { readonly finalizers?: readonly string[] };
 
-/** Of those that are to own the same in both; `appservice-replicas` may hold on where the value is right anyway. */
-const MANAGERS = [childrenFieldManager(appService.type.kind), STRATEGY_FIELD_MANAGER];
-
 function ownedFields(object: AnyObject): unknown {
   const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
-  const owned = managedFields
-    .filter(({ manager }) => MANAGERS.includes(manager))
-    .map(({ manager, operation, subresource, apiVersion, fieldsV1 }) => {
-      return [[manager, operation, apiVersion, subresource].join(' '), fieldsV1] as const;
-    });
-  return Object.fromEntries(owned);
+  const own = childrenFieldManager(appService.type.kind);
+  return managedFields
+    .filter(({ manager }) => manager === own)
+    .map(({ operation, subresource, apiVersion, fieldsV1 }) => ({
+      operation,
+      subresource,
+      apiVersion,
+      fieldsV1,
+    }));
 }
 
 function specOf({ kind, spec }: AnyObject, cr: Compared): Json {

@@ -43,9 +43,9 @@ export function planWalks(chance: Chance, { walks, leastEdits }: PlanProps): Wal
 }
 
 function nextSpec(chance: Chance, before: Spec, open: readonly Goal[]): Spec {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 400; attempt++) {
     // What is open may need more than one edit to get there; meanwhile, any other will do.
-    const goal = chooseGoal(chance, before, attempt < 50 ? open : []);
+    const goal = chooseGoal(chance, before, attempt < 200 ? open : []);
     const after = mended(withCompanions(chance, edit(chance, before, goal, open), goal), goal.path[0]!);
     if (after && isReached(goal, before, after)) return after;
   }
