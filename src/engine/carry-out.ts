@@ -48,25 +48,24 @@ export async function carryOut(
   othersWait: () => boolean = () => false,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
-  const changes: Change[] = [];
+  const applied: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
   const held = new Set<string>();
   for (const planned of plan.apply) {
     const ref = refOf(planned.object);
-    const step = revised(planned, changes);
+    const step = revised(planned, applied);
     const change =
       held.has(objectId(ref)) || !step
         ? ({ ref, action: 'skipped' } as const)
         : await steps.take(ref, async () => tools.applier.apply(step, reader));
     if (planned.handOver && change.action === 'failed') held.add(objectId(ref));
-    changes.push(change);
+    applied.push(change);
   }
-  const failed = changes.some(({ action }) => action === 'failed');
-  changes.push(
-    ...(failed
-      ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
-      : await tools.deleter.carryOut(plan, reader, steps, signal)),
-  );
+  const failed = applied.some(({ action }) => action === 'failed');
+  const deleted = failed
+    ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
+    : await tools.deleter.carryOut(plan, reader, steps, signal);
+  const changes: ChangeSet = [...applied, ...deleted];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
   const mayLeave = plan.error === undefined && allWell(changes) && othersWait();
