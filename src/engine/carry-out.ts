@@ -51,13 +51,13 @@ export async function carryOut(
   othersWait: () => boolean = () => false,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
-  const changes: Change[] = [];
+  const applied: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
   const held = new Set<string>();
   const twin = new Twin(plan.apply, reader);
   for (const planned of plan.apply) {
     const ref = refOf(planned.object);
-    const step = revised(planned, changes);
+    const step = revised(planned, applied);
     const change =
       held.has(objectId(ref)) || twin.holds(planned) || !step
         ? ({ ref, action: 'skipped' } as const)
@@ -66,14 +66,13 @@ export async function carryOut(
       twin.failed(planned);
       if (planned.handOver) held.add(objectId(ref));
     }
-    changes.push(change);
+    applied.push(change);
   }
-  const failed = changes.some(({ action }) => action === 'failed');
-  changes.push(
-    ...(failed
-      ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
-      : await tools.deleter.carryOut(plan, reader, steps, signal)),
-  );
+  const failed = applied.some(({ action }) => action === 'failed');
+  const deleted = failed
+    ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
+    : await tools.deleter.carryOut(plan, reader, steps, signal);
+  const changes: ChangeSet = [...applied, ...deleted];
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
   const statusError = steps.ended ? undefined : plan.statusError?.(changes);
