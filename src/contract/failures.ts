@@ -44,6 +44,17 @@ export function failureEvent(
     : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
 }
 
+/** The same for what no step has failed of, and only the children tell. */
+export function stalledEvent(
+  cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
+  { phase, reason, message }: Readiness,
+): EventProps | undefined {
+  if (phase !== 'stalled') return undefined;
+  const told = cr.status?.conditions?.find(({ type }) => type === 'Stalled');
+  if (told?.status === 'True' && told.reason === reason) return undefined;
+  return { type: 'Warning', reason, action: 'Reconcile', note: message };
+}
+
 /** One event when somebody's changes were undone, so that they learn why theirs didn't last, and from whom. */
 export function correctionEvent(changes: ChangeSet): EventProps | undefined {
   const notes = changes.flatMap(({ ref, action, drift }) => {

@@ -2,11 +2,18 @@ import type { ChangeSet } from './change.js';
 import { keyOf, watchesFor } from './child-types.js';
 import type { OwningKind } from './child-types.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition } from './conditions.js';
+import type { Condition, Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch } from './controller.js';
 import type { DeleteStep } from './delete-step.js';
 import { OperatorError } from './error.js';
-import { correctionEvent, failureEvent, failureReadiness, failuresOf, worstOf } from './failures.js';
+import {
+  correctionEvent,
+  failureEvent,
+  failureReadiness,
+  failuresOf,
+  stalledEvent,
+  worstOf,
+} from './failures.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render } from './kind.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
@@ -27,6 +34,7 @@ export interface OwnFunctions {
 
 /** The status, and why it can't say more. */
 interface Told {
+  readonly readiness: Readiness;
   /** When it says something else although nothing happens. */
   readonly requeueAt?: Date;
   readonly status: object;
@@ -80,7 +88,11 @@ export class OwnedChildren implements Controller {
       events: [
         {
           regarding,
-          event: (changes) => failureEvent(cr, worstOf(failuresOf(changes, error)) ?? told(changes).error),
+          event: (changes) => {
+            const { error: thrown, readiness } = told(changes);
+            const failure = worstOf(failuresOf(changes, error)) ?? thrown;
+            return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
+          },
         },
         { regarding, event: correctionEvent },
       ],
@@ -148,10 +160,15 @@ export class OwnedChildren implements Controller {
     try {
       const report = this.report(cr, failures, reader, now);
       const { requeueAt } = report;
-      return { status: statusOf(cr, { ...report, ...news }, now), ...(requeueAt && { requeueAt }) };
+      const all = { ...report, ...news };
+      return {
+        ...{ status: statusOf(cr, all, now), readiness: all.readiness },
+        ...(requeueAt && { requeueAt }),
+      };
     } catch (thrown) {
       const error = statusFailed(cr, thrown, worst !== undefined);
-      return { status: statusOf(cr, news ?? { readiness: failureReadiness(error) }, now), error };
+      const all = news ?? { readiness: failureReadiness(error) };
+      return { status: statusOf(cr, all, now), readiness: all.readiness, error };
     }
   }
 

@@ -1,10 +1,11 @@
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { ApplyStep, Plan } from '../contract/controller.js';
+import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
 import type { Applier } from './apply.js';
 import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
+import { applyRevised } from './revise.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
@@ -57,11 +58,10 @@ export async function carryOut(
   const twin = new Twin(plan.apply, reader);
   for (const planned of plan.apply) {
     const ref = refOf(planned.object);
-    const step = revised(planned, applied);
     const change =
-      held.has(objectId(ref)) || twin.holds(planned) || !step
+      held.has(objectId(ref)) || twin.holds(planned)
         ? ({ ref, action: 'skipped' } as const)
-        : await steps.take(ref, async () => tools.applier.apply(step, reader));
+        : await steps.take(ref, async () => applyRevised(planned, applied, tools.applier, reader));
     if (change.action === 'failed') {
       twin.failed(planned);
       if (planned.handOver) held.add(objectId(ref));
@@ -97,13 +97,6 @@ export async function carryOut(
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),
   };
-}
-
-/** What to apply in the light of the steps before; nothing if it is to be left out. */
-function revised(step: ApplyStep, changes: ChangeSet): ApplyStep | undefined {
-  if (!step.revise || step.owner) return step;
-  const object = step.revise(changes);
-  return object && { ...step, object };
 }
 
 /** A failure is to be told at once. */

@@ -18,6 +18,12 @@ const IMMEDIATE_RETRIES = 5;
 /** A plan that asks for a time that has passed is carried out again after this. */
 const PAST_REQUEUE_MILLISECONDS = 1_000;
 
+/** An object that was to be deleted has changed, while something else has failed: it is judged again after this. */
+const CHANGED_MILLISECONDS = 1_000;
+
+/** Nothing could be deleted for the pace: it is tried again after this. */
+const PACED_MILLISECONDS = 1_000;
+
 const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
 
 export interface FollowUpProps {
@@ -58,7 +64,10 @@ export class FollowUp {
   /** The plan was carried out, or as much of it as could be. */
   ended(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
+    // What a kind may throw comes before anything is forgotten.
     const requeueIn = requeueDelay(requeueTime(plan, outcome), clock.now());
+    const again = plan.again?.(outcome.changes) ?? false;
+    const hasChanged = outcome.changes.some(({ skippedFor }) => skippedFor === 'changed');
     const errors = distinct([
       plan.error,
       outcome.statusError,
@@ -68,7 +77,9 @@ export class FollowUp {
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);
-    } else if (outcome.changes.some(({ skippedFor }) => skippedFor === 'changed')) {
+      // Nothing else may ever tell of it.
+      if (hasChanged) queue.addAfter(key, CHANGED_MILLISECONDS);
+    } else if (hasChanged) {
       if (!this.lookAgain(key)) queue.addRateLimited(key);
       metrics.reconciles.inc({ controller, result: 'requeue' });
     } else {
@@ -79,8 +90,11 @@ export class FollowUp {
       metrics.reconciles.inc({ controller, result });
     }
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
-    const isLeft = outcome.changes.some(({ skippedFor }) => skippedFor === 'paced');
-    if (isLeft || plan.again?.(outcome.changes)) queue.addAgain(key);
+    const isPaced = outcome.changes.some(({ skippedFor }) => skippedFor === 'paced');
+    const hasDeleted = outcome.changes.some(({ action }) => action === 'deleted');
+    if (again || (isPaced && hasDeleted)) queue.addAgain(key);
+    // The pace is so slow that it wasn't even one's turn.
+    else if (isPaced) queue.addAfter(key, PACED_MILLISECONDS);
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */

@@ -16,6 +16,7 @@ import { FollowUp } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { KindMetrics } from './kind-metrics.js';
 import { waitsFor } from './node-ports.js';
+import { Postponed } from './postponed.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
@@ -61,6 +62,7 @@ export class Runner {
   private readonly log: Logger;
   private readonly blockers = new Blockers();
   private readonly rush: Rush;
+  private readonly postponed: Postponed;
   private readonly inFlight: InFlight;
   private readonly nextTurn: () => Promise<void>;
   private readonly breather: Breather;
@@ -83,6 +85,7 @@ export class Runner {
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
     this.rush = new Rush(clock);
+    this.postponed = new Postponed(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
     this.breather = new Breather({ clock, nextTurn: this.nextTurn });
@@ -190,11 +193,12 @@ export class Runner {
 
   /**
    * In a burst, children come first: whoever waits for them waits for them all, and a status that is written once
-   * things have calmed down is one write instead of several. A key that was taken for its status gets it.
+   * things have calmed down is one write instead of several. A key that was taken for its status gets it, and so does one
+   * whose status has been left for as long as it may.
    */
   private othersWait(key: string): boolean {
-    const { queue, rush } = this;
-    if (queue.laneOf(key) === 'status') return false;
+    const { queue, rush, postponed } = this;
+    if (queue.laneOf(key) === 'status' || postponed.isDue(key, rush.statusDelayMilliseconds)) return false;
     return rush.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
@@ -219,7 +223,8 @@ export class Runner {
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, plan, outcome, log);
-    if (outcome.statusLeft) this.queue.addCoalesced(key, this.rush.statusDelayMilliseconds, 'status');
+    if (!outcome.statusLeft) this.postponed.written(key);
+    else this.queue.addCoalesced(key, this.postponed.left(key, this.rush.statusDelayMilliseconds), 'status');
   }
 
   /** The key is planned before anything else that could throw. */

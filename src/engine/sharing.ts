@@ -1,7 +1,7 @@
 import type { FieldConflict } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
-import { messageOf, OperatorError } from '../contract/error.js';
-import { describeRef, objectId, refOf } from '../contract/object.js';
+import { OperatorError } from '../contract/error.js';
+import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
@@ -10,6 +10,7 @@ import type { Outcome, Task } from './apply-task.js';
 import { ownerKey } from './managed-fields.js';
 import type { NodePorts } from './node-ports.js';
 import { refresh } from './refresh.js';
+import { cannotWorkOut, checkSame } from './revise.js';
 import type { StoreReader } from './stores.js';
 
 /** How often what is left is asked for in one pass, after the whole. */
@@ -101,23 +102,24 @@ export class Sharing {
     this.reductions.set(refusalId(whole), { hash, resourceVersion: versionOf(whole), conflicts });
   }
 
-  private async takeOffHash({ step, reader, key, hashName }: Task): Promise<void> {
+  private async takeOffHash({ step, reader, store, key, hashName }: Task): Promise<void> {
     const type = reader.resourceType(step.object);
-    await this.api.mergePatch(type, key, { metadata: { annotations: { [hashName]: null } } });
+    const uid = store.get(key)?.object.metadata.uid;
+    await this.api.mergePatch(type, key, { metadata: { uid, annotations: { [hashName]: null } } });
     // It is another version now, so what was refused of the last one isn't believed any more.
     await refresh(this.api, step.object, reader);
   }
 }
 
-/** What the plan makes of conflicts; what it throws is a bug of the kind, not an answer of the API server. */
-function left(conflicts: readonly FieldConflict[], { step, objectId: id }: Task): AnyObject | undefined {
+/** What the plan makes of conflicts. */
+function left(conflicts: readonly FieldConflict[], { step }: Task): AnyObject | undefined {
+  const ref = refOf(step.object);
   try {
     const object = step.onConflict?.(conflicts);
-    if (object && objectId(object) !== id) throw new TypeError(`it gave ${describeRef(refOf(object))}`);
+    checkSame(object, ref);
     return object;
   } catch (cause) {
-    const message = `What to apply of ${describeRef(refOf(step.object))} can't be worked out: ${messageOf(cause)}`;
-    throw new OperatorError({ reason: 'ReconcileFailed', message, retry: 'backoff', cause });
+    throw cannotWorkOut(ref, cause);
   }
 }
 

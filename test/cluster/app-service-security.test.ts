@@ -145,7 +145,10 @@ test('a namespace that comes to enforce restricted is told of at the next rollou
 describe('the API server admits the pods of every spec,', () => {
   const folder = new URL('../../examples/appservice/', import.meta.url);
   const examples = readdirSync(folder).map((file) => {
-    const { spec } = parse(readFileSync(new URL(file, folder), 'utf8')) as AppServiceProps;
+    // As kubectl reads it: 0555 is octal.
+    const { spec } = parse(readFileSync(new URL(file, folder), 'utf8'), {
+      version: '1.1',
+    }) as AppServiceProps;
     return { what: file, spec };
   });
   const base = { size: 1, image };

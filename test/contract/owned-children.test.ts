@@ -205,6 +205,27 @@ describe('OwnedChildren, status', () => {
     });
   });
 
+  it('tells once that only the children show a stall', () => {
+    const readiness = {
+      phase: 'stalled',
+      reason: 'Denied',
+      message: 'The namespace takes no such pods',
+    } as const;
+    const told = (conditions: object[] = []) =>
+      planned({
+        cr: { ...cr(), status: { conditions } },
+        status: () => ({ readiness }),
+      }).events[0]?.event([]);
+    expect(told()).toEqual({
+      type: 'Warning',
+      reason: 'Denied',
+      action: 'Reconcile',
+      note: readiness.message,
+    });
+    expect(told([{ type: 'Stalled', status: 'True', reason: 'Denied' }])).toBeUndefined();
+    expect(told([{ type: 'Stalled', status: 'True', reason: 'Other' }])).toMatchObject({ reason: 'Denied' });
+  });
+
   it('may ask for a time to be looked at again, in its latest word', () => {
     const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
     const times = [new Date(1), undefined];

@@ -235,4 +235,21 @@ describe('carryOut, given up', () => {
     expect(seen).toEqual([outcome.changes.slice(0, 2)]);
     expect(server.get(CONFIG_MAP, 'c')?.data).toEqual({ revised: 'yes' });
   });
+
+  it.each([
+    [
+      'throws',
+      (): AnyObject => {
+        throw new TypeError('a bug of the kind');
+      },
+    ],
+    ['gives another object', (): AnyObject => ({ ...SHARED.object, metadata: { name: 'other' } })],
+  ])('fails of a shared object alone whose revise %s, and goes on', async (_, revise) => {
+    const { reader, tools, server } = setup();
+    const y = { ...SHARED, object: { ...SHARED.object, metadata: { name: 'y' } } };
+    const outcome = await carryOut(plan({ apply: [{ ...SHARED, revise }, y] }), reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['failed', 'created']);
+    expect(outcome.changes[0]?.error).toMatchObject({ reason: 'ReconcileFailed', isBug: true });
+    expect(server.get(CONFIG_MAP, 'x')).toBeUndefined();
+  });
 });

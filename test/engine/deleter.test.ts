@@ -255,6 +255,15 @@ describe('Deletions that are paced', () => {
     expect(new Set(deletes(runner)).size).toBe(400);
   });
 
+  it('are tried once a second while the pace is so slow that none had its turn', async () => {
+    const runner = pacedRunner({ deletesPerSecond: 0.02 });
+    await runner.deliver(cr('web'));
+    await runner.clock.advance(10_000);
+    expect(runner.reconciled.length).toBeLessThan(13);
+    await runner.clock.advance(50_000);
+    expect(deletes(runner).length).toBeGreaterThan(0);
+  });
+
   it('send nothing more once the reconcile is given up', async () => {
     const runner = pacedRunner();
     await runner.deliver(cr('web'));

@@ -154,6 +154,22 @@ describe('Runner, waking keys', () => {
 });
 
 describe('Runner, failures', () => {
+  it.each(['again', 'requeueAt'] as const)(
+    'tries again after growing pauses where %s throws',
+    async (part) => {
+      const { deliver, reconciled, clock } = startedRunner(() =>
+        plan({
+          [part]: () => {
+            throw new TypeError('a bug of the kind');
+          },
+        }),
+      );
+      await deliver(cr('web'));
+      await clock.advance(2_000);
+      expect(reconciled.length).toBeLessThan(12);
+    },
+  );
+
   it('tries a reconcile that threw again after a pause, and goes on with other keys', async () => {
     const { deliver, reconciled, clock, lines, metrics } = startedRunner((key) => {
       if (key === 'shop/bad') throw new TypeError('undefined is not a function');

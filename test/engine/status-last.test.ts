@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Plan } from '../../src/contract/controller.js';
-import type { CustomResource } from '../../src/contract/object.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { plan } from './support/bench.js';
 import { failure, ownedBy, STATUS_MANAGER, widget } from './support/builders.js';
 import type { FakeApiServer } from './support/fake-api-server.js';
@@ -101,6 +101,28 @@ it('Runner leaves statuses for a second while changes keep coming, however fast 
   expect(statuses()).toBe(31);
   await setup.clock.advance(400);
   expect(statuses()).toBe(40);
+});
+
+it('Runner leaves no status for longer than a second, however often its custom resource changes', async () => {
+  const setup = startedRunner((key, count) =>
+    planFor(key, {
+      status: [
+        {
+          target: widget(key.slice(5)),
+          fieldManager: STATUS_MANAGER,
+          status: () => ({ phase: `Made ${count}` }),
+        },
+      ],
+    }),
+  );
+  const statuses = (name: string): number =>
+    setup.server.requests.filter(({ path }) => path.endsWith(`/${name}/status`)).length;
+  for (let n = 0; n < 500; n++) {
+    await setup.deliver(widget(`w${n % 40}`, { generation: n + 1 }) as unknown as AnyObject);
+    await setup.clock.advance(20);
+  }
+  // Each was changed every 800 ms for ten seconds: left with one change, and written a second later, after the next.
+  for (const name of ['w0', 'w20', 'w39']) expect(statuses(name)).toBeGreaterThanOrEqual(6);
 });
 
 it('Runner writes the status with the children where nobody waits', async () => {
