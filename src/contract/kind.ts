@@ -59,7 +59,11 @@ export interface KindContext {
   readonly render: Render;
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
-  /** The kind's section of the admin's policy, valid by its `policySchema`. @default - nothing is restricted */
+  /**
+   * The kind's section of the admin's policy at the start, valid by its `policySchema`: what controllers are made of doesn't
+   * follow it, and a change needs a restart.
+   * @default - nothing is restricted
+   */
   readonly policy?: unknown;
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];

@@ -17,7 +17,7 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
     if (object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offer) return;
     throw new OperatorError({
       reason: 'OwnershipConflict',
-      message: `${what} exists already and belongs to nobody; rename or delete it, or hand it over by the annotation ${ADOPT_BY_ANNOTATION}=${offer}`,
+      message: `${what} exists already and belongs to nobody; create the ${owner.kind} under another name or, where it may have the object, annotate the object with ${ADOPT_BY_ANNOTATION}=${offer}`,
     });
   }
   if (isNamesake(controller, owner)) {
@@ -29,7 +29,7 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   }
   throw new OperatorError({
     reason: 'OwnershipConflict',
-    message: `${what} exists already and is controlled by ${told(controller, owner)}; rename one of the two`,
+    message: `${what} exists already and is controlled by ${told(controller, owner)}; create the ${owner.kind} under another name`,
   });
 }
 
