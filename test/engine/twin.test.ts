@@ -118,5 +118,7 @@ it('the message tells the group of the other', async () => {
   known('a');
   const { changes } = await carryOut(plan({ apply: [step('a')] }), reader, tools, NEVER);
 
-  expect(changes[0]?.error?.message).toContain('controlled by Widget web of other.example.com; rename');
+  expect(changes[0]?.error?.message).toContain(
+    'controlled by Widget web of other.example.com; create the Widget under another name',
+  );
 });
