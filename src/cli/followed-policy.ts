@@ -34,8 +34,8 @@ const LOOK_MILLISECONDS = 2_000;
  * The policy in force: what its file said when it was last right. The file is looked at every two seconds, by its
  * content: a ConfigMap in a Pod is changed by another link to another folder, of which no watch of a file tells.
  *
- * **Guarantees.** There always is a policy. What can't be one changes nothing, is told once, and counts as refused until
- * the file is right again; a file that has gone is no exception.
+ * **Guarantees.** There always is a policy. What can't be one changes nothing, is told once, and counts as refused
+ * until the file is right again; a file that has gone is no exception.
  *
  * **Caveats.** A change is taken up once two looks have found the same, so that half of what somebody is just writing
  * isn't taken for the whole.

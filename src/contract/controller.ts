@@ -9,19 +9,19 @@ import type { SharedApply } from './shared-apply.js';
 /**
  * The core of the contract: what the engine knows of any kind.
  *
- * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has
- * delivered its first complete list. After anything that `mapsTo` names has changed, it is called again, but for what
- * the engine itself has written: the writes of a plan call nobody for its own key, since its status and events are
- * computed after them, and the status of a custom resource, which the controller writes, calls nobody at all. Where
- * the answer to a write shows that somebody else has changed the object too, that counts.
+ * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has delivered its
+ * first complete list. After anything that `mapsTo` names has changed, it is called again, but for what the engine
+ * itself has written: the writes of a plan call nobody for its own key, since its status and events are computed after
+ * them, and the status of a custom resource, which the controller writes, calls nobody at all. Where the answer to a
+ * write shows that somebody else has changed the object too, that counts.
  *
  * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own. Where
- * a plan depends on what no watch tells of, such as an admin's policy, whoever changes that has to ask for another look.
- * A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late.
- * A plan whose applies depend on those of the plan before, and on no change after them, asks for its time (`requeueAt`).
+ * a plan depends on what no watch tells of, such as an admin's policy, whoever changes that has to ask for another
+ * look. A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late. A
+ * plan whose applies depend on those of the plan before, and on no change after them, asks for its time (`requeueAt`).
  *
- * **Errors.** What `reconcile` throws is logged as a bug of the kind and tried again after a backoff. A mistake
- * of a user is no reason to throw: it belongs into the status.
+ * **Errors.** What `reconcile` throws is logged as a bug of the kind and tried again after a backoff. A mistake of a
+ * user is no reason to throw: it belongs into the status.
  */
 export interface Controller {
   /** Unique among the controllers of a process; names the queue in logs and metrics. */
@@ -69,8 +69,8 @@ export interface Watch {
    */
   readonly keep?: (object: AnyObject) => AnyObject | undefined;
   /**
-   * The controller never applies these objects, though it may delete them: who owns which field isn't worked out, a change
-   * of which nothing is kept calls nobody, and any other within 100 ms.
+   * The controller never applies these objects, though it may delete them: who owns which field isn't worked out, a
+   * change of which nothing is kept calls nobody, and any other within 100 ms, or a second while much is changing.
    * @default false
    */
   readonly readOnly?: boolean;
@@ -100,8 +100,8 @@ export interface Reader {
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
   /**
-   * All objects of a type that its watch maps to the key, in no particular order. An object is the same one for as long as it stays unchanged,
-   * so what is worked out from it may be remembered in a WeakMap.
+   * All objects of a type that its watch maps to the key, in no particular order. An object is the same one for as long
+   * as it stays unchanged, so what is worked out from it may be remembered in a WeakMap.
    * @throws if no watch of the controller covers the type.
    */
   mappedTo(type: TypeRef, key: string): readonly AnyObject[];
@@ -137,14 +137,15 @@ export interface Plan {
    */
   readonly delete: readonly DeleteStep[];
   /**
-   * Deletes are paced to this many a second, over all plans of the controller. After 30 s of them, the rest of the plan's
-   * is `skipped`, and the key is taken again as soon as its status is written.
+   * Deletes are paced to this many a second, over all plans of the controller. After 30 s of them, the rest of the
+   * plan's is `skipped`, and the key is taken again as soon as its status is written; a second later where none had its
+   * turn.
    * @default - as fast as they are answered
    */
   readonly deletesPerSecond?: number;
   /**
-   * Written last, several at a time, and only where it differs from what is there. Several for one object are written in
-   * this order. One that fails doesn't keep the others from being written.
+   * Written last, several at a time, and only where it differs from what is there. Several for one object are written
+   * in this order. One that fails doesn't keep the others from being written.
    */
   readonly status: readonly StatusStep[];
   /** Sent last, in the order given. */
@@ -152,7 +153,8 @@ export interface Plan {
   /** What to measure, by the controller's `metrics`; computed however the plan has ended. @default - nothing */
   readonly samples?: AfterApply<readonly Sample[]>;
   /**
-   * Reconcile again at this time at the latest; where it depends on how the plan went, it is asked after everything else.
+   * Reconcile again at this time at the latest; where it depends on how the plan went, it is asked after everything
+   * else.
    * @default - only when something changes
    */
   readonly requeueAt?: Date | AfterApply<Date | undefined>;
@@ -162,7 +164,10 @@ export interface Plan {
    * @default - only when something changes
    */
   readonly again?: AfterApply<boolean>;
-  /** Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it too. */
+  /**
+   * Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it
+   * too.
+   */
   readonly error?: OperatorError;
   /** The same of what goes wrong only when the status is computed. @default - nothing does */
   readonly statusError?: AfterApply<OperatorError | undefined>;
@@ -173,8 +178,8 @@ export type AfterApply<T> = (changes: ChangeSet) => T;
 
 export interface ApplyStep extends SharedApply {
   /**
-   * The whole intent, without owner reference and hash, which the engine adds. Of a shared object that names nothing but
-   * itself, all our fields are given up; it isn't created for that.
+   * The whole intent, without owner reference and hash, which the engine adds. Of a shared object that names nothing
+   * but itself, all our fields are given up; it isn't created for that.
    */
   readonly object: AnyObject;
   readonly fieldManager: string;

@@ -12,17 +12,18 @@ export interface DeleteStep {
   /**
    * It isn't ours: it is deleted by a rule that somebody has made for it.
    * - It has changed since it was seen: `skipped`, and the key is taken again, which is no failure.
-   * - We may not: `failed` with the reason `Forbidden`, and not asked again for ten minutes. Where the right is missing,
-   *   nothing of its type is asked for in its namespace meanwhile; where something else refuses it, that object isn't as
-   *   long as it stays as it is.
-   * @default false - it is ours: a conflict fails and is retried at once, a missing right is retried with a growing pause
+   * - We may not: `failed` with the reason `Forbidden`, and not asked again for ten minutes. Where the right is
+   *   missing, nothing of its type is asked for in its namespace meanwhile; where something else refuses it, that
+   *   object isn't as long as it stays as it is.
+   * @default false - it is ours: a conflict fails and is retried at once, a missing right is retried with a growing
+   * pause
    */
   readonly foreign?: boolean;
   /** Told of the object before it goes. @default - nothing */
   readonly announce?: EventProps;
   /**
-   * Written to the log, in one line for each request, with namespace, name, UID and outcome: `deleted`, `gone` (it wasn't
-   * there any more), `changed` (it isn't as it was seen), or the reason of the failure.
+   * Written to the log, in one line for each request, with namespace, name, UID and outcome: `deleted`, `gone` (it
+   * wasn't there any more), `changed` (it isn't as it was seen), or the reason of the failure.
    * @default - no such line
    */
   readonly audit?: Readonly<Record<string, unknown>>;

@@ -60,8 +60,8 @@ export interface KindContext {
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
   /**
-   * The kind's section of the admin's policy at the start, valid by its `policySchema`: what controllers are made of doesn't
-   * follow it, and a change needs a restart.
+   * The kind's section of the admin's policy at the start, valid by its `policySchema`: what controllers are made of
+   * doesn't follow it, and a change needs a restart.
    * @default - nothing is restricted
    */
   readonly policy?: unknown;
@@ -78,7 +78,9 @@ export type Rendering =
   /** All that are given at once, since they share objects, contradict each other, or make none. */
   | { readonly together: RenderTogether };
 
-/** A kind of custom resource and what is done for it: what `reconstruct.config.mjs` lists and every command works on. */
+/**
+ * A kind of custom resource and what is done for it: what `reconstruct.config.mjs` lists and every command works on.
+ */
 export interface Kind {
   /** The kind in lower case, as `--kinds` takes it; unique together with the group. */
   readonly name: string;
@@ -90,8 +92,8 @@ export interface Kind {
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
   /**
-   * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow from
-   * what they watch.
+   * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow
+   * from what they watch.
    * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
    */
   controllers(context: KindContext): readonly Controller[];

@@ -3,7 +3,9 @@ import { groupOf } from './object.js';
 /** The value of `app.kubernetes.io/managed-by` on everything that is rendered here. */
 export const MANAGED_BY = 'reconstruct';
 
-/** On each applied object: the hash of what was rendered for it, by which a restart knows that nothing is to be done. */
+/**
+ * On each applied object: the hash of what was rendered for it, by which a restart knows that nothing is to be done.
+ */
 export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
 
 /** Before the field manager: the same on an object that others share, of which each manager applies a part. */

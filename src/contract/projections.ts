@@ -19,8 +19,8 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
 }
 
 /**
- * The default projection, for objects that we write: identity, our annotations and the status. What else is kept of them
- * comes beside that: without the annotations, they would be applied with every reconcile.
+ * The default projection, for objects that we write: identity, our annotations and the status. What else is kept of
+ * them comes beside that: without the annotations, they would be applied with every reconcile.
  */
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =

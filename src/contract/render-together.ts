@@ -17,7 +17,9 @@ export interface RenderedTogether {
 
 /** Objects that are written to one file. */
 export interface TogetherManifest {
-  /** The one that they are made of, from which the file has its name. @default - several: the file is named by the kind */
+  /**
+   * The one that they are made of, from which the file has its name. @default - several: the file is named by the kind
+   */
   readonly of?: CustomResource;
   readonly objects: readonly AnyObject[];
 }

@@ -10,9 +10,10 @@ export interface SharedApply {
    */
   readonly mustExist?: boolean;
   /**
-   * What to apply instead, where others own fields that the intent names, and have a different value there: all that were
-   * met so far. It is sent in the same pass; another conflict is asked about again, three times at most. Returned undefined, the step fails with
-   * `FieldConflict`. `Change.conflicts` then tells what was met, for as long as it is so.
+   * What to apply instead, where others own fields that the intent names, and have a different value there: all that
+   * were met so far. It is sent in the same pass; another conflict is asked about again, three times at most. Returned
+   * undefined, the step fails with `FieldConflict`. `Change.conflicts` then tells what was met, for as long as it is
+   * so.
    *
    * A conflict costs a request. So a plan that can see who owns what (a `keep` that keeps something of `managedFields`)
    * leaves others' fields out from the start; then this is for the race alone, and a restart costs nothing either. Else
@@ -21,8 +22,8 @@ export interface SharedApply {
    */
   readonly onConflict?: (conflicts: readonly FieldConflict[]) => AnyObject | undefined;
   /**
-   * What to apply in the light of what became of the steps before it, instead of `object`; it must name the same object.
-   * Returned undefined, the step is skipped.
+   * What to apply in the light of what became of the steps before it, instead of `object`; it must name the same
+   * object. Returned undefined, the step is skipped.
    * @default - `object`
    */
   readonly revise?: (changes: ChangeSet) => AnyObject | undefined;

@@ -40,13 +40,13 @@ export interface ApplierProps {
 /**
  * Brings single objects to what is wanted of them.
  *
- * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that
- * the API server has refused for good isn't sent again until it, or the object in the way, changes, or a node port
- * that it asks for becomes free. What has been
- * deleted isn't brought back by an apply that was under way. An object that belongs to somebody else isn't touched.
- * A field of ours that somebody changes is put right at once; one that is changed again and again, after a pause.
- * What others own of an object that is shared stays theirs: see `Sharing`. What we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional
- * kind that isn't installed is refused without a request.
+ * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that the
+ * API server has refused for good isn't sent again until it, or the object in the way, changes, or a node port that it
+ * asks for becomes free. What has been deleted isn't brought back by an apply that was under way. An object that
+ * belongs to somebody else isn't touched. A field of ours that somebody changes is put right at once; one that is
+ * changed again and again, after a pause. What others own of an object that is shared stays theirs: see `Sharing`. What
+ * we drop from an object of ours vanishes, also where `kubectl` or `helm` had made it. An object of an optional kind
+ * that isn't installed is refused without a request.
  *
  * **Assumptions.** Nobody else applies with our field manager. The type of an owner is among the reader's.
  *

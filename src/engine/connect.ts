@@ -26,9 +26,9 @@ export interface ConnectProps {
 }
 
 /**
- * Puts between the engine and the API server what every request passes, in this order: a second try where a
- * connection ended under the first, the gate, the meter, the fence, and an eye on the server's clock. So the second try waits at the gate too, what has
- * waited is fenced when it leaves, and what is measured is the server's time alone.
+ * Puts between the engine and the API server what every request passes, in this order: a second try where a connection
+ * ended under the first, the gate, the meter, the fence, and an eye on the server's clock. So the second try waits at
+ * the gate too, what has waited is fenced when it leaves, and what is measured is the server's time alone.
  */
 export function connect(props: ConnectProps): { readonly transport: Transport; readonly gate: ServerGate } {
   const { wire, fence, clock, random, log, metrics, time, maxWrites } = props;

@@ -28,7 +28,8 @@ export interface DeleterProps {
  * Deletes what the plans of one controller say, one after another.
  *
  * **Guarantees.** Only what is as it was seen is deleted. What is announced is told before, and every request that was
- * audited leaves one line in the log. Once the signal has aborted, nothing more is sent, also by who waited for his turn.
+ * audited leaves one line in the log. Once the signal has aborted, nothing more is sent, also by who waited for his
+ * turn.
  */
 export class Deleter {
   private readonly bucket: TokenBucket;

@@ -75,10 +75,9 @@ class Line {
  * The keys that wait for a worker, each in one lane.
  *
  * **Guarantees.** A more urgent lane comes first, but none waits for ever: of the lanes that have keys, `status` gets
- * at least every sixteenth, `initial` at least every ninth, `child` every tenth, and none is passed over for 30 s, however
- * slow the workers are. That is a share, and no reversal: a long backlog in other lanes never keeps a change waiting for
- * more than three keys.
- * All operations take constant time.
+ * at least every sixteenth, `initial` at least every ninth, `child` every tenth, and none is passed over for 30 s,
+ * however slow the workers are. That is a share, and no reversal: a long backlog in other lanes never keeps a change
+ * waiting for more than three keys. All operations take constant time.
  */
 export class Lanes {
   private readonly byLane: Readonly<Record<Lane, Line>> = {

@@ -6,7 +6,10 @@ import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Applier } from './apply.js';
 import type { StoreReader } from './stores.js';
 
-/** Applies a step in the light of those before it, or leaves it out. What `revise` throws is a failure of this step alone. */
+/**
+ * Applies a step in the light of those before it, or leaves it out. What `revise` throws is a failure of this step
+ * alone.
+ */
 export async function applyRevised(
   step: ApplyStep,
   before: ChangeSet,

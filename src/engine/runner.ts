@@ -193,8 +193,8 @@ export class Runner {
 
   /**
    * In a burst, children come first: whoever waits for them waits for them all, and a status that is written once
-   * things have calmed down is one write instead of several. A key that was taken for its status gets it, and so does one
-   * whose status has been left for as long as it may.
+   * things have calmed down is one write instead of several. A key that was taken for its status gets it, and so does
+   * one whose status has been left for as long as it may.
    */
   private othersWait(key: string): boolean {
     const { queue, rush, postponed } = this;

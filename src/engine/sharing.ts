@@ -27,8 +27,8 @@ interface Reduction {
  * Applies objects that others share.
  *
  * **Guarantees.** What others own stays theirs. Where the plan says what is to be applied instead, it is in the same
- * pass; what had to be left out is asked for again once the object has changed, and not before. One that nothing is said
- * of is let go of, and never made.
+ * pass; what had to be left out is asked for again once the object has changed, and not before. One that nothing is
+ * said of is let go of, and never made.
  *
  * **Errors.** `TargetMissing`, where somebody else has to make it, and `FieldConflict`.
  */

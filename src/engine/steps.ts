@@ -6,8 +6,8 @@ import { ApiError } from './api-error.js';
 const ABORTED = Symbol('aborted');
 
 /**
- * The steps of a plan, one after another or several at a time, until going on is of no use: the signal has aborted, or the API server is
- * out of reach or overloaded.
+ * The steps of a plan, one after another or several at a time, until going on is of no use: the signal has aborted, or
+ * the API server is out of reach or overloaded.
  *
  * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
@@ -53,8 +53,8 @@ export class Steps {
 }
 
 /**
- * Whether the next request would fare no better: no answer, 429, 503 and the like. A 500 or 422 is about the one object,
- * e.g. a webhook that is down, and the status has to tell of it.
+ * Whether the next request would fare no better: no answer, 429, 503 and the like. A 500 or 422 is about the one
+ * object, e.g. a webhook that is down, and the status has to tell of it.
  */
 function isTroubleOfTheServer({ reason, cause }: OperatorError): boolean {
   if (reason === 'Unreachable') return true;

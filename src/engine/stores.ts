@@ -37,8 +37,8 @@ export interface StoresProps {
 }
 
 /**
- * The stores of all controllers: one for each combination of type, selector, name, namespaces, projection and whether it
- * is only read, however many read it.
+ * The stores of all controllers: one for each combination of type, selector, name, namespaces, projection and whether
+ * it is only read, however many read it.
  */
 export class Stores {
   private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];

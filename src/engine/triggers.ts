@@ -32,13 +32,13 @@ interface Seen {
 /**
  * Puts the keys that a change concerns into the queue.
  *
- * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and
- * those that the object is in the way of, or has had a node port of. What changes only in the status of a child, or in an object that is only
- * read, is looked at within 100 ms, or in a rush within a second and once everything has been made; everything else
- * at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
- * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have.
- * A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake its key,
- * unless the answer shows that somebody else has changed something too.
+ * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and those
+ * that the object is in the way of, or has had a node port of. What changes only in the status of a child, or in an
+ * object that is only read, is looked at within 100 ms, or in a rush within a second and once everything has been made;
+ * everything else at once. What is kept of an object that is only read has to differ. A change of the custom resource,
+ * which is what the first watch delivers, comes first. Where the controller lets things settle, a key is taken once
+ * they have. A mapping that throws keeps nobody else from hearing of the change. What a plan itself writes doesn't wake
+ * its key, unless the answer shows that somebody else has changed something too.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {

@@ -9,7 +9,8 @@ import type { StoreReader } from './stores.js';
  * another API group.
  *
  * **Guarantees.** Two that are created at once don't divide the objects between them, so that neither ever had them all
- * and each waited for the other. Who makes the first object of the plan has them; what exists already is put right as ever.
+ * and each waited for the other. Who makes the first object of the plan has them; what exists already is put right as
+ * ever.
  *
  * **Assumptions.** Both plan their first object under the same type and name.
  */

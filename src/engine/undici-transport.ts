@@ -14,7 +14,10 @@ import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 import { unlessAborted } from './unless-aborted.js';
 
-/** How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they expire. */
+/**
+ * How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they
+ * expire.
+ */
 const CREDENTIALS_MILLISECONDS = 30_000;
 /** A plugin, or whoever issues tokens, may hang. */
 const LONGEST_READ_MILLISECONDS = 10_000;
@@ -39,16 +42,16 @@ interface Current {
  * Requests over shared connections, one set for watches and the lease, one for the rest, so that neither waits for the
  * other.
  *
- * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a
- * certificate or key has changed; requests under way finish on the old ones. Until new credentials are there, however
- * long that takes, the earlier ones are used. A request that is answered with 401 is sent once more, with credentials
- * that were read since; where none can be had, 401 is the answer. Every hundred watches have a connection,
- * which is as many as an API server takes on one. A connection of which nothing is heard is ended within a minute. An
- * answer is whole, or there is none.
+ * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a certificate or
+ * key has changed; requests under way finish on the old ones. Until new credentials are there, however long that takes,
+ * the earlier ones are used. A request that is answered with 401 is sent once more, with credentials that were read
+ * since; where none can be had, 401 is the answer. Every hundred watches have a connection, which is as many as an API
+ * server takes on one. A connection of which nothing is heard is ended within a minute. An answer is whole, or there is
+ * none.
  *
  * **Caveats.** client-node remembers what a plugin has said until it expires, and a token in a file for a minute:
- * reading it again may bring the same. Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent connection through one is only
- * found out when a request on it isn't answered.
+ * reading it again may bring the same. Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent
+ * connection through one is only found out when a request on it isn't answered.
  */
 export class UndiciTransport implements Transport {
   readonly host: string;

@@ -69,7 +69,9 @@ function missingProperty({ keyword, params }: ErrorObject): string[] {
   return keyword === 'required' ? [String(params.missingProperty)] : [];
 }
 
-/** How many steps into the value the API server compares: below `allOf` and the like it doesn't look at what was there. */
+/**
+ * How many steps into the value the API server compares: below `allOf` and the like it doesn't look at what was there.
+ */
 function comparedDepth(schemaPath: string): number {
   // What a schema says of the metadata stands below `allOf` here, and only here.
   const [, ...steps] = schemaPath.replace(/^(#\/properties\/metadata)\/allOf\/0/, '$1').split('/');
@@ -113,7 +115,10 @@ const BLOCKING = new Set([
   'type',
 ]);
 
-/** @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go hasBlockingErr */
+/**
+ * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go
+ * hasBlockingErr
+ */
 function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObject[]): boolean {
   const { keyword, data, params } = error;
   if (keyword === 'type' && passesForInteger(data) && all.some((other) => wantsInteger(other, error)))
@@ -129,8 +134,8 @@ function wantsInteger({ keyword, params, instancePath }: ErrorObject, at: ErrorO
 }
 
 /**
- * Whether the API server takes a fraction for an integer at first, as 2147483647.5, and finds only at its bounds that it
- * is none, which keeps no rule from being checked.
+ * Whether the API server takes a fraction for an integer at first, as 2147483647.5, and finds only at its bounds that
+ * it is none, which keeps no rule from being checked.
  * @see https://github.com/go-openapi/swag/blob/master/conv/convert.go IsFloat64AJSONInteger
  */
 function passesForInteger(data: unknown): boolean {

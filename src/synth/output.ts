@@ -21,7 +21,10 @@ export function fileName(type: ResourceType, cr: KubernetesObject): string {
   return `${namespace}.${type.kind.toLowerCase()}.${groupOf(type.apiVersion)}.${cr.metadata.name}.yaml`;
 }
 
-/** The file of what many custom resources of a kind are rendered to at once, e.g. `streamingress.nginx-stream.example.yaml`. */
+/**
+ * The file of what many custom resources of a kind are rendered to at once, e.g.
+ * `streamingress.nginx-stream.example.yaml`.
+ */
 export function kindFileName(type: ResourceType): string {
   return `${type.kind.toLowerCase()}.${groupOf(type.apiVersion)}.yaml`;
 }

@@ -12,7 +12,8 @@ export interface Pair {
 /**
  * Whether what is at a path, or the nearest part around it that can be compared, is as it was: then the API server
  * doesn't refuse it for what was wrong with it before.
- * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
+ * @see
+ * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
  */
 export function isUnchangedAt(root: Pair, path: Path): boolean {
   let at = root;

@@ -9,7 +9,10 @@ import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { appServiceStatus } from './status.js';
 
-/** AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and what is asked for beside. */
+/**
+ * AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and what is asked for
+ * beside.
+ */
 export const appService = defineAppService(
   new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url),
 );

@@ -20,7 +20,9 @@ import type {
 import type { Condition } from '../../contract/conditions.js';
 import type { Wire } from './wire.js';
 
-/** What is to run. Each optional field that is left out renders nothing, so Kubernetes decides as for any Deployment. */
+/**
+ * What is to run. Each optional field that is left out renders nothing, so Kubernetes decides as for any Deployment.
+ */
 export interface AppServiceSpec {
   /** Replicas; 0 stops the application and keeps its Service. While `autoscaling` is set, where it starts. */
   readonly size: number;
@@ -96,7 +98,9 @@ export interface Autoscaling {
   readonly behavior?: Wire<V2HorizontalPodAutoscalerBehavior>;
 }
 
-/** As the Pod Security Standards name them. @see https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
+/**
+ * As the Pod Security Standards name them. @see https://kubernetes.io/docs/concepts/security/pod-security-standards/
+ */
 export type SecurityProfile = 'Baseline' | 'Restricted';
 
 /** An HTTPRoute of the Gateway API. */

@@ -42,8 +42,8 @@ export function keepStrategy(object: AnyObject): KeptStrategy {
 }
 
 /**
- * The steps from a rolling update that the API server filled in to `Recreate`: own the default, so that it goes with the
- * change of the type; change the type; and once our main field manager has it too, let go.
+ * The steps from a rolling update that the API server filled in to `Recreate`: own the default, so that it goes with
+ * the change of the type; change the type; and once our main field manager has it too, let go.
  */
 export function strategySteps(
   { type, typeManagers, rollingUpdateManagers }: KeptStrategy,

@@ -40,8 +40,8 @@ export interface JobWatcherControllerProps {
 /**
  * Deletes finished Jobs when their time has come.
  *
- * **Caveats.** It remembers what it has worked out of objects that stay the same, and what it has done and not told yet;
- * what is deleted follows from what the reader shows alone.
+ * **Caveats.** It remembers what it has worked out of objects that stay the same, and what it has done and not told
+ * yet; what is deleted follows from what the reader shows alone.
  */
 export class JobWatcherController implements Controller {
   readonly name = 'jobwatcher';

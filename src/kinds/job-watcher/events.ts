@@ -2,8 +2,8 @@ import type { EventProps } from '../../contract/controller.js';
 import type { JobWatcherStatus } from './spec.js';
 
 /**
- * What is told of a watcher when its status tells something new: of a run that deleted or failed, of what takes somebody
- * to end when it begins, and of Jobs that come back when they do.
+ * What is told of a watcher when its status tells something new: of a run that deleted or failed, of what takes
+ * somebody to end when it begins, and of Jobs that come back when they do.
  */
 export function eventOf(
   before: JobWatcherStatus | undefined,

@@ -20,7 +20,8 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * How and when a Job finished: by the condition `Complete` or `Failed`, as Kubernetes' own controller judges. Counters
- * say nothing: a Job may have failed pods and complete, and `SuccessCriteriaMet` and `FailureTarget` come before the end.
+ * say nothing: a Job may have failed pods and complete, and `SuccessCriteriaMet` and `FailureTarget` come before the
+ * end.
  * @returns undefined for one that hasn't finished, `unclear` where the conditions contradict each other or give no time
  */
 export function finishOf(status: unknown): Finish | 'unclear' | undefined {

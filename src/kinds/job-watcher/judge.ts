@@ -21,8 +21,8 @@ export interface Due {
 /**
  * Judges a Job by all watchers that match it; at most one of those that aren't dry runs finds it due.
  *
- * The highest priority decides. Among equals each may keep it, and else the longest TTL holds. A dry run has no say, and
- * is told what would be if it weren't one.
+ * The highest priority decides. Among equals each may keep it, and else the longest TTL holds. A dry run has no say,
+ * and is told what would be if it weren't one.
  */
 export function judge(job: KeptJob, matching: readonly Watcher[], isProtected: boolean): readonly Verdict[] {
   const never = neverReason(job, isProtected);

@@ -23,7 +23,10 @@ export interface KeptJob extends AnyObject {
   readonly overrides?: Overrides;
 }
 
-/** @see https://kubernetes.io/docs/concepts/workloads/controllers/job/#delegation-of-managing-a-job-object-to-external-controller */
+/**
+ * @see
+ * https://kubernetes.io/docs/concepts/workloads/controllers/job/#delegation-of-managing-a-job-object-to-external-controller
+ */
 const OWN_CONTROLLER = 'kubernetes.io/job-controller';
 
 interface JobSpec {

@@ -9,8 +9,8 @@ interface Member {
 }
 
 /**
- * The newest finished Jobs of each group: of one controller, else of one namespace and value of the label. What is being
- * deleted already is none of them.
+ * The newest finished Jobs of each group: of one controller, else of one namespace and value of the label. What is
+ * being deleted already is none of them.
  * @param jobs those that the watcher matches
  */
 export function newest(keepLast: KeepLast, jobs: Iterable<KeptJob>): ReadonlySet<KeptJob> {

@@ -4,7 +4,8 @@ type Labels = Readonly<Record<string, string>>;
 
 /**
  * Whether labels are as a selector wants them; an empty one takes any.
- * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
+ * @see
+ * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
  */
 export function selects(selector: LabelSelector, labels: Labels): boolean {
   return (

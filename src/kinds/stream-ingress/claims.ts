@@ -17,8 +17,8 @@ export interface Claims {
  * `namespace/name`. What the admin doesn't allow holds nothing, and neither does what is being deleted; what only lacks
  * its upstream does.
  *
- * **Guarantees.** Independent of the order in which they come. A holder stays one until it goes: what makes a claim can't
- * be changed, so none can become older than another.
+ * **Guarantees.** Independent of the order in which they come. A holder stays one until it goes: what makes a claim
+ * can't be changed, so none can become older than another.
  */
 export function claimsOf(target: Target, all: readonly StreamIngress[]): Claims {
   const refused = new Map<StreamIngress, Refusal>();

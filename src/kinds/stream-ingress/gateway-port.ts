@@ -18,8 +18,8 @@ export interface GatewayPortProps extends CustomResourceProps<StreamIngressSpec>
 }
 
 /**
- * A port of a Gateway: a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from there to the Service, both
- * named as the custom resource.
+ * A port of a Gateway: a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from there to the Service,
+ * both named as the custom resource.
  *
  * @throws OperatorError `PortNotFound` where the port of the Service is given by name, since a route takes a number
  */

@@ -13,7 +13,10 @@ const crd = loadCrd(
 );
 const type = servedType(crd, storedVersion(crd));
 
-/** StreamIngress of `nginx-stream.jeffthecoder.xyz/v1beta1`: a TCP or UDP port of a shared proxy that leads to a Service. */
+/**
+ * StreamIngress of `nginx-stream.jeffthecoder.xyz/v1beta1`: a TCP or UDP port of a shared proxy that leads to a
+ * Service.
+ */
 export const streamIngress: Kind = {
   name: 'streamingress',
   ...{ type, crd, policySchema, flags },

@@ -15,8 +15,8 @@ import { portText } from './upstream.js';
 import { configMap, dataOf, servicePorts } from './writes.js';
 
 /**
- * All StreamIngresses of a repository at once: for an ingress-nginx what they add to its ConfigMaps and its Service, to be
- * applied or used as patches; for a Gateway the objects of each. Two that ask for one port are both refused, since a
+ * All StreamIngresses of a repository at once: for an ingress-nginx what they add to its ConfigMaps and its Service, to
+ * be applied or used as patches; for a Gateway the objects of each. Two that ask for one port are both refused, since a
  * file has no age.
  */
 export function renderTogether(

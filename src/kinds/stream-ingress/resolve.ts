@@ -40,7 +40,10 @@ export interface Resolution {
   readonly port?: number;
 }
 
-/** Whether the upstream of a custom resource is there. Permission comes first, so that nothing is told of what isn't permitted. */
+/**
+ * Whether the upstream of a custom resource is there. Permission comes first, so that nothing is told of what isn't
+ * permitted.
+ */
 export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   const upstream = upstreamOf(cr);
   const service = known.service(serviceKey(upstream));

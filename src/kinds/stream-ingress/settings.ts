@@ -37,7 +37,8 @@ const DEFAULTS = {
 };
 
 /**
- * The targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists none.
+ * The targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists
+ * none.
  * @throws OperatorError `InvalidInput`, with everything that is wrong
  */
 export function targetsOf(flags: TargetFlags, policy: StreamIngressPolicy = {}): Targets {

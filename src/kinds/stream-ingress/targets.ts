@@ -64,9 +64,9 @@ export interface Targets {
 }
 
 /**
- * What ingress-nginx listens at itself: HTTP, HTTPS, TLS passthrough, health, default server, profiler, status and stream
- * configuration, and its admission webhook at 8443, which it doesn't look for: a second listener there makes every
- * reload fail.
+ * What ingress-nginx listens at itself: HTTP, HTTPS, TLS passthrough, health, default server, profiler, status and
+ * stream configuration, and its admission webhook at 8443, which it doesn't look for: a second listener there makes
+ * every reload fail.
  * @see https://github.com/kubernetes/ingress-nginx/blob/main/internal/ingress/controller/controller.go
  */
 export const NGINX_RESERVED_PORTS: readonly number[] = [80, 443, 442, 8181, 8443, 10245, 10246, 10247, 10254];

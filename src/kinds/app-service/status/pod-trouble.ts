@@ -51,9 +51,9 @@ export function podTrouble(pod: Pod): PodTrouble | undefined {
 }
 
 /**
- * Since when a node has been preparing the pod: its volumes are mounted, then its sandbox and its network are made. Until
- * that is done, why it takes its time is told in events only, and its containers are `ContainerCreating`. Nothing for a
- * pod that is prepared, or on no node yet.
+ * Since when a node has been preparing the pod: its volumes are mounted, then its sandbox and its network are made.
+ * Until that is done, why it takes its time is told in events only, and its containers are `ContainerCreating`. Nothing
+ * for a pod that is prepared, or on no node yet.
  * @see https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-has-network
  */
 export function startingSince(pod: Pod): string | undefined {
