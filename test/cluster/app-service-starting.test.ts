@@ -119,7 +119,7 @@ describe('a pod that its node can not prepare', () => {
   });
 });
 
-test('what was just seen is Pending, and never something else than that or RollingOut until it is Available', async () => {
+test('what was just seen is nothing but Pending, then RollingOut, before it is Available', async () => {
   const name = 'seen';
   const { metadata } = await apps.create(name, { size: 1, image: 'example.com/web:1' });
   await apps.ready(name);
@@ -132,10 +132,11 @@ test('what was just seen is Pending, and never something else than that or Rolli
       return `${condition?.status} ${condition?.reason}`;
     }),
   );
-  const [first] = told;
-  expect(first).toEqual(['Unknown Pending', 'True Pending', 'False Pending']);
-  const ready = [...new Set(told.map(([said]) => said))].filter((said) => said !== 'Unknown RollingOut');
-  expect(ready).toEqual(['Unknown Pending', 'True Available']);
+  // Each may be passed over: a status waits while many others change.
+  const way = ['Unknown Pending', 'Unknown RollingOut', 'True Available'];
+  const ready = [...new Set(told.map(([said]) => said!))];
+  expect(ready).toEqual(way.filter((said) => ready.includes(said)));
+  expect(ready.at(-1)).toBe('True Available');
 });
 
 test('a claim that is missing leaves the pod without a node, and is named until it is there', async () => {
