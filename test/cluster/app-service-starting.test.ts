@@ -132,7 +132,7 @@ test('what was just seen is nothing but Pending, then RollingOut, before it is A
       return `${condition?.status} ${condition?.reason}`;
     }),
   );
-  // Each may be passed over: a status waits while many others change.
+  // Each may be passed over: a status tells what is, and not what was. `readiness.test.ts` holds on to Pending.
   const way = ['Unknown Pending', 'Unknown RollingOut', 'True Available'];
   const ready = [...new Set(told.map(([said]) => said!))];
   expect(ready).toEqual(way.filter((said) => ready.includes(said)));

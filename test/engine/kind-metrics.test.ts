@@ -43,9 +43,14 @@ describe('Metrics of a kind', () => {
     const { metrics, lines } = setup();
     const log = recordingLogger(lines);
     expect(() => new KindMetrics(metrics, [DELETED], log)).not.toThrow();
-    expect(() => new KindMetrics(metrics, [{ ...DELETED, type: 'gauge' }], log)).toThrow(
-      'demo_deleted_total',
-    );
+    for (const other of [{ type: 'gauge' }, { labels: ['reason'] }] as const)
+      expect(() => new KindMetrics(metrics, [{ ...DELETED, ...other }], log)).toThrow('demo_deleted_total');
+    expect(() => new KindMetrics(metrics, [{ ...LAG, buckets: [1] }], log)).toThrow('demo_lag_seconds');
+  });
+
+  it('are refused where they have the name of one of this project', () => {
+    const name = 'controller_runtime_reconcile_total';
+    expect(() => setup([{ ...DELETED, name }])).toThrow(name);
   });
 
   it.each([
