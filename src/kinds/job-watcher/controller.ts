@@ -142,10 +142,8 @@ function eventStep(report: Report): EventStep {
 /** When something is due, when what is held back may be told, or at once where there is more than one plan holds. */
 function nextTime(reports: readonly Report[], isMore: boolean): number | undefined {
   const times = reports.flatMap((report) => {
-    const { watcher, cr } = report.read;
-    const runs = toDelete(report).length > 0 && !(watcher instanceof OperatorError);
     // What is deleted now may have to be told later.
-    const tellsAt = runs ? timeOf(cr.status?.lastFinished) + watcher.frequencySeconds * 1000 : undefined;
+    const tellsAt = toDelete(report).length > 0 ? report.tellsAt() : undefined;
     return [report.pass?.next, report.forecast().dueAt, tellsAt].filter((time) => time !== undefined);
   });
   if (isMore) return -Infinity;

@@ -4,7 +4,7 @@ import { conditionsOf, refusedConditions } from './conditions.js';
 import type { WatcherPass } from './pass.js';
 import { NOTHING_DONE, outcomeOf } from './run.js';
 import type { RunOutcome } from './run.js';
-import { statusOf } from './status.js';
+import { statusOf, statusOpensAt } from './status.js';
 import type { StatusOutput } from './status.js';
 import type { Untold } from './untold.js';
 import { uidOf } from './watcher-set.js';
@@ -37,6 +37,13 @@ export class Report {
     return this.output(NOTHING_DONE);
   }
 
+  /** When what is done now may be told at the latest, unless it is told at once. */
+  tellsAt(): number | undefined {
+    const { cr, watcher } = this.read;
+    if (watcher instanceof OperatorError) return undefined;
+    return statusOpensAt(cr.status, watcher.frequencySeconds, this.context.untold.toldAt(uidOf(cr)));
+  }
+
   /** Status and event of a plan agree, however often each is asked for. */
   after(changes: ChangeSet): StatusOutput {
     if (this.last?.changes === changes) return this.last.output;
@@ -46,7 +53,7 @@ export class Report {
     const { untold, now, finishedAt } = this.context;
     untold.add(uidOf(this.read.cr), outcome, now, finishedAt(outcome));
     const output = this.output(outcome);
-    if (output.isNews) untold.offer(uidOf(this.read.cr), output.status);
+    if (output.isNews) untold.offer(uidOf(this.read.cr), output.status, now);
     this.last = { changes, output };
     return output;
   }
@@ -62,7 +69,9 @@ export class Report {
     }
     const { pass } = this;
     const done = untold.of(uidOf(cr));
+    const toldAt = untold.toldAt(uidOf(cr));
     return statusOf({
+      ...(toldAt !== undefined && { toldAt }),
       ...{ cr, now, dryRun: watcher.dryRun, frequencySeconds: watcher.frequencySeconds },
       ...(pass && { pass }),
       conditions: pass ? conditionsOf({ watcher, pass, outcome, skewMilliseconds }) : [],

@@ -23,6 +23,8 @@ export interface StatusInput {
   readonly dryRun: boolean;
   /** Between two writes, unless a condition changes. */
   readonly frequencySeconds: number;
+  /** @default - no status was written since the start, and the end of the last run has to do */
+  readonly toldAt?: number;
   /** The run has to be told at once, since the time of the next depends on it. */
   readonly isUrgent: boolean;
 }
@@ -46,10 +48,19 @@ export function statusOf(input: StatusInput): StatusOutput {
   const before = written(cr.status ?? {});
   const status = newStatus(input, before);
   if (sameStatus(status, before)) return { status: before, isNews: false };
-  const opensAt = timeOf(before.lastFinished) + input.frequencySeconds * 1000;
+  const opensAt = statusOpensAt(before, input.frequencySeconds, input.toldAt);
   if (!input.isUrgent && !conditionsChanged(status, before) && now < opensAt)
     return { status: before, isNews: false, dueAt: opensAt };
   return { status, isNews: true };
+}
+
+/** When a status may follow the one that is there. */
+export function statusOpensAt(
+  status: JobWatcherStatus | undefined,
+  frequencySeconds: number,
+  toldAt = -Infinity,
+): number {
+  return Math.max(timeOf(status?.lastFinished), toldAt) + frequencySeconds * 1000;
 }
 
 function newStatus(input: StatusInput, before: JobWatcherStatus): JobWatcherStatus {
