@@ -28,6 +28,10 @@ export interface Controller {
   readonly name: string;
   /** What its keys name, for logs; the kind of its custom resource, as a rule. */
   readonly kind: string;
+  /**
+   * The first is of its own custom resources. The others open once that one is answered: while the kind isn't installed,
+   * or may not be read, the controller costs nothing else.
+   */
   readonly watches: readonly Watch[];
   /** What its plans give samples of, beside what is measured for every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
