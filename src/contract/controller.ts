@@ -55,7 +55,11 @@ export interface Settle {
 /** What a controller does to the objects of a watch beside reading them; its rights follow from it. */
 export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
 
-/** One kind of object that a controller reads. */
+/**
+ * One kind of object that a controller reads. It may watch one type several times, told apart by `namespaces` and `name`,
+ * for rights on some objects alone. An object belongs to the most precise of them, as if the others didn't deliver it: one
+ * of its name comes before one of its namespace, that before one of all, and of equals the one that is declared first.
+ */
 export interface Watch {
   readonly type: ResourceType;
   /** A label selector. @default - every object of the type */
@@ -104,7 +108,7 @@ export interface Reader {
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
   /**
-   * All objects of a type that its watch maps to the key, in no particular order. An object is the same one for as long
+   * All objects of a type that their watch maps to the key, in no particular order. An object is the same one for as long
    * as it stays unchanged, so what is worked out from it may be remembered in a WeakMap.
    * @throws if no watch of the controller covers the type.
    */
