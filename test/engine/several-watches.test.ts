@@ -114,6 +114,12 @@ describe('Several watches of one type', () => {
   it('are all looked at again where something else has changed', async () => {
     const { reader, reconciled, runner, clock } = startedRunner(undefined, 2, [WIDGETS, ALL, ONE]);
     for (const each of [ALL, ONE]) reader.storeOf(each).observed(inOps('tcp', '5'));
+    await clock.advance(1_000);
+    reconciled.length = 0;
+    runner.lookAgain();
+    await settled();
+    expect(reconciled).toEqual(['one']);
+
     reader.storeOf(ALL).observed(inOps('udp', '6'));
     await clock.advance(1_000);
     reconciled.length = 0;

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Controller, Watch } from '../../src/contract/controller.js';
 import { Manager } from '../../src/engine/manager.js';
+import type { ManagerProps } from '../../src/engine/manager.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
 import {
@@ -36,7 +37,11 @@ function controller(
 }
 
 /** Widgets need ConfigMaps and Services, Gadgets other things of ConfigMaps, Services, and Deployments. */
-async function started(prepare: (server: FakeApiServer) => void, namespaces: readonly string[] = []) {
+async function started(
+  prepare: (server: FakeApiServer) => void,
+  namespaces: readonly string[] = [],
+  more: Partial<ManagerProps> = {},
+) {
   const server = new FakeApiServer();
   const clock = new VirtualClock();
   const reconciled: string[] = [];
@@ -54,6 +59,7 @@ async function started(prepare: (server: FakeApiServer) => void, namespaces: rea
     ],
     ...{ transport: server, metrics: new Metrics(), clock, namespaces },
     ...{ log: recordingLogger([]), instance: 'pod-1', random: () => 0, freeze: true },
+    ...more,
   });
   const run = new AbortController();
   const running = manager.run(run.signal);
@@ -157,6 +163,18 @@ describe('The watches of a controller', () => {
 
     expect(opened().filter((plural) => plural === 'deployments')).toHaveLength(2);
     expect(manager.notReady()).toMatchObject([{ what: 'gadgets.demo.example.com in b' }]);
+  });
+
+  it('open once the kind is installed, where the process leads already', async () => {
+    const { server, clock, reconciled } = await started((fake) => fake.unserved.add('gadgets'), [], {
+      election: { namespace: 'ops', identity: 'me' },
+    });
+    await clock.advance(60_000);
+    expect(new Set(reconciled)).toEqual(new Set(['widget']));
+
+    server.unserved.delete('gadgets');
+    await clock.advance(30_000);
+    expect(reconciled).toContain('gadget');
   });
 
   it('stay open when the kind is removed', async () => {
