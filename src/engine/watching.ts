@@ -33,29 +33,26 @@ interface Part {
  */
 export class Watching {
   private readonly parts: readonly Part[];
-  /** Of each store, the reflectors of which one has to be served first; none for what opens at once. */
+  /** Of each store, the reflectors of which one has to be answered first; none for what opens at once. */
   private readonly firsts: ReadonlyMap<Store, readonly Reflector[]>;
 
   constructor(private readonly props: WatchingProps) {
-    this.parts = reflectorsOf(props);
+    this.parts = partsOf(props);
     const { controllers, stores } = props;
-    const chains = controllers.map(({ watches }) => watches.map((watch) => stores.open(watch)));
-    const first = new Set(chains.map(([store]) => store));
+    const storesOf = controllers.map(({ watches }) => watches.map((watch) => stores.open(watch)));
+    const atOnce = new Set(storesOf.map(([first]) => first));
     this.firsts = new Map(
       stores.all().map(({ store }) => {
-        const before = new Set(chains.filter((chain) => chain.includes(store)).map(([other]) => other));
-        const waitsFor = first.has(store)
-          ? []
-          : this.parts.filter(({ watched }) => before.has(watched.store));
-        return [store, waitsFor.map(({ reflector }) => reflector)] as const;
+        if (atOnce.has(store)) return [store, []];
+        const firsts = new Set(storesOf.filter((those) => those.includes(store)).map(([first]) => first));
+        return [store, this.reflectorsOf(firsts)];
       }),
     );
   }
 
   /** What a controller's work is founded on. */
   of({ watches }: Controller): Reflector[] {
-    const stores = new Set(watches.map((watch) => this.props.stores.open(watch)));
-    return this.parts.filter(({ watched }) => stores.has(watched.store)).map(({ reflector }) => reflector);
+    return this.reflectorsOf(new Set(watches.map((watch) => this.props.stores.open(watch))));
   }
 
   /** Those that need not wait for others, or no longer. */
@@ -76,12 +73,16 @@ export class Watching {
     await Promise.all(all);
   }
 
+  private reflectorsOf(stores: ReadonlySet<Store | undefined>): Reflector[] {
+    return this.parts.filter(({ watched }) => stores.has(watched.store)).map(({ reflector }) => reflector);
+  }
+
   private firstsOf({ store }: WatchedStore): readonly Reflector[] {
     return this.firsts.get(store) ?? [];
   }
 }
 
-function reflectorsOf({ metrics, stores, namespaces, runners, ...common }: WatchingProps): Part[] {
+function partsOf({ metrics, stores, namespaces, runners, ...common }: WatchingProps): Part[] {
   const watchMetrics = new WatchMetrics(metrics, common.clock);
   const { api, clock, random, log } = common;
   return stores.all().flatMap((watched) =>

@@ -69,10 +69,12 @@ async function requireRights(
   rules: readonly PolicyRule[],
   namespace: string | undefined,
 ): Promise<void> {
-  for (const { apiGroups, resources, verbs, resourceNames } of rules) {
+  const every = rules.flatMap(({ resourceNames = [undefined], ...rule }) =>
+    resourceNames.map((name) => ({ ...rule, name })),
+  );
+  for (const { apiGroups, resources, verbs, name } of every) {
     for (const verb of verbs) {
       const [resource, subresource] = resources[0]!.split('/');
-      const name = resourceNames?.[0];
       const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace, name };
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
