@@ -1,0 +1,3 @@
+import { furtherKinds } from './kinds.mjs';
+
+export default { kinds: furtherKinds };
