@@ -1,9 +1,9 @@
 // Many finished Jobs under one JobWatcher and under ten: memory, requests, and how late Jobs are deleted.
 import { setTimeout as delay } from 'node:timers/promises';
+import { jobWatcher as kind } from '../../lib/kinds/job-watcher/kind.js';
 import { byKind } from '../support/audit.mjs';
 import { Bench } from '../support/bench.mjs';
 import { finish, job, jobOf, makeWatcher, watchersTold } from '../support/jobs.mjs';
-import { flagIfKnown, jobWatcher as kind } from '../support/kinds.mjs';
 import { each, quantile, seconds, until } from '../support/util.mjs';
 import { Witness } from '../support/witness.mjs';
 
@@ -16,8 +16,7 @@ const OVERLAPPING = 10;
 
 /** In a control plane of their own without controllers: the Jobs' states are written by hand, and none ever runs. */
 export async function jobWatcher(figures, options) {
-  const paced = flagIfKnown('--jobwatcher-deletes-per-second', '100');
-  const args = [...options.args, ...paced];
+  const args = [...options.args, '--jobwatcher-deletes-per-second', '100'];
   const bench = await Bench.start(figures, { ...options, args }, { kinds: [kind], apiOnly: true });
   try {
     const count = options.count * JOBS_EACH;

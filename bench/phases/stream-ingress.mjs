@@ -1,9 +1,9 @@
 // Many StreamIngresses and the few objects that they share: how often those are written, and what settled ones cost.
 import { setTimeout as delay } from 'node:timers/promises';
+import { streamIngress as kind } from '../../lib/kinds/stream-ingress/kind.js';
 import { byKind, writes } from '../support/audit.mjs';
 import { Bench } from '../support/bench.mjs';
 import { CONCURRENCY } from '../support/cluster.mjs';
-import { streamIngress as kind } from '../support/kinds.mjs';
 import { makeProxy, makeUpstreams, readyCount, streamOf } from '../support/streams.mjs';
 import { each } from '../support/util.mjs';
 import { Witness } from '../support/witness.mjs';

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'node:http';
-import { argumentsFor } from './kinds.mjs';
 import { freePort, root, until } from './util.mjs';
 import { cpuSeconds, residentMiB, resetPeak } from './process.mjs';
 
@@ -22,8 +21,8 @@ export class Controller {
       [
         ...nodeArguments,
         ...[command, 'run', '--kubeconfig', cluster.sandbox.kubeconfig(cluster.user)],
+        ...['--kinds', cluster.kinds.map(({ name }) => name).join()],
         ...['--metrics-bind-address', `127.0.0.1:${port}`, '--health-bind-address', '0'],
-        ...argumentsFor(cluster.kinds),
         ...args,
       ],
       { cwd: cluster.sandbox.dir, stdio: ['ignore', log, log], detached: true },

@@ -1,6 +1,6 @@
 // Jobs that have finished without ever having run, and JobWatchers over them.
+import { jobWatcher } from '../../lib/kinds/job-watcher/kind.js';
 import { headOf, pathOf } from './cluster.mjs';
-import { jobWatcher } from './kinds.mjs';
 
 export const job = { apiVersion: 'batch/v1', kind: 'Job', plural: 'jobs', namespaced: true };
 

@@ -1,6 +1,6 @@
 // A shared proxy, Services that StreamIngresses lead to, and StreamIngresses.
+import { streamIngress } from '../../lib/kinds/stream-ingress/kind.js';
 import { CONCURRENCY, headOf, service } from './cluster.mjs';
-import { streamIngress } from './kinds.mjs';
 import { each } from './util.mjs';
 
 const slice = {

@@ -1,3 +1,0 @@
-import { furtherKinds } from './kinds.mjs';
-
-export default { kinds: furtherKinds };
