@@ -17,7 +17,13 @@ export function jobOf(namespace, name, cronJob) {
     'example.com/run': name,
   };
   const container = { name: 'report', image: 'registry.example.com/report:1', args: ['--all'] };
-  const owner = { apiVersion: 'batch/v1', kind: 'CronJob', name: cronJob, uid: uidOf(cronJob), controller: true };
+  const owner = {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    name: cronJob,
+    uid: uidOf(cronJob),
+    controller: true,
+  };
   return {
     ...headOf(job),
     metadata: { namespace, name, labels, ownerReferences: [owner] },
@@ -34,7 +40,8 @@ function uidOf(cronJob) {
 /** Writes that a Job has finished at a time, in milliseconds since the epoch; what Kubernetes' own controller says. */
 export async function finish(cluster, { namespace, name }, at, outcome = 'completed') {
   const time = wholeSeconds(at);
-  const [early, final] = outcome === 'completed' ? ['SuccessCriteriaMet', 'Complete'] : ['FailureTarget', 'Failed'];
+  const [early, final] =
+    outcome === 'completed' ? ['SuccessCriteriaMet', 'Complete'] : ['FailureTarget', 'Failed'];
   const conditions = [early, final].map((type) => ({
     ...{ type, status: 'True', lastProbeTime: time, lastTransitionTime: time },
     reason: outcome === 'completed' ? 'CompletionsReached' : 'BackoffLimitExceeded',

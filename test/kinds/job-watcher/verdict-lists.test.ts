@@ -54,7 +54,9 @@ describe('Jobs that are judged alike', () => {
   const verdicts = (of: KeptJob): readonly Verdict[] => matching.verdicts(of);
 
   test('share their verdicts, whenever they have finished', () => {
-    expect(verdicts(completed({ name: 'x', endedAt: 1 }))).toBe(verdicts(completed({ name: 'y', endedAt: 2 })));
+    expect(verdicts(completed({ name: 'x', endedAt: 1 }))).toBe(
+      verdicts(completed({ name: 'y', endedAt: 2 })),
+    );
   });
 
   test('and no others do', () => {
