@@ -4,7 +4,9 @@ import { parseArgs } from 'node:util';
 import { burst } from './phases/burst.mjs';
 import { drift, hot, update } from './phases/changes.mjs';
 import { help, rendering, synth } from './phases/local.mjs';
+import { jobWatcher } from './phases/job-watcher.mjs';
 import { idle, memory, restart } from './phases/rest.mjs';
+import { streamIngress } from './phases/stream-ingress.mjs';
 import { Bench } from './support/bench.mjs';
 import { Figures } from './support/figures.mjs';
 import { machine, writeReport } from './support/report.mjs';
@@ -20,7 +22,9 @@ const onCluster = {
   hot,
   idle,
 };
-const names = [...Object.keys(local), ...Object.keys(onCluster), 'restart'];
+/** Each in a control plane of its own. */
+const apart = { restart, streamingress: streamIngress, jobwatcher: jobWatcher };
+const names = [local, onCluster, apart].flatMap(Object.keys);
 
 const { values } = parseArgs({
   options: {
@@ -75,9 +79,9 @@ if (phases.length > 0) {
     await bench.stop();
   }
 }
-if (wanted.includes('restart')) {
-  process.stderr.write('restart\n');
-  await restart(figures, options);
+for (const name of wanted.filter((each) => each in apart)) {
+  process.stderr.write(`${name}\n`);
+  await apart[name](figures, options);
 }
 about.push(`${count} custom resources, 16 requests at once`);
 if (wanted.length < names.length) about.push(`Only the phases ${wanted.join(', ')}`);

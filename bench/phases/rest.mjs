@@ -1,6 +1,6 @@
 // What it costs when nothing happens, and after a restart.
 import { setTimeout as delay } from 'node:timers/promises';
-import { beyondWatching, byKind, writes } from '../support/audit.mjs';
+import { byKind, writes } from '../support/audit.mjs';
 import { Bench } from '../support/bench.mjs';
 import { until } from '../support/util.mjs';
 
@@ -8,14 +8,8 @@ import { until } from '../support/util.mjs';
 export async function idle(bench) {
   const namespace = await bench.population(1);
   await bench.settled([namespace]);
-  const controller = await bench.withController();
-  const [mark, cpu] = [bench.audit.mark(), controller.cpuSeconds];
-  await delay(bench.options.idleSeconds * 1000);
-  const requests = beyondWatching(bench.audit.since(mark));
-  bench.note('idle', 'seconds', bench.options.idleSeconds);
-  bench.note('idle', 'requests beside watches and the lease', requests.length, '', 0);
-  bench.note('idle', 'controller CPU', controller.cpuSeconds - cpu, 's');
-  for (const kind of Object.entries(byKind(requests))) process.stderr.write(`    ${kind.join(' ')}\n`);
+  await bench.withController();
+  await bench.leaveAlone('idle');
 }
 
 /** Resident memory of a process that has just started, over an empty cluster and over the custom resources. */

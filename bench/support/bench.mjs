@@ -1,4 +1,5 @@
 // What the phases share: one control plane, at most one controller, and what was measured so far.
+import { setTimeout as delay } from 'node:timers/promises';
 import { Audit, beyondWatching, byKind, writes } from './audit.mjs';
 import { BenchCluster } from './cluster.mjs';
 import { Controller } from './controller.mjs';
@@ -11,9 +12,12 @@ export class Bench {
   #populations = new Map();
   #namespaces = 0;
 
-  /** @param options `count` custom resources, further arguments for the controller and its Node */
-  static async start(figures, options) {
-    return new Bench(await BenchCluster.start(), figures, options);
+  /**
+   * @param options `count` custom resources, further arguments for the controller and its Node
+   * @param clusterOptions see `BenchCluster.start`
+   */
+  static async start(figures, options, clusterOptions) {
+    return new Bench(await BenchCluster.start(clusterOptions), figures, options);
   }
 
   constructor(cluster, figures, options) {
@@ -65,6 +69,12 @@ export class Bench {
   /** Everything that was asked for has happened, and nothing more is written. */
   async settled(namespaces) {
     const result = await settle(this.cluster, namespaces);
+    await this.quiet();
+    return result;
+  }
+
+  /** Waits until the controller has nothing left to do, and has written nothing for a second. */
+  async quiet() {
     let mark = this.audit.mark();
     await until(
       'the controller to write nothing',
@@ -76,7 +86,23 @@ export class Bench {
       // Ten thousand custom resources keep a control plane of two processors busy for minutes.
       { every: 1_000, milliseconds: 1_800_000 },
     );
-    return result;
+  }
+
+  /**
+   * Notes what the controller asks for while it is left alone, which may be nothing.
+   * @param when told before each figure, where a phase does so more than once
+   */
+  async leaveAlone(phase, when = '') {
+    const { controller } = this;
+    const { idleSeconds } = this.options;
+    const [mark, cpu] = [this.audit.mark(), controller.cpuSeconds];
+    await delay(idleSeconds * 1000);
+    const requests = beyondWatching(this.audit.since(mark));
+    const label = (figure) => (when ? `${when}: ${figure}` : figure);
+    this.note(phase, label('seconds'), idleSeconds);
+    this.note(phase, label('requests beside watches and the lease'), requests.length, '', 0);
+    this.note(phase, label('controller CPU'), controller.cpuSeconds - cpu, 's');
+    for (const kind of Object.entries(byKind(requests))) process.stderr.write(`    ${kind.join(' ')}\n`);
   }
 
   /** Measures what a piece of work costs the controller, until all has settled; notes it, and the statuses' faults. */

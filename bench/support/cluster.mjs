@@ -18,8 +18,13 @@ export const CONCURRENCY = 16;
 export class BenchCluster {
   user = 'operator';
 
-  static async start() {
+  /**
+   * @param kinds whose custom resources it takes
+   * @param apiOnly without controllers: where they have no part in what is measured, and would take their time
+   */
+  static async start({ kinds = [appService], apiOnly = false } = {}) {
     const sandbox = await startSandbox({
+      apiOnly,
       users: ['operator'],
       // Ten thousand NodePort Services are more than the usual 2,768 ports.
       apiServerArguments: ['--service-node-port-range=1024-65535'],
@@ -30,13 +35,14 @@ export class BenchCluster {
       sandbox,
       new UndiciTransport(kubeConfig, 'bench'),
       await startWatchdog(),
+      { kinds, apiOnly },
     );
     await cluster.prepare();
     return cluster;
   }
 
-  constructor(sandbox, transport, watchdog) {
-    Object.assign(this, { sandbox, transport, watchdog });
+  constructor(sandbox, transport, watchdog, { kinds, apiOnly }) {
+    Object.assign(this, { sandbox, transport, watchdog, kinds, apiOnly });
   }
 
   async prepare() {
@@ -48,16 +54,22 @@ export class BenchCluster {
       '--clusterrole=cluster-admin',
       `--user=${this.user}`,
     ]);
-    await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(appService.crd) });
-    await this.sandbox.kubectl([
-      'wait',
-      // Not condition=Established, which fails while there are no conditions yet.
-      '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True',
-      `crd/${appService.crd.metadata.name}`,
-    ]);
+    for (const { crd } of this.kinds) {
+      await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(crd) });
+      await this.sandbox.kubectl([
+        'wait',
+        // Not condition=Established, which fails while there are no conditions yet.
+        '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True',
+        `crd/${crd.metadata.name}`,
+      ]);
+    }
     // The garbage collector learns of new kinds when it starts.
-    await this.sandbox.restartControllerManager();
-    await until('the kind to be served', async () => (await this.list(appService.type, 'default')).items);
+    if (!this.apiOnly) await this.sandbox.restartControllerManager();
+    for (const { type } of this.kinds) {
+      const path = pathOf(type, 'default');
+      const answer = () => this.transport.request({ method: 'GET', path });
+      await until('the kind to be served', async () => (await answer()).status === 200);
+    }
   }
 
   async stop() {

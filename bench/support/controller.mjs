@@ -11,10 +11,7 @@ export const COMMAND = join(root, 'lib/bundle/reconstruct.mjs');
 
 export class Controller {
   /** Starts it and waits until its watches have delivered everything. */
-  static async start(
-    cluster,
-    { nodeArguments = [], args = [], command = COMMAND, kinds = 'appservice' } = {},
-  ) {
+  static async start(cluster, { nodeArguments = [], args = [], command = COMMAND } = {}) {
     const port = await freePort();
     const logFile = join(cluster.sandbox.dir, `controller-${port}.log`);
     const log = openSync(logFile, 'a');
@@ -23,7 +20,8 @@ export class Controller {
       process.execPath,
       [
         ...nodeArguments,
-        ...[command, 'run', '--kinds', kinds, '--kubeconfig', cluster.sandbox.kubeconfig(cluster.user)],
+        ...[command, 'run', '--kubeconfig', cluster.sandbox.kubeconfig(cluster.user)],
+        ...['--kinds', cluster.kinds.map(({ name }) => name).join()],
         ...['--metrics-bind-address', `127.0.0.1:${port}`, '--health-bind-address', '0'],
         ...args,
       ],

@@ -4,7 +4,10 @@ import type { KeptJob } from './keep-job.js';
 import type { Reason } from './reasons.js';
 import type { Watcher } from './watcher.js';
 
-/** What a watcher makes of a Job that it matches, whatever the time is: it stays, or is due at a time. */
+/**
+ * What a watcher makes of a Job that it matches, whatever the time is: it stays, or is due so long after it has
+ * finished. It holds nothing of the Job itself, so that Jobs that are judged alike can share it.
+ */
 export type Verdict = Stays | Due;
 
 export interface Stays {
@@ -14,8 +17,8 @@ export interface Stays {
 
 export interface Due {
   readonly watcher: Watcher;
-  /** Milliseconds since the epoch. */
-  readonly dueAt: number;
+  /** Counted from its finish. */
+  readonly ttlSeconds: number;
 }
 
 /**
@@ -53,7 +56,7 @@ function decide(job: KeptJob, finish: Finish, watchers: readonly Watcher[]): rea
   const priority = Math.max(...watchers.map((watcher) => watcher.priority));
   const top = watchers.filter((watcher) => watcher.priority === priority);
   const alone = top.map((watcher) => verdictOf(job, finish, watcher));
-  const due = alone.filter((verdict): verdict is Due => 'dueAt' in verdict);
+  const due = alone.filter((verdict): verdict is Due => 'ttlSeconds' in verdict);
   const decider = due.length === alone.length ? last(due) : undefined;
   return alone.map((verdict) =>
     'stays' in verdict || verdict === decider
@@ -64,7 +67,7 @@ function decide(job: KeptJob, finish: Finish, watchers: readonly Watcher[]): rea
 
 /** The one with the longest TTL; of several, always the same. */
 function last(due: readonly Due[]): Due | undefined {
-  return [...due].sort((a, b) => b.dueAt - a.dueAt || (a.watcher.key < b.watcher.key ? -1 : 1))[0];
+  return [...due].sort((a, b) => b.ttlSeconds - a.ttlSeconds || (a.watcher.key < b.watcher.key ? -1 : 1))[0];
 }
 
 /** What a watcher would make of a finished Job if it were the only one. */
@@ -74,7 +77,7 @@ function verdictOf(job: KeptJob, finish: Finish, watcher: Watcher): Verdict {
   const ttlSeconds = ttlOf(job, finish, watcher);
   if (ttlSeconds === undefined) return { watcher, stays: 'NoTTL' };
   if (watcher.suspended) return { watcher, stays: 'Suspended' };
-  return { watcher, dueAt: finish.at + ttlSeconds * 1000 };
+  return { watcher, ttlSeconds };
 }
 
 function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reason | undefined {

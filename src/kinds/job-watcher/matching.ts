@@ -3,6 +3,7 @@ import type { Verdict } from './judge.js';
 import type { KeptJob } from './keep-job.js';
 import type { Settings } from './settings.js';
 import { isProtected } from './watcher.js';
+import { VerdictLists } from './verdict-lists.js';
 import type { Watcher } from './watcher.js';
 
 const NONE: readonly Verdict[] = [];
@@ -12,11 +13,14 @@ const NO_LABELS = {};
 export class Matching {
   private readonly byNamespace = new Map<string, readonly Watcher[]>();
   private readonly byJob = new WeakMap<KeptJob, readonly Verdict[]>();
+  private readonly lists: VerdictLists;
 
   constructor(
     readonly watchers: readonly Watcher[],
     private readonly settings: Settings,
-  ) {}
+  ) {
+    this.lists = new VerdictLists(watchers);
+  }
 
   /** The verdicts of the watchers that match a Job. */
   verdicts(job: KeptJob): readonly Verdict[] {
@@ -30,7 +34,8 @@ export class Matching {
   private judge(job: KeptJob): readonly Verdict[] {
     const { namespace, name, labels = NO_LABELS } = job.metadata;
     const matching = this.covering(namespace).filter((watcher) => watcher.coversJob(name, labels));
-    return matching.length === 0 ? NONE : judge(job, matching, isProtected(this.settings, namespace));
+    if (matching.length === 0) return NONE;
+    return this.lists.shared(judge(job, matching, isProtected(this.settings, namespace)));
   }
 
   private covering(namespace: string): readonly Watcher[] {

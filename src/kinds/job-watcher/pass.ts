@@ -1,5 +1,5 @@
 import type { Finish } from './finish.js';
-import type { Verdict } from './judge.js';
+import type { Due, Verdict } from './judge.js';
 import { newest } from './keep-last.js';
 import type { KeptJob } from './keep-job.js';
 import { allowance } from './limits.js';
@@ -69,8 +69,8 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
       const reason = stays(verdict, job, verdicts, newestOf) ?? ripe(verdict, job, input);
       if (typeof reason !== 'string') collect(due, reason);
       else count(result, reason);
-      if (reason === 'NotDue' && 'dueAt' in verdict)
-        result.next = Math.min(result.next ?? Infinity, verdict.dueAt);
+      if (reason === 'NotDue' && 'ttlSeconds' in verdict)
+        result.next = Math.min(result.next ?? Infinity, dueAtOf(verdict, job.finish as Finish));
     }
   }
   for (const [watcher, jobsDue] of due) settle(watcher, jobsDue, results.get(watcher) as WatcherPass, input);
@@ -119,10 +119,15 @@ function hasSay(watcher: Watcher, verdict: Verdict): boolean {
 /** The Job, where its time has come; else why it stays for now. */
 function ripe(verdict: Verdict, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
   if ('stays' in verdict) return verdict.stays;
-  const { watcher, dueAt } = verdict;
+  const finish = job.finish as Finish;
+  const dueAt = dueAtOf(verdict, finish);
   if (dueAt > now) return 'NotDue';
   if (deletedNamesakes(job) >= RECREATED_AFTER) return 'Recreated';
-  return { job, watcher, finish: job.finish as Finish, dueAt };
+  return { job, watcher: verdict.watcher, finish, dueAt };
+}
+
+function dueAtOf({ ttlSeconds }: Due, finish: Finish): number {
+  return finish.at + ttlSeconds * 1000;
 }
 
 /** Holds what is due against the watcher's limits. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { OperatorError } from '../../../src/contract/error.js';
+import type { Finish } from '../../../src/kinds/job-watcher/finish.js';
 import { judge } from '../../../src/kinds/job-watcher/judge.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import { Matching } from '../../../src/kinds/job-watcher/matching.js';
@@ -12,8 +13,12 @@ const TTL = { completedTTL: '10s', failedTTL: '1m' };
 /** Why it stays, or the second at which it is due. */
 function told(judged: KeptJob, watchers: readonly Watcher[], isProtected = false): (string | number)[] {
   return judge(judged, watchers, isProtected).map((verdict) =>
-    'stays' in verdict ? verdict.stays : (verdict.dueAt - START) / 1000,
+    'stays' in verdict ? verdict.stays : secondsOf(judged.finish) + verdict.ttlSeconds,
   );
+}
+
+function secondsOf(finish: KeptJob['finish']): number {
+  return ((finish as Finish).at - START) / 1000;
 }
 
 function alone(judged: KeptJob, spec: JobWatcherSpec = TTL): string | number | undefined {
