@@ -1,9 +1,5 @@
-import { RE2JS } from '@bufbuild/re2';
-
-/** Something that finds its pattern in a text. */
-export interface Matcher {
-  test(text: string): boolean;
-}
+import { compileRegularExpression } from '../contract/regular-expression.js';
+import type { Matcher } from '../contract/regular-expression.js';
 
 const compiled = new Map<string, Matcher>();
 
@@ -18,7 +14,7 @@ const MAX_KEPT = 1000;
 export function compilePattern(pattern: string): Matcher {
   const known = compiled.get(pattern);
   if (known) return known;
-  const matcher = RE2JS.compile(pattern);
+  const matcher = compileRegularExpression(pattern);
   if (compiled.size >= MAX_KEPT) compiled.clear();
   compiled.set(pattern, matcher);
   return matcher;

@@ -4,8 +4,13 @@ import type { CustomResourceDefinition } from '../../src/contract/crd.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import * as jobWatcherCases from '../kinds/job-watcher/broken-rules.js';
+import * as streamIngressCases from '../kinds/stream-ingress/broken-rules.js';
 import { corpus } from '../synth/support/corpus.js';
 import type { Case, CorpusOptions } from '../synth/support/corpus.js';
+import type { Mutation } from '../synth/support/mutations.js';
 import { gaugeCrd } from '../synth/support/gauge-crd.js';
 import { differences, offline } from './support/verdicts.js';
 import type { Judged } from './support/verdicts.js';
@@ -13,7 +18,7 @@ import { Cluster } from './support/cluster.js';
 import { eventually } from './support/eventually.js';
 
 const cluster = new Cluster(openSandbox(inject('sandbox')));
-const crds = [appService.crd, gaugeCrd];
+const crds = [appService.crd, streamIngress.crd, jobWatcher.crd, gaugeCrd];
 
 beforeAll(async () => {
   const type = resourceType({
@@ -36,6 +41,31 @@ interface Subject extends Pick<CorpusOptions, 'base' | 'more' | 'random'> {
 }
 
 const metadata = { name: 'web', namespace: 'default' };
+const upstream = { service: 'db', port: 5432 };
+const listening = { listen: 9000, upstream };
+const watching = {
+  ...{ jobNamePatterns: ['^pi$'], completedTTL: '1h', failedTTL: '30m' },
+  ...{ limits: { maxPerRun: 10, mode: 'Abort' }, keepLast: { completed: 3 } },
+};
+
+/** Whole specs, each beside what a right one has. */
+function specs(base: object, given: readonly object[]): Mutation[] {
+  return given.map((spec) => ({
+    ...{ name: `the spec ${JSON.stringify(spec).slice(0, 80)}`, path: ['spec'], value: { ...base, ...spec } },
+  }));
+}
+
+/** Both halves of the rules that are broken alone, one right and one wrong. */
+function halves(rules: readonly { readonly spec: object; readonly valid: object }[]): object[] {
+  return rules.flatMap(({ spec, valid }) => [spec, valid]);
+}
+
+function names(...given: readonly string[]): Mutation[] {
+  return given.map((value) => ({
+    ...{ name: `the name of ${value.length} ${value.slice(0, 9)}`, path: ['metadata', 'name'], value },
+  }));
+}
+
 const subjects: Subject[] = [
   {
     crd: appService.crd,
@@ -49,6 +79,42 @@ const subjects: Subject[] = [
       })),
     ],
     random: 400,
+  },
+  {
+    crd: streamIngress.crd,
+    base: { apiVersion: streamIngress.type.apiVersion, kind: 'StreamIngress', metadata, spec: listening },
+    more: [
+      ...names(
+        '1web',
+        'a.b',
+        'web-',
+        'A',
+        'a'.repeat(63),
+        'a'.repeat(64),
+        'a.'.repeat(31) + 'a',
+        'a'.repeat(254),
+      ),
+      ...specs(listening, halves(streamIngressCases.brokenRules)),
+      ...specs(
+        listening,
+        streamIngressCases.brokenChanges.flatMap(({ before, after }) => [before, after]),
+      ),
+    ],
+    random: 1500,
+  },
+  {
+    crd: jobWatcher.crd,
+    base: { apiVersion: jobWatcher.type.apiVersion, kind: 'JobWatcher', metadata, spec: watching },
+    more: [
+      ...names('1web', 'a.b', 'web-', 'a'.repeat(63), 'a'.repeat(64), 'a'.repeat(253), 'a'.repeat(254)),
+      ...specs({}, halves(jobWatcherCases.brokenRules)),
+      ...specs(
+        {},
+        jobWatcherCases.outOfBounds.map(({ spec }) => spec),
+      ),
+      ...specs({}, jobWatcherCases.edges),
+    ],
+    random: 1500,
   },
   {
     crd: gaugeCrd,

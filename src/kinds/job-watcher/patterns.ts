@@ -1,12 +1,13 @@
-import { RE2JS } from '@bufbuild/re2';
 import { messageOf, OperatorError } from '../../contract/error.js';
+import { compileRegularExpression } from '../../contract/regular-expression.js';
+import type { Matcher } from '../../contract/regular-expression.js';
 
 /**
  * Regular expressions of users: RE2, as the API server checks them, which takes linear time whatever they are. A text
  * matches where one of them is found anywhere in it.
  */
 export class Patterns {
-  private readonly compiled: readonly RE2JS[];
+  private readonly compiled: readonly Matcher[];
 
   /**
    * @param path where they stand in the custom resource
@@ -21,9 +22,9 @@ export class Patterns {
   }
 }
 
-function compile(pattern: string, path: readonly (string | number)[]): RE2JS {
+function compile(pattern: string, path: readonly (string | number)[]): Matcher {
   try {
-    return RE2JS.compile(pattern);
+    return compileRegularExpression(pattern);
   } catch (cause) {
     const message = `${JSON.stringify(pattern)} is not a regular expression of RE2: ${messageOf(cause)}; put it right`;
     throw new OperatorError({ reason: 'InvalidPattern', path, message, cause });

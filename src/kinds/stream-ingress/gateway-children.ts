@@ -44,7 +44,7 @@ export function dropChildren(present: readonly AnyObject[]): ChildPlan {
 }
 
 export function childrenOf(
-  { children }: RenderedKind,
+  { children }: Pick<RenderedKind, 'children'>,
   { metadata }: StreamIngress,
   reader: Reader,
 ): AnyObject[] {

@@ -20,9 +20,6 @@ interface RouteStatus {
   readonly parents?: readonly { readonly conditions?: readonly Reported[] }[];
 }
 
-/** Those that the Gateway's controller speaks of the port with. */
-const ASKED: readonly string[] = ['Accepted', 'Programmed'];
-
 /** What the Gateway's controller says of the children of one custom resource, about their present generation. */
 export function programmedByGateway(
   children: readonly AnyObject[],
@@ -35,17 +32,13 @@ export function programmedByGateway(
   const set = children.find(({ kind }) => kind === 'ListenerSet');
   const route = children.find(({ kind }) => kind !== 'ListenerSet');
   if (!set || !route) return condition('Unknown', 'Pending', 'The port has yet to be opened');
-  const ofSet = ((set.status ?? {}) as ListenerSetStatus).conditions;
-  const ofListeners = ((set.status ?? {}) as ListenerSetStatus).listeners?.flatMap(conditionsOf);
-  const said = [
-    ...present(set, ofSet),
-    ...present(set, ofListeners),
-    ...present(route, routeConditions(route)),
-  ];
-  const refusal = said.find(isRefusal);
+  const { conditions, listeners = [] } = (set.status ?? {}) as ListenerSetStatus;
+  const ofSet = present(set, conditions);
+  const ofRoute = present(route, routeConditions(route));
+  const refusal = refusalIn(ofSet, present(set, listeners.flatMap(conditionsOf)), ofRoute);
   if (refusal) return condition('False', refusal.reason ?? refusal.type, refusal.message ?? '');
-  const programmed = present(set, ofSet).some(holds('Programmed'));
-  const accepted = present(route, routeConditions(route)).some(holds('Accepted'));
+  const programmed = ofSet.some(said('Programmed', 'True'));
+  const accepted = ofRoute.some(said('Accepted', 'True'));
   if (programmed && accepted) return condition('True', 'Programmed', 'The Gateway has the port');
   return condition('Unknown', 'Pending', 'The Gateway has yet to take the port');
 }
@@ -63,12 +56,30 @@ function isUnresolved({ type, status }: Reported): boolean {
   return type === 'ResolvedRefs' && status === 'False';
 }
 
-function isRefusal({ type, status }: Reported): boolean {
-  return ASKED.includes(type) ? status === 'False' : type === 'Conflicted' && status === 'True';
+/**
+ * The most particular of what is said against the port: that the Gateway doesn't take it from here, then what is wrong with
+ * the listener, then with the route, and last what may pass or only says that something is wrong below.
+ */
+function refusalIn(
+  ofSet: readonly Reported[],
+  ofListener: readonly Reported[],
+  ofRoute: readonly Reported[],
+): Reported | undefined {
+  const notAccepted = ofSet.filter(said('Accepted', 'False'));
+  return [
+    ...notAccepted.filter(({ reason }) => reason !== 'ListenersNotValid'),
+    ...ofListener.filter(said('Conflicted', 'True')),
+    ...ofListener.filter(said('Accepted', 'False')),
+    ...ofListener.filter(isUnresolved),
+    ...ofRoute.filter(said('Accepted', 'False')),
+    ...ofListener.filter(said('Programmed', 'False')),
+    ...notAccepted,
+    ...ofSet.filter(said('Programmed', 'False')),
+  ][0];
 }
 
-function holds(wanted: string): (reported: Reported) => boolean {
-  return ({ type, status }) => type === wanted && status === 'True';
+function said(wanted: string, held: string): (reported: Reported) => boolean {
+  return ({ type, status }) => type === wanted && status === held;
 }
 
 function routeConditions(route: AnyObject): readonly Reported[] {

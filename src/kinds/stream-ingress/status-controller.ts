@@ -1,14 +1,15 @@
 import type { ChangeSet } from '../../contract/change.js';
 import type { Controller, Plan, Reader, Watch } from '../../contract/controller.js';
+import type { DeleteStep } from '../../contract/delete-step.js';
 import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { classRefusal } from './acceptance.js';
-import { rememberingRender } from './gateway-children.js';
+import { childrenOf, dropChildren, rememberingRender } from './gateway-children.js';
 import { planGateway } from './gateway-plan.js';
-import { gatewayRendering } from './gateway-port.js';
+import { gatewayRendering, gatewayTypes } from './gateway-port.js';
 import { openings } from './openings.js';
 import { addressesOf, programmed } from './programmed.js';
 import { KIND } from './spec.js';
@@ -55,11 +56,18 @@ export class StatusController implements Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const crs = resourcesOf(this.type, key, reader).filter(({ metadata }) => !metadata.deletionTimestamp);
     const target = targetNamed(this.targets, key);
-    if (!target) return plan(crs, (cr) => ({ refusal: classRefusal(cr.spec.className), addresses: [] }), now);
-    const view = viewOf(this.targets, target, crs, reader, true);
-    return isNginx(target)
-      ? plan(crs, this.nginxFindings(target, view, reader), now)
-      : this.gatewayPlan(target, crs, view, reader, now);
+    if (target && !isNginx(target)) return this.gatewayPlan(target, crs, reader, now);
+    const findingsOf: FindingsOf = target
+      ? this.nginxFindings(target, viewOf(this.targets, target, crs, reader, true), reader)
+      : (cr) => ({ refusal: classRefusal(cr.spec.className), addresses: [] });
+    return { ...plan(crs, findingsOf, now), delete: this.leftovers(crs, reader) };
+  }
+
+  /** What those have on a Gateway whose class was one and isn't any more; it is known where there is another Gateway. */
+  private leftovers(crs: readonly StreamIngress[], reader: Reader): DeleteStep[] {
+    if (this.renders.size === 0) return [];
+    const rendered = { children: gatewayTypes(this.targets.routeVersion) };
+    return crs.flatMap((cr) => dropChildren(childrenOf(rendered, cr, reader)).delete);
   }
 
   private nginxFindings(target: NginxTarget, view: View, reader: Reader): FindingsOf {
@@ -74,13 +82,8 @@ export class StatusController implements Controller {
     };
   }
 
-  private gatewayPlan(
-    target: GatewayTarget,
-    crs: readonly StreamIngress[],
-    view: View,
-    reader: Reader,
-    now: Date,
-  ): Plan {
+  private gatewayPlan(target: GatewayTarget, crs: readonly StreamIngress[], reader: Reader, now: Date): Plan {
+    const view = viewOf(this.targets, target, crs, reader, true);
     const render = this.renders.get(target.name) ?? (() => []);
     const gateway = planGateway(target, view, this.rendering(target), render, reader);
     const findingsOf: FindingsOf = (cr, changes) => {

@@ -74,6 +74,15 @@ const STALLING: ReadonlySet<string> = new Set([
   'PortUnavailable',
   'TargetNotConfigured',
   'TooManyListeners',
+  // Said by the controller of a Gateway, which also has PortUnavailable and TooManyListeners.
+  'NotAllowed',
+  'NotAllowedByListeners',
+  'HostnameConflict',
+  'ListenerConflict',
+  'ProtocolConflict',
+  'InvalidRouteKinds',
+  'UnsupportedProtocol',
+  'UnsupportedValue',
 ]);
 
 function ownConditions(cr: StreamIngress, findings: Findings): ConditionProps[] {

@@ -278,6 +278,30 @@ describe('a Gateway', () => {
     });
   });
 
+  test.each([
+    ['NotAllowed', 'True'],
+    ['ParentNotProgrammed', 'False'],
+  ])('what it refuses for %s waits for somebody’s hand: %s', (reason, stalled) => {
+    const said = { type: 'Accepted', status: 'False', reason, message: reason };
+    const children = made().map((child) => ({ ...child, status: { conditions: [said] } }));
+    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
+      ...{ Ready: `False ${reason}`, Stalled: `${stalled} ${reason}` },
+    });
+  });
+
+  test.each([
+    ['is none any more', [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }]],
+    [
+      'is an ingress-nginx now',
+      [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }, { name: 'edge' }],
+    ],
+  ] as const)('what was made for a class that %s is removed', (_, targets) => {
+    const { statuses: later } = controllers({ policy: { targets } });
+    const classed = streamIngress({ className: 'edge' });
+    const { apply, delete: deletes } = reconcile(later, [classed, ...upstream, ...made()], 'edge');
+    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
+  });
+
   test('a failure is told to whom it concerns, and to nobody else', () => {
     const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
     const ref = {

@@ -103,6 +103,40 @@ describe('Programmed mirrors what the Gateway says', () => {
     expect(said(...children)).toEqual(['False', reason]);
   });
 
+  const invalid = ['Accepted', 'Programmed'].map((type) => condition(type, 'False', 'ListenersNotValid'));
+  const notAllowed = ['Accepted', 'Programmed'].map((type) => condition(type, 'False', 'NotAllowed'));
+  test.each<[string, AnyObject[]]>([
+    [
+      'ProtocolConflict',
+      [
+        listenerSet(invalid, [
+          condition('Programmed', 'False', 'Invalid'),
+          condition('Conflicted', 'True', 'ProtocolConflict'),
+        ]),
+        route(condition('Accepted', 'False', 'NoMatchingParent')),
+      ],
+    ],
+    [
+      'UnsupportedProtocol',
+      [listenerSet(invalid, [condition('Accepted', 'False', 'UnsupportedProtocol')]), route()],
+    ],
+    [
+      'InvalidRouteKinds',
+      [listenerSet(taken, [condition('ResolvedRefs', 'False', 'InvalidRouteKinds')]), route()],
+    ],
+    ['NotAllowed', [listenerSet(notAllowed, [condition('Programmed', 'False', 'Pending')]), route()]],
+    ['ListenersNotValid', [listenerSet(invalid), route()]],
+    [
+      'NotAllowedByListeners',
+      [
+        listenerSet([accepted, condition('Programmed', 'False', 'Pending')]),
+        route(condition('Accepted', 'False', 'NotAllowedByListeners')),
+      ],
+    ],
+  ])('tells of several reasons the most particular: %s', (reason, children) => {
+    expect(said(...children)).toEqual(['False', reason]);
+  });
+
   test('is False where a child can’t be applied; whether it stalls is the failure’s to say', () => {
     const error = new OperatorError({ reason: 'KindNotInstalled', message: 'install it' });
     expect(programmedByGateway([], error)).toMatchObject({ reason: 'KindNotInstalled', stalls: true });

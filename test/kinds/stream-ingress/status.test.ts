@@ -71,7 +71,9 @@ describe('the status', () => {
     ['PortUnavailable', failed('PortUnavailable'), 'stalled'],
     ['TooManyListeners', failed('TooManyListeners'), 'stalled'],
     ['OwnershipConflict', failed('OwnershipConflict', true), 'stalled'],
-    ['NotAllowed', failed('NotAllowed'), 'failing'],
+    ['NotAllowed', failed('NotAllowed'), 'stalled'],
+    ['ProtocolConflict', failed('ProtocolConflict'), 'stalled'],
+    ['ParentNotProgrammed', failed('ParentNotProgrammed'), 'failing'],
     ['Pending', { ...good, programmed: { ...done, status: 'Unknown', reason: 'Pending' } }, 'progressing'],
   ])('%s', (reason, findings, phase) => {
     const expected = {
