@@ -160,26 +160,26 @@ describe('rule 3: holding', () => {
 describe('rule 4: the loser', () => {
   test('is told by conditions and an event, with the name of a winner of its own namespace alone; nothing of it is written', async () => {
     const proxy = stand.proxy('losers');
-    const winner = await proxy.ask(shop, 'winner', { listen: 9400 });
+    const winner = await proxy.ask(shop, 'holder', { listen: 9400 });
     const neighbour = await askLater(winner, proxy, shop, 'neighbour', {
       ...{ listen: 9400, upstream: { port: 'sql' } },
     });
-    const stranger = await proxy.ask(team, 'stranger', { listen: 9400 });
+    const stranger = await proxy.ask(team, 'outsider', { listen: 9400 });
     await winner.isReady();
-    expect((await neighbour.is(LOST)).Accepted).toMatch(/^9400\/TCP is held by StreamIngress winner,/);
+    expect((await neighbour.is(LOST)).Accepted).toMatch(/^9400\/TCP is held by StreamIngress holder,/);
     const { Accepted } = await stranger.is(LOST);
     expect(Accepted).toMatch(/^9400\/TCP is held by a StreamIngress of another namespace,/);
 
     expect(await stranger.event('PortConflict')).toBe(Accepted);
     const everything = JSON.stringify(await cluster.get(stranger.place));
-    expect(everything).not.toContain('winner');
+    expect(everything).not.toContain('holder');
     expect(everything).not.toContain(shop);
     expect(await proxy.entries()).toMatchObject({ 9400: `${shop}/db:5432` });
   });
 
   test('gets the port as soon as the winner is deleted, be it that somebody’s finalizer keeps that', async () => {
     const proxy = stand.proxy('others');
-    const winner = await proxy.ask(shop, 'winner', { listen: 9500 });
+    const winner = await proxy.ask(shop, 'leaving', { listen: 9500 });
     await cluster.merge(winner.place, { metadata: { finalizers: ['example.com/kept'] } });
     const second = await askLater(winner, proxy, team, 'second', { listen: 9500 });
     const third = await askLater(second, proxy, shop, 'third', { listen: 9500 });
@@ -265,7 +265,7 @@ describe('a target is the admin’s', () => {
       ...{ Accepted: 'True Accepted', Programmed: 'False PortUnavailable', ...stalled('PortUnavailable') },
     });
     expect(Programmed).toMatch(/^port 443\/TCP of Service .* is held by the field manager helm;/);
-    await (await proxy.ask(shop, 'after', { listen: 9600 })).isReady();
+    await (await proxy.ask(shop, 'after-https', { listen: 9600 })).isReady();
     expect(await proxy.entries()).not.toHaveProperty('443');
     expect(await proxy.ports()).toEqual(expect.arrayContaining(CHART));
   });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const name of ['default', 'held', 'taken', 'few']) await stand.proxy(name).makeService();
   await stand.makeUpstream(shop);
   await stand.makeUpstream(shop, 'dns', { protocol: 'UDP' });
-  await stand.start({ flags: { '--ingress-controller': 'Deployment/nginx' } });
+  await stand.start({ ingressController: 'Deployment/nginx' });
 });
 
 afterAll(async () => {

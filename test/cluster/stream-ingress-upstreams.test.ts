@@ -47,7 +47,7 @@ const WAITING = { Accepted: 'True Accepted', Programmed: 'False Pending' };
 
 /** Waits until all that was asked for before has been looked at by whoever writes: a later one is open. */
 async function anotherIsOpen(proxy: Proxy, listen: number): Promise<void> {
-  await (await proxy.ask(shop, `after-${listen}`, { listen })).isReady();
+  await (await proxy.ask(shop, `after-${proxy.className ?? ''}-${listen}`, { listen })).isReady();
 }
 
 test('what ingress-nginx reads: the four forms of a value, and a port as it is given, by number or name', async () => {
@@ -290,7 +290,7 @@ test('rule 6: where annotations count, that of the Service permits, and a Refere
       expect(await proxy.entries()).not.toHaveProperty('9000');
     });
   }
-  const unchecked = await proxy.ask(shop, 'missing', {
+  const unchecked = await proxy.ask(shop, 'annotated-missing', {
     ...{ listen: 9002, is_service: false, upstream: { ...upstream, service: 'nowhere' } },
   });
   await unchecked.is(DENIED);

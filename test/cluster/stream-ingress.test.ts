@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { rulesFor } from '../../src/install/rules.js';
+import { builtInKinds } from '../../src/kinds/index.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import { Cluster } from './support/cluster.js';
 import type { Place } from './support/cluster.js';
@@ -23,11 +24,13 @@ const proxy = new Proxy(cluster, user, undefined, 'ingress-nginx');
 let shop: string;
 let controller: RunningController;
 
+const CONFIG = join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs');
+
 const start = (): Promise<RunningController> =>
   startController({
     ...{ cluster, user, kinds: [kind], namespaces: [shop] },
     rules: rulesFor([kind], { namespaces: [shop] }),
-    config: join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs'),
+    ...(!builtInKinds.includes(kind) && { config: CONFIG }),
   });
 
 beforeAll(async () => {

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
+import { builtInFlags } from '../../../src/kinds/flags.js';
+import { builtInKinds } from '../../../src/kinds/index.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy, TargetProps } from '../../../src/kinds/stream-ingress/policy.js';
 import { DEFAULT_TARGET } from '../../../src/kinds/stream-ingress/settings.js';
@@ -14,6 +16,10 @@ import { installCrd } from './crds.js';
 import { Proxy } from './stream-proxy.js';
 import { makeUpstream } from './upstreams.js';
 import type { UpstreamProps } from './upstreams.js';
+
+/** Where the kind isn't among those that the command brings, it comes by a file, and the policy says what its flags would. */
+const CONFIG = join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs');
+const FLAGS_ARE_KNOWN = builtInFlags.some(({ name }) => name === '--ingress-namespace');
 
 export interface StandProps {
   readonly cluster: Cluster;
@@ -31,7 +37,8 @@ type NamelessTarget = Omit<TargetProps, 'name' | 'ingressNamespace'>;
 export interface Start {
   /** Of the policy, beside the targets. @default - nothing */
   readonly policy?: Omit<StreamIngressPolicy, 'targets'>;
-  readonly flags?: Readonly<Record<string, string>>;
+  /** The value of `--ingress-controller`. @default - not given */
+  readonly ingressController?: string;
   /** @default - what the kind needs */
   readonly rights?: (rules: PolicyRule[]) => PolicyRule[];
 }
@@ -81,18 +88,22 @@ export class Stand implements AsyncDisposable {
   }
 
   /** Starts the controller; ends the one before. */
-  async start({ policy = {}, flags: given = {}, rights = (rules) => rules }: Start = {}): Promise<void> {
+  async start({ policy = {}, ingressController, rights = (rules) => rules }: Start = {}): Promise<void> {
     const { cluster, user } = this.props;
     await this.running?.kill();
-    const flags = this.flagsWith(given);
-    const section: StreamIngressPolicy = { ...policy, targets: this.targets() };
+    const described = this.described(ingressController);
+    const flags = FLAGS_ARE_KNOWN ? described : {};
+    const section: StreamIngressPolicy = {
+      ...policy,
+      targets: [...this.targets(), ...(FLAGS_ARE_KNOWN ? [] : targetsOfFlags(described))],
+    };
     const file = join(this.folder, 'policy.yaml');
     await writeFile(file, JSON.stringify({ [kind.name]: section }));
     const namespaces = [...this.names.values()];
     this.running = await startController({
       ...{ cluster, user, kinds: [kind], namespaces },
       rules: rights(rulesFor([kind], { namespaces, policy: section, flags })),
-      config: join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs'),
+      ...(!builtInKinds.includes(kind) && { config: CONFIG }),
       args: ['--policy', file, ...Object.entries(flags).flat()],
     });
   }
@@ -112,9 +123,14 @@ export class Stand implements AsyncDisposable {
     await rm(this.folder, { recursive: true });
   }
 
-  private flagsWith(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const described = this.proxies.get(DEFAULT_TARGET);
-    return described ? { '--ingress-namespace': described.namespace, ...given } : given;
+  /** The flags that describe the target `default`. */
+  private described(ingressController: string | undefined): Readonly<Record<string, string>> {
+    const proxy = this.proxies.get(DEFAULT_TARGET);
+    if (!proxy) return {};
+    return {
+      '--ingress-namespace': proxy.namespace,
+      ...(ingressController !== undefined && { '--ingress-controller': ingressController }),
+    };
   }
 
   private targets(): TargetProps[] {
@@ -124,6 +140,15 @@ export class Stand implements AsyncDisposable {
       ...(namespaces && { namespaces: namespaces.map((each) => this.namespace(each)) }),
     }));
   }
+}
+
+/** The same, as the policy says it. */
+function targetsOfFlags(flags: Readonly<Record<string, string>>): TargetProps[] {
+  const { '--ingress-namespace': ingressNamespace, '--ingress-controller': ingressController } = flags;
+  if (ingressNamespace === undefined) return [];
+  return [
+    { name: DEFAULT_TARGET, ingressNamespace, ...(ingressController !== undefined && { ingressController }) },
+  ];
 }
 
 function known<T>(map: ReadonlyMap<string, T>, name: string): T {
