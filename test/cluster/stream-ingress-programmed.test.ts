@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
+import { Gate } from '../scenarios/support/faults.js';
+import { writesTo } from '../scenarios/support/proxied-request.js';
+import { Scenario } from '../scenarios/support/scenario.js';
 import { Cluster, collection, deployments } from './support/cluster.js';
+import { eventually } from './support/eventually.js';
 import { CHART, failing, stalled } from './support/stream-proxy.js';
 import type { Proxy } from './support/stream-proxy.js';
 import { Stand } from './support/stream-stand.js';
-import { eventually } from './support/eventually.js';
 
 const user = 'operator-54';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
@@ -139,6 +142,35 @@ describe('rule 7: PortUnavailable names who holds', () => {
   });
 });
 
+test('rule 9: where somebody comes first between our look and our apply, the rest is applied in the same pass', async () => {
+  await using scenario = await Scenario.prepare({ purpose: 'stream-race', sandbox: cluster.sandbox });
+  await using own = await Stand.make({
+    ...{ cluster, user: scenario.user, namespaces: ['shop'], targets: { race: {} } },
+  });
+  const [namespace, proxy] = [own.namespace('shop'), own.proxy('race')];
+  await proxy.makeService();
+  await own.makeUpstream(namespace);
+  const gate = new Gate();
+  scenario.proxy.on(writesTo('configmaps', proxy.tcp.name), gate.fault);
+  await scenario.startController(await own.settings());
+  const written = await proxy.writesFromNowOn();
+  const late = await proxy.ask(namespace, 'late', { listen: 9000 });
+  const beside = await proxy.ask(namespace, 'beside', { listen: 9001 });
+  await eventually(() => {
+    expect(gate.held).toBe(1);
+  });
+  await proxy.put(proxy.tcp, { data: { 9000: 'a/b:1' } }, 'somebody');
+  gate.open();
+
+  await beside.isReady();
+  const { Programmed } = await late.is({ ...unavailable, Programmed: 'False PortUnavailable' });
+  expect(Programmed).toMatch(/^key 9000 of ConfigMap .* is held by the field manager somebody;/);
+  expect(await proxy.entries()).toEqual({ 9000: 'a/b:1', 9001: `${namespace}/db:5432` });
+  expect(await proxy.ports()).toEqual([...CHART, 'si-9001-tcp 9001/TCP -> 9001']);
+  const [map, service] = [proxy.tcp.name, proxy.service.name];
+  expect(await written()).toEqual([`patch ${map} 409`, `patch ${map} 200`, `patch ${service} 200`]);
+});
+
 test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer says of one port', async () => {
   const proxy = stand.proxy('balanced');
   await proxy.makeService({ type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
@@ -174,6 +206,24 @@ test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer 
   expect((await tcp.is(refused)).Programmed).toContain('too many ports');
   await putStatus({ conditions: [{ ...condition, status: 'False' }] });
   for (const stream of [tcp, udp]) await stream.isReady();
+});
+
+test('a port has a name, and a number as its target; its node port is the API server’s, and stays', async () => {
+  const proxy = stand.proxy('nodes');
+  await proxy.makeService({ type: 'LoadBalancer' });
+  const nodePorts = async (): Promise<Record<string, unknown>> => {
+    const { spec } = await cluster.get<{ spec: { ports: { port: number; nodePort?: number }[] } }>(
+      proxy.service,
+    );
+    return Object.fromEntries(spec.ports.map(({ port, nodePort }) => [port, nodePort]));
+  };
+  await (await proxy.ask(shop, 'with-node-port', { listen: 9600 })).isReady();
+  const before = await nodePorts();
+  expect(before[9600]).toBeTypeOf('number');
+  await (await proxy.ask(shop, 'another', { listen: 9601 })).isReady();
+  expect(await nodePorts()).toMatchObject(before);
+  const ours = ['si-9600-tcp 9600/TCP -> 9600', 'si-9601-tcp 9601/TCP -> 9601'];
+  expect(await proxy.ports()).toEqual([...CHART, ...ours]);
 });
 
 test('rule 7: TooManyListeners; who is open stays open, and the next comes once it closes', async () => {

@@ -220,6 +220,42 @@ describe('rule 9: writes', () => {
   });
 });
 
+describe('rule 9: what others do to a key of ours', () => {
+  test('removed, it comes back', async () => {
+    const stream = await ask('removed', { listen: 9650 });
+    await stream.isReady();
+    await cluster.merge(proxy.tcp, { data: { 9650: null } });
+    await eventually(async () => {
+      expect(await proxy.entries()).toMatchObject({ 9650: `${shop}/db:5432` });
+    });
+    await stream.isReady();
+  });
+
+  test('changed, it is theirs, and they are named: nothing is forced', async () => {
+    const stream = await ask('changed', { listen: 9660 });
+    await stream.isReady();
+    await cluster.merge(proxy.tcp, { data: { 9660: 'a/b:1' } }, 'somebody');
+    const { Programmed } = await stream.is({ Stalled: 'True PortUnavailable' });
+    expect(Programmed).toMatch(/^key 9660 of ConfigMap .* is held by the field manager somebody;/);
+    await (await ask('beside', { listen: 9661 })).isReady();
+    expect(await proxy.entries()).toMatchObject({ 9660: 'a/b:1', 9661: `${shop}/db:5432` });
+    await cluster.merge(proxy.tcp, { data: { 9660: null } });
+    await stream.isReady();
+  });
+});
+
+test('rule 9: where changes never end, they are written all the same', async () => {
+  const busy = await ask('busy', { listen: 9690 });
+  const waiting = await ask('waiting', { listen: 9691 });
+  let changes = 0;
+  await eventually(async () => {
+    await cluster.merge(busy.place, { metadata: { annotations: { change: String(changes++) } } });
+    expect((await waiting.told()).words).toMatchObject({ Ready: 'True Programmed' });
+  });
+  // It wasn't quiet that brought it.
+  expect(changes).toBeGreaterThan(1);
+});
+
 describe('rule 10: deletion', () => {
   test('nobody waits for the operator, be it dead and the ConfigMap gone: no finalizer; the next start cleans up', async () => {
     const stream = await ask('orphan', { listen: 9700 });

@@ -11,7 +11,7 @@ import type { StreamIngressPolicy, TargetProps } from '../../../src/kinds/stream
 import { DEFAULT_TARGET } from '../../../src/kinds/stream-ingress/settings.js';
 import type { Cluster } from './cluster.js';
 import { startController } from './controller.js';
-import type { RunningController } from './controller.js';
+import type { ControllerProps, RunningController } from './controller.js';
 import { installCrd } from './crds.js';
 import { Proxy } from './stream-proxy.js';
 import { makeUpstream } from './upstreams.js';
@@ -88,9 +88,16 @@ export class Stand implements AsyncDisposable {
   }
 
   /** Starts the controller; ends the one before. */
-  async start({ policy = {}, ingressController, rights = (rules) => rules }: Start = {}): Promise<void> {
+  async start(start: Start = {}): Promise<void> {
     const { cluster, user } = this.props;
     await this.running?.kill();
+    this.running = await startController({ cluster, user, ...(await this.settings(start)) });
+  }
+
+  /** What a controller of this stand is started with, whoever starts it. */
+  async settings({ policy = {}, ingressController, rights = (rules) => rules }: Start = {}): Promise<
+    Pick<ControllerProps, 'kinds' | 'namespaces' | 'rules' | 'config' | 'args'>
+  > {
     const described = this.described(ingressController);
     const flags = FLAGS_ARE_KNOWN ? described : {};
     const section: StreamIngressPolicy = {
@@ -100,12 +107,12 @@ export class Stand implements AsyncDisposable {
     const file = join(this.folder, 'policy.yaml');
     await writeFile(file, JSON.stringify({ [kind.name]: section }));
     const namespaces = [...this.names.values()];
-    this.running = await startController({
-      ...{ cluster, user, kinds: [kind], namespaces },
+    return {
+      ...{ kinds: [kind], namespaces },
       rules: rights(rulesFor([kind], { namespaces, policy: section, flags })),
       ...(!builtInKinds.includes(kind) && { config: CONFIG }),
       args: ['--policy', file, ...Object.entries(flags).flat()],
-    });
+    };
   }
 
   /** Waits until every controller has looked at what there was when it was started. */
