@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { openSandbox } from '../../sandbox/client.js';
-import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
@@ -30,7 +29,6 @@ import { settled } from './support/settled.js';
 
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'));
-const config = join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs');
 const gatewayTypes = [listenerSets, tcpRoutes, udpRoutes, referenceGrants];
 /** A kind that isn't there is looked for every half minute. */
 const FOUND = { deadlineMilliseconds: 60_000 };
@@ -51,7 +49,7 @@ function start({ user, namespaces, policy: section }: Operator): Promise<Running
   const file = join(folder, `${user}.yaml`);
   writeFileSync(file, JSON.stringify({ streamingress: section }));
   return startController({
-    ...{ cluster, user, kinds: [kind], namespaces, config, args: ['--policy', file] },
+    ...{ cluster, user, kinds: [kind], namespaces, args: ['--policy', file] },
     rules: rulesFor([kind], { namespaces, policy: section }),
   });
 }
@@ -363,7 +361,7 @@ async function rendered(section: StreamIngressPolicy): Promise<AnyObject[]> {
   ];
   writeFileSync(policyFile, JSON.stringify({ streamingress: section }));
   writeFileSync(source, ports.map((each) => JSON.stringify(each)).join('\n---\n'));
-  const printed = await reconstruct('synth', '--config', config, '--policy', policyFile, source);
+  const printed = await reconstruct('synth', '--policy', policyFile, source);
   return parseAllDocuments(printed).map((document) => document.toJS() as AnyObject);
 }
 

@@ -1,24 +1,26 @@
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import type { AnyObject } from '../../src/contract/object.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
-import { Cluster, configMaps, services } from './support/cluster.js';
+import { Cluster } from './support/cluster.js';
+import type { Place } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
+import { CHART, namespaceType, Proxy } from './support/stream-proxy.js';
+import type { Ask, Stream } from './support/stream-proxy.js';
+import { makeUpstream } from './support/upstreams.js';
 
 const user = 'operator-33';
-const INGRESS = 'ingress-nginx';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
-const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
-const slices = resourceType({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' });
+/** Where the chart of ingress-nginx puts it, so that no flag is needed. */
+const proxy = new Proxy(cluster, user, undefined, 'ingress-nginx');
 let shop: string;
 let controller: RunningController;
+
 
 const start = (): Promise<RunningController> =>
   startController({
@@ -28,14 +30,10 @@ const start = (): Promise<RunningController> =>
 
 beforeAll(async () => {
   await installCrd(cluster, kind);
-  await cluster.apply(
-    namespaces,
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: INGRESS } },
-    'test',
-  );
+  await proxy.put({ type: namespaceType, name: proxy.namespace }, {}, 'test');
   shop = await cluster.makeNamespace('stream-ingress');
-  await makeProxy();
-  await makeDatabase();
+  await proxy.makeService();
+  await makeUpstream(cluster, shop);
   controller = await start();
 });
 
@@ -44,118 +42,57 @@ afterAll(async () => {
   await cluster.close();
 });
 
-/** The Service of ingress-nginx, as its chart makes it. */
-async function makeProxy(): Promise<void> {
-  const ports = [
-    { name: 'http', port: 80, targetPort: 'http' },
-    { name: 'https', port: 443, targetPort: 'https' },
-  ];
-  await cluster.apply(
-    services,
-    {
-      ...{ apiVersion: 'v1', kind: 'Service', spec: { selector: { app: 'nginx' }, ports } },
-      metadata: { namespace: INGRESS, name: 'ingress-nginx-controller' },
-    },
-    'helm',
-  );
+let asked: Stream[] = [];
+
+async function ask(name: string, spec: Ask): Promise<Stream> {
+  const stream = await proxy.ask(shop, name, spec);
+  asked.push(stream);
+  return stream;
 }
 
-async function makeDatabase(): Promise<void> {
-  const metadata = { namespace: shop, name: 'db' };
-  await cluster.create(services, {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata },
-    spec: { ports: [{ name: 'sql', port: 5432 }] },
+afterEach(async () => {
+  for (const { place } of asked) await cluster.delete(place, { mayBeMissing: true });
+  asked = [];
+  await eventually(async () => {
+    expect((await proxy.ports()).filter((port) => port.startsWith('si-'))).toEqual([]);
+    expect(JSON.stringify((await proxy.entries()) ?? {})).not.toContain(`${shop}/`);
   });
-  await cluster.create(slices, {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
-    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'db' } },
-    ports: [{ name: 'sql', port: 5432, protocol: 'TCP' }],
-    endpoints: [{ addresses: ['10.1.2.3'], conditions: { ready: true } }],
-  });
-}
+});
 
-async function ask(name: string, spec: object): Promise<void> {
-  const { apiVersion, kind: of } = kind.type;
-  const upstream = { service: 'db', port: 5432 };
-  await cluster.create(kind.type, {
-    ...{ apiVersion, kind: of, metadata: { namespace: shop, name }, spec: { upstream, ...spec } },
-  });
-  onTestFinished(() => cluster.delete({ type: kind.type, namespace: shop, name }, { mayBeMissing: true }));
-}
-
-async function ready(name: string): Promise<string> {
-  const { status } = await cluster.get<{
-    status: { conditions?: { type: string; reason: string; status: string }[] };
-  }>({
-    ...{ type: kind.type, namespace: shop, name },
-  });
-  const found = status.conditions?.find(({ type }) => type === 'Ready');
-  return `${found?.status ?? ''} ${found?.reason ?? ''}`;
-}
-
-const proxy = { type: services, namespace: INGRESS, name: 'ingress-nginx-controller' };
-const tcp = { type: configMaps, namespace: INGRESS, name: 'tcp-services' };
-
-async function ports(): Promise<string[]> {
-  const { spec } = await cluster.get<{
-    spec: { ports: { name: string; port: number; targetPort: unknown }[] };
-  }>(proxy);
-  return spec.ports.map(({ name, port, targetPort }) => `${name} ${port} ${String(targetPort)}`).sort();
-}
-
-async function entries(): Promise<Readonly<Record<string, string>>> {
-  return (await cluster.find<{ data?: Record<string, string> }>(tcp))?.data ?? {};
-}
-
-const chart = ['http 80 http', 'https 443 https'];
+/** The text of a port of ours. */
+const ours = (port: number): string => `si-${port}-tcp ${port}/TCP -> ${port}`;
 
 test('the tutorial: a StreamIngress opens a port, a second one on it is refused, and promoted once the first is gone', async () => {
-  await ask('first', { listen: 9000 });
-  await eventually(async () => {
-    expect(await entries()).toEqual({ 9000: `${shop}/db:5432` });
-    expect(await ports()).toEqual([...chart, 'si-9000-tcp 9000 9000']);
-    expect(await ready('first')).toBe('True Programmed');
-  });
+  const first = await ask('first', { listen: 9000 });
+  await first.isReady();
+  expect(await proxy.entries()).toEqual({ 9000: `${shop}/db:5432` });
+  expect(await proxy.ports()).toEqual([...CHART, ours(9000)]);
 
-  await ask('second', { listen: 9000, upstream: { service: 'db', port: 'sql' } });
-  await eventually(async () => {
-    expect(await ready('second')).toBe('False PortConflict');
-  });
-  expect(await ready('first')).toBe('True Programmed');
+  const second = await ask('second', { listen: 9000, upstream: { port: 'sql' } });
+  await second.is({ Ready: 'False PortConflict' });
+  await first.isReady();
 
-  await cluster.delete({ type: kind.type, namespace: shop, name: 'first' });
-  await eventually(async () => {
-    expect(await entries()).toEqual({ 9000: `${shop}/db:sql` });
-    expect(await ready('second')).toBe('True Programmed');
-  });
+  await first.delete();
+  await second.isReady();
+  expect(await proxy.entries()).toEqual({ 9000: `${shop}/db:sql` });
 
-  await cluster.delete({ type: kind.type, namespace: shop, name: 'second' });
+  await second.delete();
   await eventually(async () => {
-    expect(await entries()).toEqual({});
-    expect(await ports()).toEqual(chart);
+    expect(await proxy.entries()).toEqual({});
+    expect(await proxy.ports()).toEqual(CHART);
   });
 });
 
 test('what is settled costs no request, also after a restart, and while somebody else holds a port', async () => {
-  await cluster.apply(
-    configMaps,
-    {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { namespace: INGRESS, name: 'tcp-services' },
-      data: { 9101: 'a/b:1' },
-    },
-    'helm',
-  );
-  await ask('own', { listen: 9100 });
-  await ask('foreign', { listen: 9101 });
-  await eventually(async () => {
-    expect(await ready('own')).toBe('True Programmed');
-    expect(await ready('foreign')).toBe('False PortUnavailable');
-    expect(await entries()).toEqual({ 9100: `${shop}/db:5432`, 9101: 'a/b:1' });
-    expect(await ports()).toEqual([...chart, 'si-9100-tcp 9100 9100']);
-  });
+  await proxy.put(proxy.tcp, { data: { 9101: 'a/b:1' } });
+  const own = await ask('own', { listen: 9100 });
+  const foreign = await ask('foreign', { listen: 9101 });
+  await own.isReady();
+  await foreign.is({ Ready: 'False PortUnavailable' });
+  expect(await proxy.entries()).toEqual({ 9100: `${shop}/db:5432`, 9101: 'a/b:1' });
+  expect(await proxy.ports()).toEqual([...CHART, ours(9100)]);
 
+  await settled(cluster, user);
   await controller.stop();
   const requests = await requestsFromNowOn(cluster, user);
   controller = await start();
@@ -166,77 +103,187 @@ test('what is settled costs no request, also after a restart, and while somebody
 });
 
 test('what somebody removes comes back; the Service made anew by its chart gets its ports', async () => {
-  await ask('kept', { listen: 9200 });
+  const kept = await ask('kept', { listen: 9200 });
   const open = async (): Promise<void> => {
-    expect(await entries()).toMatchObject({ 9200: `${shop}/db:5432` });
-    expect(await ports()).toEqual([...chart, 'si-9200-tcp 9200 9200']);
-    expect(await ready('kept')).toBe('True Programmed');
+    expect(await proxy.entries()).toMatchObject({ 9200: `${shop}/db:5432` });
+    expect(await proxy.ports()).toEqual([...CHART, ours(9200)]);
+    expect((await kept.told()).words).toMatchObject({ Ready: 'True Programmed' });
   };
   await eventually(open);
 
-  await cluster.delete(tcp);
+  await cluster.delete(proxy.tcp);
   await eventually(open);
 
-  await cluster.delete(proxy);
-  await eventually(async () => {
-    expect(await ready('kept')).toBe('False TargetNotFound');
-  });
-  await makeProxy();
+  await cluster.delete(proxy.service);
+  await kept.is({ Ready: 'False TargetNotFound' });
+  await proxy.makeService();
   await eventually(open);
 });
 
-const withTarget = (name: string, port: number, targetPort: number): AnyObject => ({
-  ...{
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: INGRESS, name: 'ingress-nginx-controller' },
-  },
+const withTarget = (name: string, port: number, targetPort: number): object => ({
   spec: { ports: [{ name, port, protocol: 'TCP', targetPort }] },
 });
 
 test('a port of ours in which somebody edits a field is made anew as it was', async () => {
-  await ask('edited', { listen: 9300 });
-  await eventually(async () => {
-    expect(await ready('edited')).toBe('True Programmed');
-  });
+  const edited = await ask('edited', { listen: 9300 });
+  await edited.isReady();
 
-  const edit = JSON.stringify({ spec: withTarget('si-9300-tcp', 9300, 9999).spec });
-  const service = ['service', '-n', INGRESS, 'ingress-nginx-controller'];
+  const edit = JSON.stringify(withTarget('si-9300-tcp', 9300, 9999));
+  const service = ['service', '-n', proxy.namespace, proxy.service.name];
   await cluster.sandbox.kubectl(['patch', ...service, '--type=strategic', '-p', edit]);
 
   await eventually(async () => {
-    expect(await ports()).toEqual([...chart, 'si-9300-tcp 9300 9300']);
-    expect(await ready('edited')).toBe('True Programmed');
+    expect(await proxy.ports()).toEqual([...CHART, ours(9300)]);
+    expect((await edited.told()).words).toMatchObject({ Ready: 'True Programmed' });
   });
 });
 
 test('a port that somebody takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
-  await ask('taken', { listen: 9400 });
+  const taken = await ask('taken', { listen: 9400 });
+  await taken.isReady();
+
+  const { type, ...metadata } = proxy.service;
+  const body = {
+    apiVersion: type.apiVersion,
+    kind: type.kind,
+    metadata,
+    ...withTarget('theirs', 9400, 9999),
+  };
+  const path = `/api/v1/namespaces/${proxy.namespace}/services/${proxy.service.name}`;
+  const query = { fieldManager: 'somebody', force: 'true' };
+  const contentType = 'application/apply-patch+yaml';
+  expect((await cluster.send('PATCH', path, { body, contentType, query })).status).toBe(200);
+
+  const { Programmed } = await taken.is({ Ready: 'False PortUnavailable' });
+  expect(Programmed).toContain('the field manager somebody');
   await eventually(async () => {
-    expect(await ready('taken')).toBe('True Programmed');
+    expect(await proxy.entries()).not.toHaveProperty('9400');
+  });
+  await taken.delete();
+  await (await ask('next', { listen: 9401 })).isReady();
+  expect(await proxy.ports()).toEqual([...CHART, ours(9401), 'theirs 9400/TCP -> 9999']);
+});
+
+/** All that is theirs in a shared object: what they say of it, and who holds what. */
+async function foreignPart(place: Place): Promise<unknown> {
+  const { metadata } = await cluster.get<{
+    metadata: { managedFields: { manager: string; fieldsV1: object; operation: string }[] };
+  }>(place);
+  const others = metadata.managedFields.filter(({ manager }) => manager !== 'streamingress-controller');
+  return others.map(({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }));
+}
+
+async function isReleased(place: Place): Promise<void> {
+  await eventually(async () => {
+    expect(JSON.stringify(await cluster.get(place))).not.toContain('streamingress-controller');
+  });
+}
+
+describe('rule 9: writes', () => {
+  test('open behind the entry and close before it, one apply for each object, without force', async () => {
+    const written = await proxy.writesFromNowOn();
+    const [toMap, toService] = ['patch tcp-services 200', `patch ${proxy.service.name} 200`];
+    const first = await ask('ordered', { listen: 9500 });
+    await first.isReady();
+    expect(await written()).toEqual([toMap, toService]);
+
+    // One pass that both closes and opens.
+    await first.delete();
+    const second = await ask('instead', { listen: 9501 });
+    await second.isReady();
+    await eventually(async () => {
+      expect(await proxy.entries()).not.toHaveProperty('9500');
+    });
+    expect((await written()).slice(2)).toEqual([toMap, toService, toMap]);
+
+    await second.delete();
+    await eventually(async () => {
+      expect(await proxy.entries()).not.toHaveProperty('9501');
+    });
+    expect((await written()).slice(5)).toEqual([toService, toMap]);
   });
 
-  const body = withTarget('theirs', 9400, 9999);
-  const { status } = await cluster.send(
-    'PATCH',
-    `/api/v1/namespaces/${INGRESS}/services/ingress-nginx-controller`,
-    {
-      ...{
-        body,
-        contentType: 'application/apply-patch+yaml',
-        query: { fieldManager: 'somebody', force: 'true' },
-      },
-    },
-  );
-  expect(status).toBe(200);
-
-  await eventually(async () => {
-    expect(await ready('taken')).toBe('False PortUnavailable');
-    expect(await entries()).not.toHaveProperty('9400');
+  test('wait for a burst to end: one apply for each object says all of it', async () => {
+    const written = await proxy.writesFromNowOn();
+    const names = Array.from({ length: 20 }, (_, index) => `burst-${index}`);
+    const streams: Stream[] = [];
+    for (const name of names) streams.push(await ask(name, { listen: 9600 + streams.length }));
+    for (const stream of streams) await stream.isReady();
+    await settled(cluster, user);
+    // A second, if the burst takes longer than what is waited for.
+    expect((await written()).length).toBeLessThanOrEqual(4);
   });
-  await cluster.delete({ type: kind.type, namespace: shop, name: 'taken' });
-  await ask('next', { listen: 9401 });
+});
+
+describe('rule 9: what others do to a key of ours', () => {
+  test('removed, it comes back', async () => {
+    const stream = await ask('removed', { listen: 9650 });
+    await stream.isReady();
+    await cluster.merge(proxy.tcp, { data: { 9650: null } });
+    await eventually(async () => {
+      expect(await proxy.entries()).toMatchObject({ 9650: `${shop}/db:5432` });
+    });
+    await stream.isReady();
+  });
+
+  test('changed, it is theirs, and they are named: nothing is forced', async () => {
+    const stream = await ask('changed', { listen: 9660 });
+    await stream.isReady();
+    await cluster.merge(proxy.tcp, { data: { 9660: 'a/b:1' } }, 'somebody');
+    const { Programmed } = await stream.is({ Stalled: 'True PortUnavailable' });
+    expect(Programmed).toMatch(/^key 9660 of ConfigMap .* is held by the field manager somebody;/);
+    await (await ask('beside', { listen: 9661 })).isReady();
+    expect(await proxy.entries()).toMatchObject({ 9660: 'a/b:1', 9661: `${shop}/db:5432` });
+    await cluster.merge(proxy.tcp, { data: { 9660: null } });
+    await stream.isReady();
+  });
+});
+
+test('rule 9: where changes never end, they are written all the same', async () => {
+  const busy = await ask('busy', { listen: 9690 });
+  const waiting = await ask('waiting', { listen: 9691 });
+  let changes = 0;
   await eventually(async () => {
-    expect(await ports()).toEqual([...chart, 'si-9401-tcp 9401 9401', 'theirs 9400 9999']);
+    await cluster.merge(busy.place, { metadata: { annotations: { change: String(changes++) } } });
+    expect((await waiting.told()).words).toMatchObject({ Ready: 'True Programmed' });
+  });
+  // It wasn't quiet that brought it.
+  expect(changes).toBeGreaterThan(1);
+});
+
+describe('rule 10: deletion', () => {
+  test('nobody waits for the operator, be it dead and the ConfigMap gone: no finalizer; the next start cleans up', async () => {
+    const stream = await ask('orphan', { listen: 9700 });
+    await stream.isReady();
+    expect((await cluster.get(stream.place)).metadata).not.toHaveProperty('finalizers');
+    await controller.kill();
+    await cluster.delete(proxy.tcp);
+    await stream.delete();
+    expect(await cluster.find(stream.place)).toBeUndefined();
+    expect(await proxy.ports()).toContain(ours(9700));
+
+    controller = await start();
+    await isReleased(proxy.service);
+    expect(await proxy.ports()).not.toContain(ours(9700));
+    expect(await proxy.entries()).toBeUndefined();
+  });
+
+  test('our last entry goes with everything that is ours, and all that is theirs stays as it was', async () => {
+    await proxy.put(proxy.tcp, { data: { 9800: 'a/b:1' } });
+    await cluster.merge(proxy.tcp, { metadata: { labels: { team: 'edge' } }, data: { 9801: 'c/d:2:PROXY' } });
+    const [map, service] = [await foreignPart(proxy.tcp), await foreignPart(proxy.service)];
+    const ports = await proxy.ports();
+    const stream = await ask('last', { listen: 9802 });
+    await stream.isReady();
+    expect(await proxy.entries()).toEqual({ 9800: 'a/b:1', 9801: 'c/d:2:PROXY', 9802: `${shop}/db:5432` });
+
+    await stream.delete();
+    for (const place of [proxy.tcp, proxy.service]) await isReleased(place);
+    expect(await proxy.entries()).toEqual({ 9800: 'a/b:1', 9801: 'c/d:2:PROXY' });
+    expect(await proxy.ports()).toEqual(ports);
+    expect([await foreignPart(proxy.tcp), await foreignPart(proxy.service)]).toEqual([map, service]);
+    const { metadata } = await cluster.get(proxy.tcp);
+    expect(metadata).toMatchObject({ labels: { team: 'edge' } });
+    expect(metadata).not.toHaveProperty('annotations');
   });
 });

@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { Gate } from '../scenarios/support/faults.js';
+import { writesTo } from '../scenarios/support/proxied-request.js';
+import { Scenario } from '../scenarios/support/scenario.js';
+import { Cluster, collection, deployments } from './support/cluster.js';
+import { eventually } from './support/eventually.js';
+import { CHART, failing, stalled } from './support/stream-proxy.js';
+import type { Proxy } from './support/stream-proxy.js';
+import { Stand } from './support/stream-stand.js';
+
+const user = 'operator-54';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let stand: Stand;
+let shop: string;
+
+beforeAll(async () => {
+  stand = await Stand.make({
+    ...{ cluster, user, namespaces: ['shop'] },
+    targets: {
+      default: {},
+      held: {},
+      taken: {},
+      balanced: {},
+      unnamed: {},
+      gone: {},
+      few: { maxListeners: 1 },
+    },
+  });
+  shop = stand.namespace('shop');
+  for (const name of ['default', 'held', 'taken', 'few']) await stand.proxy(name).makeService();
+  await stand.makeUpstream(shop);
+  await stand.makeUpstream(shop, 'dns', { protocol: 'UDP' });
+  await stand.start({ ingressController: 'Deployment/nginx' });
+});
+
+afterAll(async () => {
+  await stand[Symbol.asyncDispose]();
+  await cluster.close();
+});
+
+const unavailable = { ...stalled('PortUnavailable'), Accepted: 'True Accepted' };
+
+/** The Deployment of ingress-nginx, none of whose Pods is asked for. */
+async function makeController({ namespace }: Proxy, ...args: string[]): Promise<void> {
+  const labels = { app: 'nginx' };
+  const spec = {
+    ...{ replicas: 0, selector: { matchLabels: labels } },
+    template: {
+      metadata: { labels },
+      spec: { containers: [{ name: 'controller', image: 'example.com/nginx', args }] },
+    },
+  };
+  const metadata = { namespace, name: 'nginx' };
+  await cluster.apply(deployments, { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec }, 'helm');
+}
+
+test('rule 7: TargetNotConfigured while the controller of --ingress-controller doesn’t read the ConfigMap', async () => {
+  const proxy = stand.proxy('default');
+  const { namespace } = proxy;
+  const tcp = await proxy.ask(shop, 'tcp', { listen: 9000 });
+  const udp = await proxy.ask(shop, 'udp', { listen: 9000, protocol: 'UDP', upstream: { service: 'dns' } });
+  const isNotConfigured = { Programmed: 'False TargetNotConfigured', ...stalled('TargetNotConfigured') };
+  const missing = await tcp.is(isNotConfigured);
+  expect(missing.Programmed).toContain(`Deployment ${namespace}/nginx, the controller of the target default`);
+
+  await makeController(proxy);
+  await eventually(async () => {
+    const { Programmed } = await tcp.is(isNotConfigured);
+    expect(Programmed).toContain('is not told to read any; set its argument --tcp-services-configmap=');
+  });
+  await makeController(proxy, '--tcp-services-configmap=other/tcp', '--udp-services-configmap=other/udp');
+  await eventually(async () => {
+    const { Programmed } = await tcp.is(isNotConfigured);
+    expect(Programmed).toContain('reads other/tcp; set');
+  });
+  // As the chart writes it, and for one of the two.
+  await makeController(proxy, `--tcp-services-configmap=${namespace}/tcp-services`, '--v=2');
+  await tcp.isReady();
+  const { Programmed } = await udp.is(isNotConfigured);
+  expect(Programmed).toContain(`set its argument --udp-services-configmap=${namespace}/udp-services`);
+});
+
+test('rule 7: TargetNotFound while the Service is missing: nothing is made for it, and it is used once it is there', async () => {
+  const proxy = stand.proxy('gone');
+  const written = await proxy.writesFromNowOn();
+  const stream = await proxy.ask(shop, 'early', { listen: 9000 });
+  const { Programmed } = await stream.is({
+    ...{ Accepted: 'True Accepted', Programmed: 'False TargetNotFound', ...failing('TargetNotFound') },
+  });
+  expect(Programmed).toContain(`Service ${proxy.namespace}/ingress-nginx-controller`);
+  await (await stand.proxy('held').ask(shop, 'meanwhile', { listen: 9001 })).isReady();
+  expect(await written()).toEqual([]);
+  expect(await proxy.entries()).toBeUndefined();
+
+  await proxy.makeService();
+  await stream.isReady();
+  // The ConfigMap is ours to make.
+  expect(await written()).toEqual(['patch tcp-services 201', 'patch ingress-nginx-controller 200']);
+});
+
+describe('rule 7: PortUnavailable names who holds', () => {
+  test('a key of the ConfigMap; neither object is written for it, and nobody else waits for it', async () => {
+    const proxy = stand.proxy('held');
+    await proxy.put(proxy.udp, { data: { 9100: 'a/b:1' } }, 'somebody');
+    const written = await proxy.writesFromNowOn();
+    const stream = await proxy.ask(shop, 'foreign-key', {
+      ...{ listen: 9100, protocol: 'UDP', upstream: { service: 'dns' } },
+    });
+    const { Programmed } = await stream.is({ ...unavailable, Programmed: 'False PortUnavailable' });
+    expect(Programmed).toMatch(
+      /^key 9100 of ConfigMap .*\/udp-services is held by the field manager somebody;/,
+    );
+    const other = await proxy.ask(shop, 'beside-key', {
+      ...{ listen: 9101, protocol: 'UDP', upstream: { service: 'dns' } },
+    });
+    await other.isReady();
+    expect(await proxy.entries(proxy.udp)).toEqual({ 9100: 'a/b:1', 9101: `${shop}/dns:5432` });
+    expect(await proxy.ports()).not.toContain('si-9100-udp 9100/UDP -> 9100');
+    expect(await written()).toEqual(['patch udp-services 200', 'patch ingress-nginx-controller 200']);
+
+    await proxy.put(proxy.udp, {}, 'somebody');
+    await stream.isReady();
+    expect(await proxy.entries(proxy.udp)).toMatchObject({ 9100: `${shop}/dns:5432` });
+  });
+
+  test('a port of the Service, at whatever time it came', async () => {
+    const proxy = stand.proxy('taken');
+    const theirs = { spec: { ports: [{ name: 'theirs', port: 9200, targetPort: 1, protocol: 'TCP' }] } };
+    await proxy.put(proxy.service, theirs, 'somebody');
+    const written = await proxy.writesFromNowOn();
+    const stream = await proxy.ask(shop, 'foreign-port', { listen: 9200 });
+    const { Programmed } = await stream.is({ ...unavailable, Programmed: 'False PortUnavailable' });
+    expect(Programmed).toMatch(/^port 9200\/TCP of Service .* is held by the field manager somebody;/);
+    await (await proxy.ask(shop, 'beside-port', { listen: 9201 })).isReady();
+    expect(await proxy.entries()).toEqual({ 9201: `${shop}/db:5432` });
+    expect(await proxy.ports()).toEqual([...CHART, 'si-9201-tcp 9201/TCP -> 9201', 'theirs 9200/TCP -> 1']);
+    expect(await written()).toHaveLength(2);
+
+    await proxy.put(proxy.service, {}, 'somebody');
+    await stream.isReady();
+  });
+});
+
+test('rule 9: where somebody comes first between our look and our apply, the rest is applied in the same pass', async () => {
+  await using scenario = await Scenario.prepare({ purpose: 'stream-race', sandbox: cluster.sandbox });
+  await using own = await Stand.make({
+    ...{ cluster, user: scenario.user, namespaces: ['shop'], targets: { race: {} } },
+  });
+  const [namespace, proxy] = [own.namespace('shop'), own.proxy('race')];
+  await proxy.makeService();
+  await own.makeUpstream(namespace);
+  const gate = new Gate();
+  scenario.proxy.on(writesTo('configmaps', proxy.tcp.name), gate.fault);
+  await scenario.startController(await own.settings());
+  const written = await proxy.writesFromNowOn();
+  const late = await proxy.ask(namespace, 'late', { listen: 9000 });
+  const beside = await proxy.ask(namespace, 'beside', { listen: 9001 });
+  await eventually(() => {
+    expect(gate.held).toBe(1);
+  });
+  await proxy.put(proxy.tcp, { data: { 9000: 'a/b:1' } }, 'somebody');
+  gate.open();
+
+  await beside.isReady();
+  const { Programmed } = await late.is({ ...unavailable, Programmed: 'False PortUnavailable' });
+  expect(Programmed).toMatch(/^key 9000 of ConfigMap .* is held by the field manager somebody;/);
+  expect(await proxy.entries()).toEqual({ 9000: 'a/b:1', 9001: `${namespace}/db:5432` });
+  expect(await proxy.ports()).toEqual([...CHART, 'si-9001-tcp 9001/TCP -> 9001']);
+  const [map, service] = [proxy.tcp.name, proxy.service.name];
+  expect(await written()).toEqual([`patch ${map} 409`, `patch ${map} 200`, `patch ${service} 200`]);
+});
+
+test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer says of one port', async () => {
+  const proxy = stand.proxy('balanced');
+  await proxy.makeService({ type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
+  const putStatus = async (status: object): Promise<void> => {
+    const path = `${collection(proxy.service.type, proxy.namespace)}/${proxy.service.name}/status`;
+    const contentType = 'application/merge-patch+json';
+    const answer = await cluster.send('PATCH', path, { body: { status }, contentType });
+    expect(answer.status, String(answer.body.message)).toBe(200);
+  };
+  const tcp = await proxy.ask(shop, 'balanced-tcp', { listen: 9300 });
+  const udp = await proxy.ask(shop, 'balanced-udp', {
+    ...{ listen: 9300, protocol: 'UDP', upstream: { service: 'dns' } },
+  });
+  for (const stream of [tcp, udp]) await stream.isReady();
+
+  const refused = { Programmed: 'False LoadBalancerPortsError', ...failing('LoadBalancerPortsError') };
+  const port = (protocol: string, error: object) => ({ port: 9300, protocol, ...error });
+  const ports = [port('TCP', {}), port('UDP', { error: 'MixedProtocolNotSupported' })];
+  await putStatus({ loadBalancer: { ingress: [{ ip: '192.0.2.1', ports }] } });
+  const { Programmed } = await udp.is(refused);
+  expect(Programmed).toBe("the load balancer doesn't open port 9300/UDP: MixedProtocolNotSupported");
+  await tcp.isReady();
+  await eventually(async () => {
+    expect((await cluster.get(tcp.place)).status).toMatchObject({ addresses: ['192.0.2.1:9300'] });
+  });
+  expect((await cluster.get(udp.place)).status).not.toHaveProperty('addresses');
+
+  const condition = {
+    ...{ type: 'LoadBalancerPortsError', status: 'True', reason: 'NoQuota', message: 'too many ports' },
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  await putStatus({ conditions: [condition], loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } });
+  expect((await tcp.is(refused)).Programmed).toContain('too many ports');
+  await putStatus({ conditions: [{ ...condition, status: 'False' }] });
+  for (const stream of [tcp, udp]) await stream.isReady();
+});
+
+test('a port has a name, and a number as its target; its node port is the API server’s, and stays', async () => {
+  const proxy = stand.proxy('nodes');
+  await proxy.makeService({ type: 'LoadBalancer' });
+  const nodePorts = async (): Promise<Record<string, unknown>> => {
+    const { spec } = await cluster.get<{ spec: { ports: { port: number; nodePort?: number }[] } }>(
+      proxy.service,
+    );
+    return Object.fromEntries(spec.ports.map(({ port, nodePort }) => [port, nodePort]));
+  };
+  await (await proxy.ask(shop, 'with-node-port', { listen: 9600 })).isReady();
+  const before = await nodePorts();
+  expect(before[9600]).toBeTypeOf('number');
+  await (await proxy.ask(shop, 'another', { listen: 9601 })).isReady();
+  expect(await nodePorts()).toMatchObject(before);
+  const ours = ['si-9600-tcp 9600/TCP -> 9600', 'si-9601-tcp 9601/TCP -> 9601'];
+  expect(await proxy.ports()).toEqual([...CHART, ...ours]);
+});
+
+test('rule 7: TooManyListeners; who is open stays open, and the next comes once it closes', async () => {
+  const proxy = stand.proxy('few');
+  const waiting = await proxy.ask(shop, 'older', { listen: 9400, upstream: { service: 'late' } });
+  const open = await proxy.ask(shop, 'open', { listen: 9401 });
+  await open.isReady();
+  await stand.makeUpstream(shop, 'late');
+  const { Programmed } = await waiting.is({
+    ...{ Accepted: 'True Accepted', Programmed: 'False TooManyListeners', ...stalled('TooManyListeners') },
+  });
+  expect(Programmed).toContain('the target few has its 1 ports open already');
+  expect(await proxy.entries()).toEqual({ 9401: `${shop}/db:5432` });
+  await open.delete();
+  await waiting.isReady();
+  expect(await proxy.entries()).toEqual({ 9400: `${shop}/late:5432` });
+});
+
+test('rule 7: TargetNotConfigured where the one port of the Service has no name, so there can be no second', async () => {
+  const proxy = stand.proxy('unnamed');
+  const ports = (name: object) => ({ ports: [{ port: 80, protocol: 'TCP', targetPort: 'http', ...name }] });
+  await proxy.makeService(ports({}));
+  const stream = await proxy.ask(shop, 'second-port', { listen: 9500 });
+  const { Programmed } = await stream.is({
+    ...{ Programmed: 'False TargetNotConfigured', ...stalled('TargetNotConfigured') },
+  });
+  expect(Programmed).toContain('port 80 of Service');
+  expect(await proxy.entries()).toBeUndefined();
+  await proxy.makeService(ports({ name: 'http' }));
+  await stream.isReady();
+  expect(await proxy.ports()).toEqual(['http 80/TCP -> http', 'si-9500-tcp 9500/TCP -> 9500']);
+});
+
+test('rule 7: Programmed is what is read back, never what was sent: Pending until both objects have the port', async () => {
+  await stand.controller.kill();
+  await using blocked = await Stand.make({ cluster, user, namespaces: ['shop'], targets: { blocked: {} } });
+  const [namespace, proxy] = [blocked.namespace('shop'), blocked.proxy('blocked')];
+  await proxy.makeService();
+  await blocked.makeUpstream(namespace);
+  await blocked.start({
+    rights: (rules) =>
+      rules.map((rule) =>
+        rule.resources.includes('services')
+          ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== 'patch') }
+          : rule,
+      ),
+  });
+  const stream = await proxy.ask(namespace, 'pending', { listen: 9000 });
+  expect(await stream.event('Forbidden')).toContain('ingress-nginx-controller');
+  expect(await proxy.entries()).toEqual({ 9000: `${namespace}/db:5432` });
+  await stream.is({
+    ...{ Accepted: 'True Accepted', ResolvedRefs: 'True ResolvedRefs', Programmed: 'Unknown Pending' },
+    ...{ Ready: 'Unknown Pending', Reconciling: 'True Pending', Stalled: 'False Pending' },
+  });
+  await blocked.start();
+  await stream.isReady();
+});
