@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Sandbox } from '../../sandbox/control-plane.js';
+import { choosePorts } from '../../sandbox/ports.js';
+import type { JobWatcherStatus } from '../../src/kinds/job-watcher/spec.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { inBatches } from './support/batches.js';
+import { drop, losing, recorded } from './support/faults.js';
+import { JobStage, KEEP } from './support/job-stage.js';
+import { lists, watches } from './support/proxied-request.js';
+import { WatchLine } from './support/watch-line.js';
+
+/** With a control plane of its own, whose API server goes away. */
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ apiOnly: true });
+});
+afterAll(() => sandbox.stop());
+
+const atOnce = { completedTTL: '0s', failedTTL: '0s', frequency: '1s' };
+const named = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+const allDeleted = (names: readonly string[]): string[] => names.map((name) => `${name} 200`).sort();
+
+/** How a watch of Jobs may end, and whether what has happened meanwhile comes by another list. */
+const ends: readonly (readonly [how: string, end: (stage: JobStage) => number])[] = [
+  ['cut', ({ proxy }) => proxy.cut(watches('jobs'))],
+  ['cut with its connection', ({ proxy }) => proxy.cutConnections(watches('jobs'))],
+  ['told that it has expired', ({ proxy }) => proxy.inject(watches('jobs'), WatchLine.error(410, 'Expired'))],
+];
+
+test.concurrent.for(ends)(
+  'while the watch of Jobs is %s again and again, all that is due goes, once, and nothing else does',
+  async ([, end]) => {
+    await using stage = await JobStage.start('ended-watch', sandbox);
+    const due = named('due', 12);
+    const kept = named('kept', 4);
+    const running = named('running', 4);
+    for (const name of [...kept, ...running]) await stage.makeJob(name);
+    for (const name of kept) await stage.finish(name, 10);
+    for (const name of kept) await stage.annotate(name, KEEP);
+    const deletions = await stage.deletionsFromNowOn();
+    await stage.makeWatcher('sweeper', { ...atOnce, completedTTL: '2s' });
+
+    for (const [index, name] of due.entries()) {
+      // Some are due at once, and some in two seconds.
+      await stage.makeJob(name, { finishedSecondsAgo: index % 2 === 0 ? 10 : 0 });
+      if (index % 3 === 0)
+        await eventually(() => {
+          expect(end(stage)).toBeGreaterThan(0);
+        });
+    }
+
+    const left = [...kept, ...running].sort();
+    await eventually(async () => {
+      expect(await stage.jobNames()).toEqual(left);
+    });
+    expect(await deletions()).toEqual(allDeleted(due));
+    await eventually(async () => {
+      const { lastRun } = await stage.statusOf('sweeper');
+      expect(lastRun?.skipped).toEqual({ KeepAnnotation: kept.length, NotFinished: running.length });
+    });
+    stage.logsNoError();
+  },
+);
+
+test.concurrent(
+  'Jobs that were changed unheard before they were due stay; those that have finished unheard go after a list',
+  async () => {
+    await using stage = await JobStage.start('unheard', sandbox);
+    const deletions = await stage.deletionsFromNowOn();
+    await stage.makeJob('kept', { finishedSecondsAgo: 0 });
+    await stage.makeJob('finished');
+    await stage.makeJob('seen', { finishedSecondsAgo: 0 });
+    await stage.makeWatcher('sweeper', { ...atOnce, completedTTL: '8s' });
+    await eventually(async () => {
+      expect((await stage.statusOf('sweeper')).lastRun).toMatchObject({ matched: 3, finished: 2 });
+    });
+    for (const name of ['kept', 'finished']) stage.proxy.onEvents(watches('jobs'), losing(name));
+    await stage.annotate('kept', KEEP);
+    await stage.finish('finished', 10);
+
+    await eventually(async () => {
+      expect(await stage.jobNames()).toEqual(['finished', 'kept']);
+      expect(await deletions()).toEqual(['kept 409', 'seen 200']);
+    });
+    // What was refused is read, so that it is known from then on; of the other, only a list can tell.
+    expect(stage.proxy.inject(watches('jobs'), WatchLine.error(410, 'Expired'))).toBe(1);
+    await eventually(async () => {
+      expect(await stage.jobNames()).toEqual(['kept']);
+    });
+    expect(await deletions()).toEqual(['finished 200', 'kept 409', 'seen 200']);
+    stage.logsNoError();
+  },
+);
+
+test.concurrent('a list of Jobs that was true once deletes nothing that isn’t due now', async () => {
+  await using stage = await JobStage.prepare('old-list', sandbox);
+  const { proxy } = stage;
+  const stale = ['kept', 'reborn', 'gone', 'due'];
+  for (const name of stale) await stage.makeJob(name, { finishedSecondsAgo: 10 });
+  // The first controller only lists them.
+  const kept: WatchLine[] = [];
+  const stop = proxy.listen(watches('jobs'), (line) => kept.push(line));
+  await stage.startController();
+  await stage.controller.stop();
+  stop();
+  await stage.annotate('kept', KEEP);
+  await stage.deleteJob('reborn');
+  await stage.makeJob('reborn');
+  await stage.deleteJob('gone');
+  const uids = [await stage.uidOf('kept'), await stage.uidOf('reborn')];
+  await stage.makeJob('new', { finishedSecondsAgo: 10 });
+  await stage.makeWatcher('sweeper', atOnce);
+  const deletions = await stage.deletionsFromNowOn();
+
+  const rule = proxy.on(lists('jobs'), recorded(kept));
+  // Nothing is told of what came after.
+  const silence = proxy.on(watches('jobs'), drop);
+  await stage.startController({ awaitStart: false });
+  await eventually(async () => {
+    expect(await deletions()).toEqual(['due 200', 'gone 404', 'kept 409', 'reborn 409']);
+  });
+  rule.remove();
+  silence.remove();
+  proxy.cut(watches('jobs'));
+
+  await eventually(async () => {
+    expect(await stage.jobNames()).toEqual(['kept', 'reborn']);
+  });
+  expect([await stage.uidOf('kept'), await stage.uidOf('reborn')]).toEqual(uids);
+  expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(['due 200', 'new 200']);
+  stage.logsNoError();
+});
+
+test('an API server that is restarted in the middle of two hundred deletions: all go, and each is counted once', async () => {
+  await using stage = await JobStage.prepare('restarted', sandbox);
+  const metrics = `127.0.0.1:${(await choosePorts()).scheduler}`;
+  const runs = new Map<string, number>();
+  stage.proxy.listen(watches('jobwatchers'), ({ object }) => {
+    const { lastStarted, lastRun } = (object.status ?? {}) as JobWatcherStatus;
+    if (lastStarted !== undefined && lastRun) runs.set(lastStarted, lastRun.deleted);
+  });
+  await stage.startController({ args: ['--metrics-bind-address', metrics] });
+  const due = named('due', 200);
+  await inBatches([...due, 'kept'], (name) => stage.makeJob(name, { finishedSecondsAgo: 10 }));
+  await stage.annotate('kept', KEEP);
+  const deletions = await stage.deletionsFromNowOn();
+  await stage.makeWatcher('sweeper', atOnce);
+  const some = due.length / 4;
+  await eventually(async () => {
+    expect((await deletions()).length).toBeGreaterThan(some);
+  });
+
+  await sandbox.restartApiServer();
+  expect((await stage.jobNames()).length, 'it is restarted in the middle').toBeGreaterThan(some);
+
+  await eventually(
+    async () => {
+      expect(await stage.jobNames()).toEqual(['kept']);
+    },
+    { deadlineMilliseconds: 90_000 },
+  );
+  expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(allDeleted(due));
+  expect(stage.audited().filter((line) => line.endsWith(' deleted'))).toHaveLength(due.length);
+  const scraped = await (await fetch(`http://${metrics}/metrics`)).text();
+  expect(scraped).toContain(`reconstruct_jobs_deleted_total{outcome="completed"} ${due.length}\n`);
+  await eventually(() => {
+    expect([...runs.values()].reduce((sum, deleted) => sum + deleted, 0)).toBe(due.length);
+  });
+  stage.logsNoError();
+});
