@@ -5,6 +5,7 @@ import { appliedBy } from '../cluster/support/owned-fields.js';
 import { Recording } from '../cluster/support/recording.js';
 import { Gate } from './support/faults.js';
 import { chartPorts, IngressStage } from './support/ingress-stage.js';
+import type { ChartPort } from './support/ingress-stage.js';
 import { writesTo } from './support/proxied-request.js';
 
 const foreign = { 7000: 'a/b:1' };
@@ -78,7 +79,7 @@ test.concurrent.for(['runs', 'is down'])(
     const { spec } = appliedBy('helm', await cluster.get(service)) as AnyObject & {
       readonly spec: { readonly ports: unknown[] };
     };
-    expect(spec.ports).toEqual(nextPorts.map(expect.objectContaining));
+    expect(spec.ports).toEqual(nextPorts.map((port) => expect.objectContaining(port) as ChartPort));
     for (const { data } of await recording.states())
       expect(data).toMatchObject({ ...stage.ourEntries([9000]), ...foreign });
     stage.logsNoError();
