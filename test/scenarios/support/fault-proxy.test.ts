@@ -112,6 +112,16 @@ test('it streams watches: each event as it comes, and the end', async () => {
   });
 });
 
+test('the answer to a watch that is refused is passed on, and not taken for an event', async () => {
+  const heard: WatchLine[] = [];
+  proxy.listen(watches(), (line) => heard.push(line));
+
+  const { status, body } = await send(`${path}?watch=true`, { headers: { 'x-answer-status': '503' } });
+
+  expect([status, JSON.parse(body)]).toEqual([503, { kind: 'Status', code: 503 }]);
+  expect(heard).toEqual([]);
+});
+
 test('a client that leaves is seen to leave by the server', async () => {
   const controller = new AbortController();
   const { body } = await request(`${proxy.url}${path}?watch=true`, {
