@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { eventually } from '../cluster/support/eventually.js';
-import { drop, losing, recorded } from './support/faults.js';
+import { drop, loseAnswer, losing, oneIn, recorded } from './support/faults.js';
 import { JobStage, KEEP } from './support/job-stage.js';
-import { lists, watches } from './support/proxied-request.js';
+import { lists, watches, writesTo } from './support/proxied-request.js';
 import { WatchLine } from './support/watch-line.js';
 
 /** With a control plane of its own, in which nobody else writes to Jobs. */
@@ -128,5 +128,25 @@ test.concurrent('a list of Jobs that was true once deletes nothing that isn’t 
   });
   expect([await stage.uidOf('kept'), await stage.uidOf('reborn')]).toEqual(uids);
   expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(['due 200', 'new 200']);
+  stage.logsNoError();
+});
+
+test.concurrent('a deletion whose answer is lost is asked for again, and counted once', async () => {
+  await using stage = await JobStage.start('lost-answer', sandbox);
+  const due = named('due', 3);
+  for (const name of due) await stage.makeJob(name, { finishedSecondsAgo: 10 });
+  const deletions = await stage.deletionsFromNowOn();
+  const rule = stage.proxy.on(writesTo('jobs'), oneIn(100, loseAnswer));
+
+  await stage.makeWatcher('sweeper', atOnce);
+
+  await eventually(async () => {
+    expect((await stage.statusOf('sweeper')).lastRun).toMatchObject({ matched: 3, deleted: 3, failed: 0 });
+  });
+  expect(rule.hits).toBe(4);
+  const asked = await deletions();
+  expect(asked.filter((line) => line.endsWith('200'))).toEqual(allDeleted(due));
+  expect(asked.filter((line) => line.endsWith('404'))).toHaveLength(1);
+  expect(stage.audited()).toEqual(due.map((name) => `${name} deleted`));
   stage.logsNoError();
 });
