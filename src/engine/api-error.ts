@@ -27,6 +27,8 @@ export class ApiError extends Error {
   readonly code: number;
   readonly status: ApiStatus;
   readonly retryAfterSeconds: number | undefined;
+  /** See `ApiResponse.isSecondTry`. */
+  readonly isSecondTry: boolean;
 
   constructor(what: string, response: ApiResponse) {
     const status = statusOf(response.body);
@@ -36,6 +38,7 @@ export class ApiError extends Error {
     super(`${what}: ${told.startsWith(code) ? told : `${code} ${told}`}`.trimEnd());
     this.name = 'ApiError';
     this.code = response.status;
+    this.isSecondTry = response.isSecondTry ?? false;
     this.status = status;
     this.retryAfterSeconds = response.retryAfterSeconds ?? status.details?.retryAfterSeconds;
   }

@@ -23,7 +23,8 @@ export async function prune(api: Api, step: DeleteStep, reader: StoreReader): Pr
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) {
       store.gone(key, object.metadata.uid);
-      return { ref, action: 'unchanged' };
+      // As far as anybody can tell, the first try has got through, and its answer was lost.
+      return { ref, action: error.isSecondTry ? 'deleted' : 'unchanged' };
     }
     const failure = classify(error, `Delete ${describeRef(ref)}`);
     // Without it, the next plan would delete the same old version.

@@ -17,7 +17,11 @@ const NEVER = new AbortController().signal;
  */
 export function retried(transport: Transport, metrics: Metrics, clock: Clock = systemClock): Transport {
   const { host } = transport;
-  const twice = async <T>(req: ApiRequest, send: () => Promise<T>): Promise<T> => {
+  const twice = async <T>(
+    req: ApiRequest,
+    send: () => Promise<T>,
+    again: () => Promise<T> = send,
+  ): Promise<T> => {
     try {
       return await send();
     } catch (error) {
@@ -25,12 +29,15 @@ export function retried(transport: Transport, metrics: Metrics, clock: Clock = s
       metrics.requestRetries.inc({ verb: req.method, host });
       await sleep(clock, PAUSE_MILLISECONDS, req.signal ?? NEVER);
       req.signal?.throwIfAborted();
-      return send();
+      return again();
     }
   };
   return {
     host,
-    request: (req): Promise<ApiResponse> => twice(req, () => transport.request(req)),
+    request: (req): Promise<ApiResponse> => {
+      const send = (): Promise<ApiResponse> => transport.request(req);
+      return twice(req, send, async () => ({ ...(await send()), isSecondTry: true }));
+    },
     stream: (req): Promise<ApiStream> => twice(req, () => transport.stream(req)),
     close: () => transport.close(),
   };

@@ -25,6 +25,8 @@ export interface ApiResponse {
   readonly retryAfterSeconds?: number;
   /** From the `Date` header: the server's clock, in whole seconds since the epoch. */
   readonly dateMilliseconds?: number;
+  /** The connection ended under a first try, which may have got through all the same. @default false */
+  readonly isSecondTry?: true;
 }
 
 export interface ApiStream {

@@ -36,6 +36,13 @@ it('finds what is gone already unchanged, and forgets it', async () => {
   expect(reader.store(CONFIG_MAP).size).toBe(0);
 });
 
+it('counts as its own what a second try finds gone: the first has got through', async () => {
+  const { api, server, reader, seen } = setup();
+  server.intercept = () => ({ ...failure(404, 'NotFound', 'gone'), isSecondTry: true });
+  expect(await prune(api, { object: seen }, reader)).toMatchObject({ action: 'deleted' });
+  expect(reader.store(CONFIG_MAP).size).toBe(0);
+});
+
 it('does not forget a successor of what is gone', async () => {
   const { api, server, reader, seen } = setup();
   server.remove(CONFIG_MAP, 'shop/a');

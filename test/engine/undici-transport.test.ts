@@ -182,7 +182,7 @@ describe('a connection that ends under requests', () => {
     broken = 1;
     const metrics = new Metrics();
     const answered = await retried(transport, metrics).request({ method: 'PATCH', path: '/', body: {} });
-    expect(answered.body).toEqual({ ok: true });
+    expect(answered).toMatchObject({ body: { ok: true }, isSecondTry: true });
     expect((await metrics.requestRetries.get()).values).toMatchObject([
       { value: 1, labels: { verb: 'PATCH', host: transport.host } },
     ]);

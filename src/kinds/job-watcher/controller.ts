@@ -155,6 +155,8 @@ function samples(reports: readonly Report[], due: readonly DueJob[], changes: Ch
   const active = reports.filter(
     ({ read }) => !(read.watcher instanceof OperatorError || read.watcher.dryRun),
   );
+  // What was done counts, also where nothing could be told of it any more: then no status was asked for.
+  for (const report of active) report.after(changes);
   return samplesOf({
     passes: active.flatMap(({ pass: found }) => found ?? []),
     outcome: outcomeOf(due, changes),

@@ -72,12 +72,18 @@ export class World {
     this.announced = [];
     const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
     this.plan = plan;
-    const changes = plan.delete.map((step) => {
+    let givenUp = false;
+    const changes = plan.delete.map((step): Change => {
+      if (givenUp) return { ref: refOf(step.object), action: 'skipped' };
       this.announced.push(step.announce?.note ?? '');
-      return this.delete(step.object);
+      const change = this.delete(step.object);
+      // Then nothing else is tried, the status included.
+      givenUp = change.error?.reason === 'Unreachable';
+      return change;
     });
-    for (const { target, status } of plan.status) this.writeStatus(keyOf(target), status(changes));
-    for (const { regarding, event } of plan.events) {
+    for (const { target, status } of givenUp ? [] : plan.status)
+      this.writeStatus(keyOf(target), status(changes));
+    for (const { regarding, event } of givenUp ? [] : plan.events) {
       const sent = event(changes);
       if (sent) this.events.push({ ...sent, regarding: regarding.name });
     }

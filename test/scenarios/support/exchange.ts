@@ -24,6 +24,7 @@ export class Exchange {
   readonly port: number;
   private upstream: ClientHttp2Stream | undefined;
   private isSilent = false;
+  private losesAnswer = false;
   /** The whole answer is on its way to the client. */
   isEnding = false;
 
@@ -57,6 +58,10 @@ export class Exchange {
   /** The head of an answer. */
   begin(status: number, headers: Readonly<Record<string, string | string[]>>): void {
     if (!this.isOpen || this.response.headersSent) return;
+    if (this.losesAnswer) {
+      this.reset();
+      return;
+    }
     this.record.status = status;
     // One overload for both protocols, which differ in what they return alone.
     const response = this.response as ServerResponse;
@@ -87,6 +92,11 @@ export class Exchange {
     if (!this.isOpen) return;
     if ('stream' in this.response) this.response.stream.close(code);
     else this.response.destroy();
+  }
+
+  /** It is broken off as soon as there is an answer, of which nothing arrives. */
+  loseAnswer(): void {
+    this.losesAnswer = true;
   }
 
   /** From now on nothing more is heard of it, not even its end; the connection itself works. */

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 import { eventually } from '../../cluster/support/eventually.js';
 import { loopbackCertificate } from './certificate.js';
-import { behind, drop, Gate, late, losing, oneIn, recorded, reset, respond } from './faults.js';
+import { behind, drop, Gate, late, loseAnswer, losing, oneIn, recorded, reset, respond } from './faults.js';
 import { FaultProxy } from './fault-proxy.js';
 import { proxiedRequest, watches, writesTo } from './proxied-request.js';
 import { TestServer } from './test-server.js';
@@ -112,6 +112,16 @@ test('it streams watches: each event as it comes, and the end', async () => {
   });
 });
 
+test('the answer to a watch that is refused is passed on, and not taken for an event', async () => {
+  const heard: WatchLine[] = [];
+  proxy.listen(watches(), (line) => heard.push(line));
+
+  const { status, body } = await send(`${path}?watch=true`, { headers: { 'x-answer-status': '503' } });
+
+  expect([status, JSON.parse(body)]).toEqual([503, { kind: 'Status', code: 503 }]);
+  expect(heard).toEqual([]);
+});
+
 test('a client that leaves is seen to leave by the server', async () => {
   const controller = new AbortController();
   const { body } = await request(`${proxy.url}${path}?watch=true`, {
@@ -173,6 +183,14 @@ test('a delay, a refusal and a reset meet what they are meant for, as long as th
   expect(slow.hits).toBe(1);
   await send(`${path}/slow`, options);
   expect(slow.hits).toBe(1);
+});
+
+test('of an answer that is lost nothing arrives, and the server has done what was asked', async () => {
+  const rule = proxy.on(writesTo(), loseAnswer);
+  await expect(send(path, { method: 'POST' })).rejects.toThrow();
+  expect(server.arrived).toEqual([`POST ${path}`]);
+  rule.remove();
+  expect((await send(path, { method: 'POST' })).status).toBe(200);
 });
 
 test('what is dropped is never answered, and the server hears nothing of it', async () => {

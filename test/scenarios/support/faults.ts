@@ -24,6 +24,12 @@ export const reset: Fault = (exchange) => {
   exchange.reset();
 };
 
+/** The API server does what is asked, and its answer is lost. */
+export const loseAnswer: Fault = (exchange, next) => {
+  exchange.loseAnswer();
+  next();
+};
+
 export interface CannedAnswer {
   readonly status: number;
   /** @default - as the status has it in Kubernetes, where the engine reads it */

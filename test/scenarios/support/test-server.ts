@@ -31,8 +31,10 @@ export class TestServer implements AsyncDisposable {
       stream.on('error', () => undefined);
       const [method, path] = [headers[':method'], headers[':path'] ?? '/'];
       this.arrived.push(`${String(method)} ${path}`);
-      if (path.includes('watch=true')) this.startWatch(stream);
-      else void echo(stream, { ...headers });
+      const status = Number(headers['x-answer-status'] ?? 200);
+      if (!path.includes('watch=true')) void echo(stream, { ...headers }, status);
+      else if (status === 200) this.startWatch(stream);
+      else refuse(stream, status);
     });
   }
 
@@ -76,11 +78,20 @@ export class TestServer implements AsyncDisposable {
   }
 }
 
-async function echo(stream: ServerHttp2Stream, headers: Record<string, unknown>): Promise<void> {
+/** As the API server does: in one line, as if it were an event. */
+function refuse(stream: ServerHttp2Stream, status: number): void {
+  stream.respond({ ':status': status, 'content-type': 'application/json' });
+  stream.end(`${JSON.stringify({ kind: 'Status', code: status })}\n`);
+}
+
+async function echo(
+  stream: ServerHttp2Stream,
+  headers: Record<string, unknown>,
+  status: number,
+): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
-  const status = Number(headers['x-answer-status'] ?? 200);
   stream.respond({ ':status': status, 'x-header': 'kept', 'content-type': 'application/json' });
   stream.end(body.length > 100_000 ? body : JSON.stringify({ ...headers, body: body.toString() }));
 }

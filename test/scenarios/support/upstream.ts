@@ -31,7 +31,8 @@ export class Upstream {
     this.authority = new URL(url).host;
     this.session = connect(url, { ca, settings: { initialWindowSize: WINDOW_BYTES, enablePush: false } });
     this.session.once('connect', () => {
-      this.session.setLocalWindowSize(WINDOW_BYTES);
+      // It may have been given up before it was there.
+      if (!this.session.destroyed) this.session.setLocalWindowSize(WINDOW_BYTES);
     });
     this.session.on('goaway', onGoaway);
     this.session.on('error', () => undefined);
@@ -56,9 +57,13 @@ export class Upstream {
     const stream = this.session.request(head, { endStream: false });
     exchange.forwardedAs(stream);
     stream.on('response', (headers) => {
-      exchange.begin(Number(headers[':status']), passedOn(headers));
+      const status = Number(headers[':status']);
+      exchange.begin(status, passedOn(headers));
       const write = (chunk: Buffer): boolean =>
-        events && headers['content-encoding'] === undefined ? events.write(chunk) : exchange.write(chunk);
+        // A watch that is refused has an answer like any other.
+        events && status === 200 && headers['content-encoding'] === undefined
+          ? events.write(chunk)
+          : exchange.write(chunk);
       stream.on('data', (chunk: Buffer) => {
         if (write(chunk)) return;
         stream.pause();

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { eventually } from '../cluster/support/eventually.js';
+import { Gate } from './support/faults.js';
+import { IngressStage } from './support/ingress-stage.js';
+import { writesTo } from './support/proxied-request.js';
+import type { Matcher } from './support/proxied-request.js';
+
+const foreign = { 7000: 'a/b:1' };
+
+/** The controller is killed with SIGKILL while a request waits that never reaches the API server. */
+async function killedWhileHeld(
+  stage: IngressStage,
+  held: Matcher,
+  change: () => Promise<void>,
+): Promise<void> {
+  const gate = new Gate();
+  const rule = stage.proxy.on(held, gate.fault);
+  await change();
+  await eventually(() => {
+    expect(gate.held).toBe(1);
+  });
+  await stage.controller.kill();
+  rule.remove();
+}
+
+/** The second of two writes to the ConfigMap, where one pass opens and closes. */
+function second(matches: Matcher): Matcher {
+  let seen = 0;
+  return (request) => matches(request) && seen++ > 0;
+}
+
+interface Half {
+  /** The request that never arrives. */
+  readonly held: () => Matcher;
+  readonly change: (stage: IngressStage) => Promise<void>;
+  /** What the shared objects have of ours once the controller has been killed. */
+  readonly left: { readonly entries: readonly number[]; readonly ports: readonly number[] };
+  /** What is open in the end. */
+  readonly after: readonly number[];
+  /** By both controllers. */
+  readonly writes: readonly string[];
+}
+
+const halves: readonly (readonly [what: string, Half])[] = [
+  [
+    'a port is opened, its entry written and the Service not',
+    {
+      held: () => writesTo('services'),
+      change: (stage) => stage.ask(9001),
+      left: { entries: [9000, 9001], ports: [9000] },
+      after: [9000, 9001],
+      writes: ['patch configmaps 200', 'patch services 200'],
+    },
+  ],
+  [
+    'a port is closed, the Service written and its entry there yet',
+    {
+      held: () => writesTo('configmaps'),
+      change: (stage) => stage.drop(9000),
+      left: { entries: [9000], ports: [] },
+      after: [],
+      writes: ['patch services 200', 'patch configmaps 200'],
+    },
+  ],
+  [
+    'one port is opened and another closed, and the entry of the other is there yet',
+    {
+      held: () => second(writesTo('configmaps')),
+      change: async (stage) => {
+        await stage.drop(9000);
+        await stage.ask(9001);
+      },
+      left: { entries: [9000, 9001], ports: [9001] },
+      after: [9001],
+      writes: ['patch configmaps 200', 'patch services 200', 'patch configmaps 200'],
+    },
+  ],
+];
+
+test.concurrent.for(halves)(
+  'killed while %s: the next one does what is left, and nothing twice',
+  async ([, { held, change, left, after, writes }]) => {
+    await using stage = await IngressStage.start('killed');
+    await stage.applyKeys(foreign, 'helm');
+    await stage.ask(9000);
+    await eventually(() => stage.requireOpen([9000], { foreign }));
+    await stage.atRest();
+    const shared = await stage.sharedWritesFromNowOn();
+
+    await killedWhileHeld(stage, held(), () => change(stage));
+    expect(await stage.entries()).toEqual({ ...stage.ourEntries(left.entries), ...foreign });
+    expect(await stage.ports()).toEqual(stage.portsWith(left.ports));
+    // Others go on while nobody is there.
+    const more = { ...foreign, 7001: 'a/c:2' };
+    await stage.applyKeys(more, 'helm');
+    await stage.startController();
+
+    await eventually(() => stage.requireOpen(after, { foreign: more }));
+    await stage.atRest();
+    expect(await shared()).toEqual(writes);
+    stage.logsNoError();
+  },
+);
