@@ -25,7 +25,7 @@ beforeAll(async () => {
   await installCrd(cluster, jobWatcher);
   namespace = await cluster.makeNamespace('job-watcher');
   const config = join(repoFolder(), 'test/cluster/kinds/job-watcher.config.mjs');
-  controller = await startController({ cluster, user, config, kinds: [jobWatcher] });
+  controller = await startController({ cluster, user, config, kinds: [jobWatcher], namespaces: [namespace] });
 });
 
 afterAll(async () => {

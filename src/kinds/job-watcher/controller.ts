@@ -7,7 +7,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
-import { eventOf } from './events.js';
+import { ALL_NEWS } from './events.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
@@ -73,7 +73,7 @@ export class JobWatcherController implements Controller {
       delete: due.slice(0, MAX_DELETES).map(deleteStep),
       deletesPerSecond: this.props.deletesPerSecond,
       status: reports.map((report) => this.statusStep(report)),
-      events: reports.map(eventStep),
+      events: reports.flatMap(eventSteps),
       samples: (changes) => samples(reports, due, changes, reader),
       ...(next !== undefined && { requeueAt: new Date(Math.max(next - ahead, now.getTime())) }),
     };
@@ -128,15 +128,15 @@ function toDelete({ read: { watcher }, pass: found }: Report): readonly DueJob[]
   return watcher instanceof OperatorError || watcher.dryRun ? [] : (found?.due ?? []);
 }
 
-function eventStep(report: Report): EventStep {
+function eventSteps(report: Report): EventStep[] {
   const { cr } = report.read;
-  return {
+  return ALL_NEWS.map((news) => ({
     regarding: { ...refOf(cr), uid: uidOf(cr) },
     event: (changes) => {
       const { status, isNews } = report.after(changes);
-      return isNews ? eventOf(cr.status, status) : undefined;
+      return isNews ? news(cr.status, status) : undefined;
     },
-  };
+  }));
 }
 
 /** When something is due, when what is held back may be told, or at once where there is more than one plan holds. */

@@ -383,7 +383,10 @@ describe('what is told', () => {
     expect(world.turn()).toEqual(['job-1', 'job-2']);
     expect(world.condition('Stalled')).toBe('True Forbidden');
     expect(world.status().lastRun).toMatchObject({ deleted: 2, failed: 1 });
-    expect(world.events).toMatchObject([{ type: 'Warning', reason: 'Forbidden' }]);
+    expect(world.events).toMatchObject([
+      { type: 'Warning', reason: 'Forbidden' },
+      { type: 'Warning', reason: 'DeletionFailed', note: "Deleted 2 Jobs of 3, 1 couldn't be deleted" },
+    ]);
     world.refuse = () => undefined;
     expect(world.goTo(200)).toEqual(['job-0']);
     expect(world.condition('Ready')).toBe('True Watching');
