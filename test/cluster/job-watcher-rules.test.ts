@@ -43,7 +43,7 @@ function deletedBy(prefix: string): Record<string, unknown> {
     ({ outcome, name, namespace }) =>
       outcome === 'deleted' && namespace === world.namespace && name?.startsWith(prefix),
   );
-  return Object.fromEntries(lines.map(({ name, watcher }) => [name, watcher]));
+  return Object.fromEntries(lines.map(({ name, watcher }) => [name, watcher])) as Record<string, unknown>;
 }
 
 /** Owns what it is named as the controller of. */

@@ -26,7 +26,7 @@ describe('deletion', () => {
     world.setWatcher(SPEC);
     world.addJob({ ended: 'Complete', endedAt: 5 });
     expect(world.turn()).toEqual([]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 15_000));
+    expect(world.next).toEqual(new Date(START + 15_000));
 
     world.now = 14.999;
     expect(world.turn()).toEqual([]);
@@ -86,7 +86,7 @@ describe('deletion', () => {
     world.now = 10_000;
 
     expect(world.turn()).toHaveLength(1000);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 10_000_000));
+    expect(world.next).toEqual(new Date(START + 10_000_000));
     expect(world.turn()).toHaveLength(500);
     expect(world.turn()).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('clocks', () => {
     expect(world.turn()).toEqual(['pi']);
     expect(world.condition('ClockSkewed')).toBe('True ServerTimeUsed');
     // The timer runs by the own clock.
-    expect(world.plan?.requeueAt).toEqual(new Date(START + (70 - 31) * 1000));
+    expect(world.next).toEqual(new Date(START + (70 - 31) * 1000));
 
     world.skew = -31;
     world.now = 100;
@@ -155,7 +155,7 @@ describe('limits', () => {
     expect(world.condition('Stalled')).toBe('True BlastRadiusExceeded');
     expect(world.status().lastRun?.skipped).toEqual({ Limited: 3 });
     expect(world.events).toMatchObject([{ type: 'Warning', reason: 'BlastRadiusExceeded' }]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 115_000));
+    expect(world.next).toEqual(new Date(START + 115_000));
     world.turn();
     expect(world.events).toEqual([]);
 
@@ -173,7 +173,7 @@ describe('limits', () => {
 
     world.now = 114;
     expect(world.turn()).toEqual([]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 115_000));
+    expect(world.next).toEqual(new Date(START + 115_000));
     world.now = 115;
     expect(world.turn()).toEqual(['job-2', 'job-3']);
     expect(world.goTo(200)).toEqual(['job-4']);
