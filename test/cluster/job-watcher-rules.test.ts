@@ -14,7 +14,8 @@ import { secondsAgo } from './support/kubelet.js';
 
 /**
  * Which Jobs a JobWatcher deletes, and when. Every test has names of its own, and a Job among them that has to go, so
- * that what stays was judged.
+ * that what stays was judged. What other tools get wrong (`test/kinds/job-watcher/defects.test.ts`) is among them, with the
+ * rule that it breaks.
  */
 const user = 'operator-46';
 const cronJobs = resourceType({ apiVersion: 'batch/v1', kind: 'CronJob' });

@@ -337,6 +337,23 @@ describe('what is told', () => {
     expect(world.status()).toMatchObject({ lastStarted: at(36), lastRun: { deleted: 14 } });
   });
 
+  test('what moves no time is told once per frequency too', () => {
+    world.setWatcher({ ...SPEC, completedTTL: '60s' });
+    const again = (): void => {
+      world.addJob({ ended: 'Complete', endedAt: world.now });
+      world.turn();
+    };
+    again();
+    world.now = 20;
+    again();
+    expect(world.status()).toMatchObject({ nextDeletion: at(80), lastFinished: at(0) });
+    world.now = 25;
+    again();
+    expect([world.statusWrites, world.next]).toEqual([[], new Date(START + 35_000)]);
+    world.goTo(35);
+    expect(world.status()).toMatchObject({ nextDeletion: at(85), lastFinished: at(0) });
+  });
+
   test('a run leaves numbers behind that are no news', () => {
     world.setWatcher(SPEC);
     completeJobs(3);
