@@ -12,9 +12,9 @@ export interface DeleteStep {
   /**
    * It isn't ours: it is deleted by a rule that somebody has made for it.
    * - It has changed since it was seen: `skipped`, and the key is taken again, which is no failure.
-   * - We may not: `failed` with the reason `Forbidden`, and not asked again for ten minutes. Where the right is
-   *   missing, nothing of its type is asked for in its namespace meanwhile; where something else refuses it, that
-   *   object isn't as long as it stays as it is.
+   * - We may not: `failed` with the reason `Forbidden`, or `Invalid` as policies have it, and not asked again for ten
+   *   minutes; until then each plan gets the same error. Where the right is missing, nothing of its type is asked for in
+   *   its namespace meanwhile; where something else refuses it, that object isn't as long as it stays as it is.
    * @default false - it is ours: a conflict fails and is retried at once, a missing right is retried with a growing
    * pause
    */

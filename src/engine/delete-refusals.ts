@@ -32,8 +32,9 @@ export class DeleteRefusals {
 
   /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
   note(object: AnyObject, error: OperatorError): OperatorError {
-    const { cause, reason, message } = error;
-    if (!(cause instanceof ApiError) || cause.code !== 403) return error;
+    const { cause, reason, message, retry } = error;
+    // A policy says so with 403 or, unless told otherwise, 422.
+    if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
     const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
     const id = cause.status.message?.includes(NO_RIGHT) ? rightId(object) : versionId(object);
     this.refusals.delete(id);

@@ -22,7 +22,7 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, jobWatcher);
   namespace = await cluster.makeNamespace('job-watcher');
-  controller = await startController({ cluster, user, kinds: [jobWatcher] });
+  controller = await startController({ cluster, user, kinds: [jobWatcher], namespaces: [namespace] });
 });
 
 afterAll(async () => {

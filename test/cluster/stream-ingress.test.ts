@@ -21,7 +21,6 @@ const proxy = new Proxy(cluster, user, undefined, 'ingress-nginx');
 let shop: string;
 let controller: RunningController;
 
-
 const start = (): Promise<RunningController> =>
   startController({
     ...{ cluster, user, kinds: [kind], namespaces: [shop] },

@@ -111,20 +111,23 @@ describe('What we may not delete', () => {
     expect(changes.map(({ action }) => action)).toEqual(['failed', 'deleted']);
   });
 
-  it('is that one object alone where something else than rights refuses it, as it is', async () => {
-    const swept = setup('a', 'b');
-    const { server, sweep } = swept;
-    server.intercept = ({ path }) =>
-      path.endsWith('/a')
-        ? failure(403, undefined, 'admission webhook "keep" denied the request')
-        : undefined;
-    expect((await sweep()).map(({ action }) => action)).toEqual(['failed', 'deleted']);
-    await sweep();
-    expect(deletes(swept).filter((path) => path.endsWith('/a'))).toHaveLength(1);
-    swept.seen[0] = server.put(CONFIG_MAP, configMap('a', '1', { labels: { now: 'may' } }));
-    server.intercept = () => undefined;
-    expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'unchanged']);
-  });
+  it.each([
+    [403, 'admission webhook "keep" denied the request'],
+    [422, "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: it is evidence"],
+  ])(
+    'is that one object alone where something else than rights refuses it, as it is: %i',
+    async (code, why) => {
+      const swept = setup('a', 'b');
+      const { server, sweep } = swept;
+      server.intercept = ({ path }) => (path.endsWith('/a') ? failure(code, undefined, why) : undefined);
+      expect((await sweep()).map(({ action }) => action)).toEqual(['failed', 'deleted']);
+      await sweep();
+      expect(deletes(swept).filter((path) => path.endsWith('/a'))).toHaveLength(1);
+      swept.seen[0] = server.put(CONFIG_MAP, configMap('a', '1', { labels: { now: 'may' } }));
+      server.intercept = () => undefined;
+      expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'unchanged']);
+    },
+  );
 
   it('is one failure in the log, however many objects it is about', async () => {
     const runner = startedRunner(() =>

@@ -7,14 +7,15 @@ import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
-import { eventOf } from './events.js';
+import { ALL_NEWS } from './events.js';
+import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
-import { oldestFirst, pass } from './pass.js';
+import { inTurn, pass } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import { Report } from './report.js';
-import { deleteStep, jobKey, outcomeOf } from './run.js';
+import { deleteStep, jobKey } from './run.js';
 import type { RunOutcome } from './run.js';
 import type { Settings } from './settings.js';
 import { timeOf } from './status.js';
@@ -51,6 +52,8 @@ export class JobWatcherController implements Controller {
   readonly settle = { quietMilliseconds: 100, longestMilliseconds: 500 };
   private readonly watchers: WatcherSet;
   private readonly untold = new Untold();
+  private readonly failures = new Failures();
+  private readonly hasFailed = (job: KeptJob): boolean => this.failures.has(job);
 
   constructor(private readonly props: JobWatcherControllerProps) {
     this.kind = props.type.kind;
@@ -66,16 +69,19 @@ export class JobWatcherController implements Controller {
     const skew = reader.clockSkewMilliseconds ?? 0;
     const ahead = Math.abs(skew) > TOLERATED_SKEW_MILLISECONDS ? skew : 0;
     const reports = this.look(key, reader, now.getTime() + ahead, skew);
-    const due = oldestFirst(reports.flatMap((report) => toDelete(report)));
-    const next = nextTime(reports, due.length > MAX_DELETES);
+    const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
+    const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
     return {
       apply: [],
       delete: due.slice(0, MAX_DELETES).map(deleteStep),
       deletesPerSecond: this.props.deletesPerSecond,
       status: reports.map((report) => this.statusStep(report)),
-      events: reports.map(eventStep),
+      events: reports.flatMap(eventSteps),
       samples: (changes) => samples(reports, due, changes, reader),
-      ...(next !== undefined && { requeueAt: new Date(Math.max(next - ahead, now.getTime())) }),
+      requeueAt: (changes) => {
+        const next = isMore ? -Infinity : nextTime(reports, changes);
+        return next === undefined ? undefined : new Date(Math.max(next - ahead, now.getTime()));
+      },
     };
   }
 
@@ -91,10 +97,11 @@ export class JobWatcherController implements Controller {
       jobs: reader.mappedTo(JOBS, key) as readonly KeptJob[],
       verdicts: (job) => matching.verdicts(job),
       deletedNamesakes: (job) => deletedNamesakes(job, reader),
+      hasFailed: this.hasFailed,
       opensAt: (watcher) => this.opensAt(watcher, byWatcher.get(watcher)),
     });
     const context = {
-      ...{ now, skewMilliseconds, untold: this.untold },
+      ...{ now, skewMilliseconds, untold: this.untold, failures: this.failures },
       finishedAt: (outcome: RunOutcome) => lastDeletion(outcome, reader, now),
     };
     return all.map((read) => new Report(read, passOf(read, found), context));
@@ -128,26 +135,21 @@ function toDelete({ read: { watcher }, pass: found }: Report): readonly DueJob[]
   return watcher instanceof OperatorError || watcher.dryRun ? [] : (found?.due ?? []);
 }
 
-function eventStep(report: Report): EventStep {
+function eventSteps(report: Report): EventStep[] {
   const { cr } = report.read;
-  return {
+  return ALL_NEWS.map((news) => ({
     regarding: { ...refOf(cr), uid: uidOf(cr) },
     event: (changes) => {
       const { status, isNews } = report.after(changes);
-      return isNews ? eventOf(cr.status, status) : undefined;
+      return isNews ? news(cr.status, status) : undefined;
     },
-  };
+  }));
 }
 
-/** When something is due, when what is held back may be told, or at once where there is more than one plan holds. */
-function nextTime(reports: readonly Report[], isMore: boolean): number | undefined {
-  const times = reports.flatMap((report) => {
-    // What is deleted now may have to be told later.
-    const tellsAt = toDelete(report).length > 0 ? report.tellsAt() : undefined;
-    return [report.pass?.next, report.forecast().dueAt, tellsAt].filter((time) => time !== undefined);
-  });
-  if (isMore) return -Infinity;
-  const finite = times.filter((time) => Number.isFinite(time));
+/** When something is due, or what is held back may be told. */
+function nextTime(reports: readonly Report[], changes: ChangeSet): number | undefined {
+  const times = reports.flatMap((report) => [report.pass?.next, report.after(changes).dueAt]);
+  const finite = times.filter((time): time is number => Number.isFinite(time));
   return finite.length > 0 ? Math.min(...finite) : undefined;
 }
 
@@ -156,10 +158,13 @@ function samples(reports: readonly Report[], due: readonly DueJob[], changes: Ch
     ({ read }) => !(read.watcher instanceof OperatorError || read.watcher.dryRun),
   );
   // What was done counts, also where nothing could be told of it any more: then no status was asked for.
-  for (const report of active) report.after(changes);
+  const tried = active.map((report) => report.after(changes).tried);
   return samplesOf({
     passes: active.flatMap(({ pass: found }) => found ?? []),
-    outcome: outcomeOf(due, changes),
+    outcome: {
+      deleted: tried.flatMap(({ deleted }) => deleted),
+      failed: tried.flatMap(({ failed }) => failed),
+    },
     due: due.length,
     deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
   });

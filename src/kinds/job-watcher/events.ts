@@ -1,16 +1,15 @@
 import type { EventProps } from '../../contract/controller.js';
+import type { Reason } from './reasons.js';
 import type { JobWatcherStatus } from './spec.js';
 
+/** What may be told of a watcher when its status tells something new. */
+export type News = (before: JobWatcherStatus | undefined, after: JobWatcherStatus) => EventProps | undefined;
+
 /**
- * What is told of a watcher when its status tells something new: of a run that deleted or failed, of what takes
- * somebody to end when it begins, and of Jobs that come back when they do.
+ * What takes somebody to end, when it begins; Jobs that come back, and those whose finish can't be told, when there are
+ * more of them; and each run that deleted or failed. One status may tell several.
  */
-export function eventOf(
-  before: JobWatcherStatus | undefined,
-  after: JobWatcherStatus,
-): EventProps | undefined {
-  return stalled(before, after) ?? recreated(before, after) ?? run(before, after);
-}
+export const ALL_NEWS: readonly News[] = [stalled, recreated, unclear, run];
 
 function stalled(before: JobWatcherStatus | undefined, after: JobWatcherStatus): EventProps | undefined {
   const condition = conditionOf(after, 'Stalled');
@@ -21,10 +20,24 @@ function stalled(before: JobWatcherStatus | undefined, after: JobWatcherStatus):
 }
 
 function recreated(before: JobWatcherStatus | undefined, after: JobWatcherStatus): EventProps | undefined {
-  const count = (status: JobWatcherStatus | undefined): number => status?.lastRun?.skipped?.Recreated ?? 0;
+  return more('Recreated', 'Jobs of the same name came back each time that they were deleted', before, after);
+}
+
+function unclear(before: JobWatcherStatus | undefined, after: JobWatcherStatus): EventProps | undefined {
+  return more('FinishUnclear', 'conditions contradict each other, or give no time', before, after);
+}
+
+/** More Jobs than before stay for a reason. */
+function more(
+  reason: Reason,
+  why: string,
+  before: JobWatcherStatus | undefined,
+  after: JobWatcherStatus,
+): EventProps | undefined {
+  const count = (status: JobWatcherStatus | undefined): number => status?.lastRun?.skipped?.[reason] ?? 0;
   if (count(after) <= count(before)) return undefined;
-  const note = `${jobs(count(after))} stay: Jobs of the same name came back each time that they were deleted`;
-  return { type: 'Warning', reason: 'Recreated', action: 'Delete', note };
+  const note = `${jobs(count(after))} ${count(after) === 1 ? 'stays' : 'stay'}: ${why}`;
+  return { type: 'Warning', reason, action: 'Delete', note };
 }
 
 function run(

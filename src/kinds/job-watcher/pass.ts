@@ -15,6 +15,8 @@ export interface PassInput {
   readonly verdicts: (job: KeptJob) => readonly Verdict[];
   /** Jobs of the same name that were deleted before, within the time that is remembered. */
   readonly deletedNamesakes: (job: KeptJob) => number;
+  /** Whether its deletion has failed as it is. */
+  readonly hasFailed: (job: KeptJob) => boolean;
   /** When a watcher with limits may run again; what is due waits until then. */
   readonly opensAt: (watcher: Watcher) => number;
 }
@@ -33,7 +35,7 @@ export interface WatcherPass {
   matched: number;
   finished: number;
   readonly skipped: Map<Reason, number>;
-  /** To be deleted now, oldest deadline first; of a dry run, what would be. */
+  /** To be deleted now, in turn; of a dry run, what would be. */
   due: readonly DueJob[];
   /** More were due than the limits allow, and none is deleted. */
   exceeded?: { readonly due: number };
@@ -139,7 +141,7 @@ function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, i
     return;
   }
   const { count: allowed, exceeded } = allowance(watcher.limits, due.length, result.matched);
-  result.due = oldestFirst(due).slice(0, allowed);
+  result.due = inTurn(due, input.hasFailed).slice(0, allowed);
   if (exceeded) result.exceeded = { due: due.length };
   if (due.length > allowed) {
     count(result, 'Limited', due.length - allowed);
@@ -148,9 +150,14 @@ function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, i
   if (watcher.dryRun && allowed > 0) count(result, 'DryRun', allowed);
 }
 
-/** Always the same order, so that a limit lets the same ones through. */
-export function oldestFirst(due: readonly DueJob[]): DueJob[] {
-  return [...due].sort((a, b) => a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1));
+/**
+ * Oldest deadline first, but what has failed last. Always the same order, so that a limit lets the same ones through.
+ */
+export function inTurn(due: readonly DueJob[], hasFailed: (job: KeptJob) => boolean): DueJob[] {
+  const turn = ({ job }: DueJob): number => (hasFailed(job) ? 1 : 0);
+  return [...due].sort(
+    (a, b) => turn(a) - turn(b) || a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1),
+  );
 }
 
 function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {

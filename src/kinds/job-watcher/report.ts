@@ -1,10 +1,11 @@
 import type { ChangeSet } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { conditionsOf, refusedConditions } from './conditions.js';
+import type { Failures } from './failures.js';
 import type { WatcherPass } from './pass.js';
 import { NOTHING_DONE, outcomeOf } from './run.js';
 import type { RunOutcome } from './run.js';
-import { statusOf, statusOpensAt } from './status.js';
+import { statusOf } from './status.js';
 import type { StatusOutput } from './status.js';
 import type { Untold } from './untold.js';
 import { uidOf } from './watcher-set.js';
@@ -16,15 +17,21 @@ export interface ReportContext {
   readonly now: number;
   readonly skewMilliseconds: number;
   readonly untold: Untold;
+  readonly failures: Failures;
   /** When the last of these deletions was done; `now` where there is none. */
   readonly finishedAt: (outcome: RunOutcome) => number;
 }
 
 const REFUSED_FREQUENCY_SECONDS = 60;
 
-/** What is told of one watcher: before anything was done, and after. */
+export interface Told extends StatusOutput {
+  /** Without the failures of before. */
+  readonly tried: RunOutcome;
+}
+
+/** What is told of one watcher once a plan was carried out. */
 export class Report {
-  private last: { readonly changes: ChangeSet; readonly output: StatusOutput } | undefined;
+  private last: { readonly changes: ChangeSet; readonly told: Told } | undefined;
 
   constructor(
     readonly read: ReadWatcher,
@@ -32,30 +39,20 @@ export class Report {
     private readonly context: ReportContext,
   ) {}
 
-  /** Nothing was done, or nothing yet. */
-  forecast(): StatusOutput {
-    return this.output(NOTHING_DONE);
-  }
-
-  /** When what is done now may be told at the latest, unless it is told at once. */
-  tellsAt(): number | undefined {
-    const { cr, watcher } = this.read;
-    if (watcher instanceof OperatorError) return undefined;
-    return statusOpensAt(cr.status, watcher.frequencySeconds, this.context.untold.toldAt(uidOf(cr)));
-  }
-
-  /** Status and event of a plan agree, however often each is asked for. */
-  after(changes: ChangeSet): StatusOutput {
-    if (this.last?.changes === changes) return this.last.output;
-    const { watcher } = this.read;
+  /** Status, events and samples of a plan agree, however often each is asked for. */
+  after(changes: ChangeSet): Told {
+    if (this.last?.changes === changes) return this.last.told;
+    const { watcher, cr } = this.read;
     const dryRun = watcher instanceof OperatorError || watcher.dryRun;
     const outcome = dryRun ? NOTHING_DONE : outcomeOf(this.pass?.due ?? [], changes);
-    const { untold, now, finishedAt } = this.context;
-    untold.add(uidOf(this.read.cr), outcome, now, finishedAt(outcome));
+    const { untold, failures, now, finishedAt } = this.context;
+    const tried = failures.tried(outcome);
+    untold.add(uidOf(cr), tried, now, finishedAt(tried));
     const output = this.output(outcome);
-    if (output.isNews) untold.offer(uidOf(this.read.cr), output.status, now);
-    this.last = { changes, output };
-    return output;
+    if (output.isNews) untold.offer(uidOf(cr), output.status, now);
+    const told = { ...output, tried };
+    this.last = { changes, told };
+    return told;
   }
 
   private output(outcome: RunOutcome): StatusOutput {

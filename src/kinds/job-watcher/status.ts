@@ -55,7 +55,7 @@ export function statusOf(input: StatusInput): StatusOutput {
 }
 
 /** When a status may follow the one that is there. */
-export function statusOpensAt(
+function statusOpensAt(
   status: JobWatcherStatus | undefined,
   frequencySeconds: number,
   toldAt = -Infinity,
@@ -112,14 +112,13 @@ function countsOf(
   };
 }
 
-/** Whether the numbers are those that a run has left behind, so that there is nothing new. */
+/** Whether the numbers are those that a run has left behind, so that there is nothing new: what failed is still due. */
 function isLeftBy(run: RunCounts, now: RunCounts): boolean {
-  const { deleted, failed } = run;
+  const { deleted } = run;
   return (
     now.matched === run.matched - deleted &&
     now.finished === run.finished - deleted &&
     (deleted > 0 || now.namespaces === run.namespaces) &&
-    failed === 0 &&
     isDeepStrictEqual(now.skipped ?? {}, run.skipped ?? {})
   );
 }

@@ -26,7 +26,7 @@ describe('deletion', () => {
     world.setWatcher(SPEC);
     world.addJob({ ended: 'Complete', endedAt: 5 });
     expect(world.turn()).toEqual([]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 15_000));
+    expect(world.next).toEqual(new Date(START + 15_000));
 
     world.now = 14.999;
     expect(world.turn()).toEqual([]);
@@ -86,7 +86,7 @@ describe('deletion', () => {
     world.now = 10_000;
 
     expect(world.turn()).toHaveLength(1000);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 10_000_000));
+    expect(world.next).toEqual(new Date(START + 10_000_000));
     expect(world.turn()).toHaveLength(500);
     expect(world.turn()).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('clocks', () => {
     expect(world.turn()).toEqual(['pi']);
     expect(world.condition('ClockSkewed')).toBe('True ServerTimeUsed');
     // The timer runs by the own clock.
-    expect(world.plan?.requeueAt).toEqual(new Date(START + (70 - 31) * 1000));
+    expect(world.next).toEqual(new Date(START + (70 - 31) * 1000));
 
     world.skew = -31;
     world.now = 100;
@@ -155,7 +155,7 @@ describe('limits', () => {
     expect(world.condition('Stalled')).toBe('True BlastRadiusExceeded');
     expect(world.status().lastRun?.skipped).toEqual({ Limited: 3 });
     expect(world.events).toMatchObject([{ type: 'Warning', reason: 'BlastRadiusExceeded' }]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 115_000));
+    expect(world.next).toEqual(new Date(START + 115_000));
     world.turn();
     expect(world.events).toEqual([]);
 
@@ -173,7 +173,7 @@ describe('limits', () => {
 
     world.now = 114;
     expect(world.turn()).toEqual([]);
-    expect(world.plan?.requeueAt).toEqual(new Date(START + 115_000));
+    expect(world.next).toEqual(new Date(START + 115_000));
     world.now = 115;
     expect(world.turn()).toEqual(['job-2', 'job-3']);
     expect(world.goTo(200)).toEqual(['job-4']);
@@ -337,6 +337,23 @@ describe('what is told', () => {
     expect(world.status()).toMatchObject({ lastStarted: at(36), lastRun: { deleted: 14 } });
   });
 
+  test('what moves no time is told once per frequency too', () => {
+    world.setWatcher({ ...SPEC, completedTTL: '60s' });
+    const again = (): void => {
+      world.addJob({ ended: 'Complete', endedAt: world.now });
+      world.turn();
+    };
+    again();
+    world.now = 20;
+    again();
+    expect(world.status()).toMatchObject({ nextDeletion: at(80), lastFinished: at(0) });
+    world.now = 25;
+    again();
+    expect([world.statusWrites, world.next]).toEqual([[], new Date(START + 35_000)]);
+    world.goTo(35);
+    expect(world.status()).toMatchObject({ nextDeletion: at(85), lastFinished: at(0) });
+  });
+
   test('a run leaves numbers behind that are no news', () => {
     world.setWatcher(SPEC);
     completeJobs(3);
@@ -383,7 +400,10 @@ describe('what is told', () => {
     expect(world.turn()).toEqual(['job-1', 'job-2']);
     expect(world.condition('Stalled')).toBe('True Forbidden');
     expect(world.status().lastRun).toMatchObject({ deleted: 2, failed: 1 });
-    expect(world.events).toMatchObject([{ type: 'Warning', reason: 'Forbidden' }]);
+    expect(world.events).toMatchObject([
+      { type: 'Warning', reason: 'Forbidden' },
+      { type: 'Warning', reason: 'DeletionFailed', note: "Deleted 2 Jobs of 3, 1 couldn't be deleted" },
+    ]);
     world.refuse = () => undefined;
     expect(world.goTo(200)).toEqual(['job-0']);
     expect(world.condition('Ready')).toBe('True Watching');

@@ -99,6 +99,58 @@ describe('kyverno', () => {
     }
   });
 
+  const refused = new OperatorError({ reason: 'Invalid', message: 'No', retry: 'onChange' });
+
+  test('more Jobs that can’t be deleted than a plan holds never stop the others, and are tried once', () => {
+    world.setWatcher({ ...both, frequency: '1s' });
+    for (let index = 0; index < 1100; index++)
+      world.addJob({ name: `stuck-${index}`, ended: 'Complete', endedAt: -100 });
+    world.addJob({ name: 'other', ended: 'Complete', endedAt: -50 });
+    world.refuse = ({ metadata }) => (metadata.name.startsWith('stuck') ? refused : undefined);
+    world.turn();
+    expect(world.turn()).toEqual(['other']);
+    // It is the engine that asks again, when that may be of use.
+    world.goTo(10);
+    expect(world.next).toBeUndefined();
+  });
+
+  test('nor where limits let through no more than fail', () => {
+    world.setWatcher({ ...both, frequency: '15s', limits: { maxPerRun: 1, mode: 'Throttle' } });
+    world.addJob({ name: 'stuck', ended: 'Complete', endedAt: -100 });
+    world.addJob({ name: 'other', ended: 'Complete', endedAt: -50 });
+    world.refuse = ({ metadata }) => (metadata.name === 'stuck' ? refused : undefined);
+    world.turn();
+    expect(world.goTo(15)).toEqual(['other']);
+  });
+
+  test('one that is refused for good is told and counted once, until it changes', () => {
+    world.setWatcher(both);
+    world.addJob({ ended: 'Complete', endedAt: -100 });
+    world.refuse = () => refused;
+    const errors = (): number =>
+      world.samples.filter(({ metric }) => metric === 'reconstruct_jobs_delete_errors_total').length;
+    world.turn();
+    expect([errors(), world.statusWrites.length]).toEqual([1, 1]);
+    expect(world.condition('Stalled')).toBe('True Invalid');
+    for (world.now = 1; world.now < 1000; world.now += 7) {
+      world.turn();
+      expect([errors(), world.statusWrites, world.events]).toEqual([0, [], []]);
+    }
+    expect(world.status().lastRun).toMatchObject({ matched: 1, failed: 1 });
+
+    const changedAt = world.now;
+    world.addJob({ ended: 'Complete', endedAt: -100 });
+    world.turn();
+    expect(errors()).toBe(1);
+    world.goTo(2000);
+    expect(world.status()).toMatchObject({ lastStarted: at(changedAt), lastRun: { failed: 1 } });
+    world.refuse = () => undefined;
+    expect(world.turn()).toEqual(['pi']);
+    world.goTo(3000);
+    expect(world.status().lastRun).toMatchObject({ matched: 1, deleted: 1, failed: 0 });
+    expect(world.condition('Ready')).toBe('True Watching');
+  });
+
   test('it is deleted only as it was judged: it sends no preconditions', () => {
     world.setWatcher(both);
     world.addJob({ ended: 'Complete', uid: 'judged' });

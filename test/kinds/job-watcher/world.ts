@@ -31,6 +31,8 @@ export class World {
   announced: string[] = [];
   samples: Sample[] = [];
   plan: Plan | undefined;
+  /** When the last plan asks to be taken again. */
+  next: Date | undefined;
   /** What the API server answers to a deletion in place of doing it. @default - it does it */
   refuse: (job: AnyObject) => OperatorError | undefined = () => undefined;
   private readonly kept = new WeakMap<AnyObject, AnyObject>();
@@ -88,12 +90,8 @@ export class World {
       if (sent) this.events.push({ ...sent, regarding: regarding.name });
     }
     this.samples = [...(plan.samples?.(changes) ?? [])];
+    this.next = typeof plan.requeueAt === 'function' ? plan.requeueAt(changes) : plan.requeueAt;
     return this.deleted;
-  }
-
-  /** When the last plan asks to be taken again. */
-  get next(): Date | undefined {
-    return this.plan?.requeueAt as Date | undefined;
   }
 
   /** Turns at the times that the plans ask for, until then. Returns all that was deleted. */

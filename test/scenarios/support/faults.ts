@@ -30,6 +30,17 @@ export const loseAnswer: Fault = (exchange, next) => {
   next();
 };
 
+/** The API server's clock seems to be ahead by so much; behind, where it is negative. */
+export function clockAhead(milliseconds: number): Fault {
+  return (exchange, next) => {
+    const begin = exchange.begin.bind(exchange);
+    exchange.begin = (status, headers) => {
+      begin(status, { ...headers, date: new Date(Date.now() + milliseconds).toUTCString() });
+    };
+    next();
+  };
+}
+
 export interface CannedAnswer {
   readonly status: number;
   /** @default - as the status has it in Kubernetes, where the engine reads it */

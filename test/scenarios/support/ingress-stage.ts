@@ -9,13 +9,11 @@ import type { Manifest, Place } from '../../cluster/support/cluster.js';
 import type { RunningController } from '../../cluster/support/controller.js';
 import { requestsFromNowOn, writes } from '../../cluster/support/requests.js';
 import { settled } from '../../cluster/support/settled.js';
-import { streamIngresses } from './kinds.js';
+import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import { sceneryFor, Stage } from './stage.js';
 import type { Scenery } from './stage.js';
 
 const slices = resourceType({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' });
-const { kind } = streamIngresses;
-
 /** A port of a Service, as a chart writes it. */
 export interface ChartPort {
   readonly name: string;
@@ -65,9 +63,8 @@ export class IngressStage extends Stage {
     const file = `${this.kubeconfig}.policy`;
     await writeFile(file, JSON.stringify({ streamingress: policy }));
     const namespaces = [this.namespace];
-    const { config } = streamIngresses;
     return this.run({
-      ...{ kinds: [kind], ...(config !== undefined && { config }) },
+      kinds: [kind],
       ...{ namespaces, rules: rulesFor([kind], { namespaces, policy }), args: ['--policy', file] },
     });
   }

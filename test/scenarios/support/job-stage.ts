@@ -8,10 +8,9 @@ import type { ControllerProps, RunningController } from '../../cluster/support/c
 import { requestsFromNowOn } from '../../cluster/support/requests.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
-import { jobWatchers } from './kinds.js';
+import { jobWatcher as kind } from '../../../src/kinds/job-watcher/kind.js';
 import { sceneryFor, Stage } from './stage.js';
 
-const { kind } = jobWatchers;
 const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 
 export const KEEP = { 'batch.my.github.com/keep': 'true' };
@@ -46,9 +45,8 @@ export class JobStage extends Stage {
     awaitStart = true,
     args = [],
   }: Pick<ControllerProps, 'awaitStart' | 'args'> = {}): Promise<RunningController> {
-    const { config } = jobWatchers;
     return this.run({
-      ...{ kinds: [kind], ...(config !== undefined && { config }) },
+      kinds: [kind],
       ...{ namespaces: [this.namespace], awaitStart, args },
     });
   }

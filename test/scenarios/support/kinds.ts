@@ -3,8 +3,6 @@ import { repoFolder } from '../../../sandbox/paths.js';
 import { loadKinds } from '../../../src/cli/config.js';
 import type { OwnedKind } from '../../../src/contract/kind.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
-import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
-import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
 
 /** A kind, and the configuration that brings it to the controller. */
 export interface ScenarioKind {
@@ -14,18 +12,6 @@ export interface ScenarioKind {
 }
 
 export const appServices: ScenarioKind = { kind: appService };
-
-const clusterKinds = join(repoFolder(), 'test/cluster/kinds');
-
-export const streamIngresses = {
-  kind: streamIngress,
-  config: join(clusterKinds, 'stream-ingress.config.mjs') as string | undefined,
-};
-
-export const jobWatchers = {
-  kind: jobWatcher,
-  config: join(clusterKinds, 'job-watcher.config.mjs') as string | undefined,
-};
 
 /** As small as an AppService gets: nothing about it changes by itself. */
 export const small = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
