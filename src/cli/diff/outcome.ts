@@ -1,5 +1,5 @@
 import type { Explanation } from '../../contract/explanation.js';
-import type { ObjectPreview } from '../../engine/preview/preview.js';
+import type { ObjectPreview } from '../../engine/preview/object-preview.js';
 
 /** Everything that would follow from the custom resources that were given; they come first. */
 export interface Outcome {

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { FieldConflict } from '../../contract/change.js';
 import type { Explanation, Table } from '../../contract/explanation.js';
 import { describeRef } from '../../contract/object.js';
-import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
+import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';
 import { fieldChanges } from './fields.js';
 import type { FieldChange } from './fields.js';
 import { isDifference } from './outcome.js';

@@ -67,13 +67,18 @@ export class Contents {
     return 'key' in demand && selector === undefined;
   }
 
-  /** What is to be listed: of an owner who is known, his namespace alone. */
+  /** What is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
   private scopes(demand: Demand, watch: Watch): Scope[] {
     const all = scopesOf(watch, this.props.namespaces ?? []);
-    const owner = 'owner' in demand && this.namespaceOf.get(demand.owner);
-    if (!owner || !watch.type.namespaced) return all;
-    const inside = { ...all[0], type: watch.type, namespace: owner };
-    return all.some(({ namespace }) => namespace === undefined || namespace === owner) ? [inside] : [];
+    const namespace = this.namespaceIn(demand);
+    if (namespace === undefined || !watch.type.namespaced) return all;
+    const within = all.find((scope) => scope.namespace === undefined || scope.namespace === namespace);
+    return within ? [{ ...within, namespace }] : [];
+  }
+
+  private namespaceIn(demand: Demand): string | undefined {
+    if ('owner' in demand) return this.namespaceOf.get(demand.owner);
+    return 'key' in demand ? splitKey(demand.key).namespace : undefined;
   }
 
   private isLoaded(scope: Scope): boolean {

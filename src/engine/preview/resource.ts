@@ -22,7 +22,7 @@ export async function tryResource(
 ): Promise<AnyObject> {
   const api = new Api(new DryRun(transport));
   const body = live ? { ...wanted, metadata: metadataOver(live.metadata, wanted.metadata) } : wanted;
-  return api.put(type, body as AnyObject, { fieldManager: FIELD_MANAGER, exists: live !== undefined });
+  return api.put(type, body, { fieldManager: FIELD_MANAGER, exists: live !== undefined });
 }
 
 function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']): AnyObject['metadata'] {

@@ -8,6 +8,7 @@ import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
 import { eventOf } from './events.js';
+import { explanationOf } from './explain.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
@@ -75,6 +76,7 @@ export class JobWatcherController implements Controller {
       status: reports.map((report) => this.statusStep(report)),
       events: reports.map(eventStep),
       samples: (changes) => samples(reports, due, changes, reader),
+      explain: () => reports.map(explanationOf),
       ...(next !== undefined && { requeueAt: new Date(Math.max(next - ahead, now.getTime())) }),
     };
   }
