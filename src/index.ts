@@ -11,6 +11,7 @@ export * from './contract/crd.js';
 export * from './contract/define-kind.js';
 export * from './contract/delete-step.js';
 export * from './contract/error.js';
+export * from './contract/explanation.js';
 export * from './contract/hand-over.js';
 export * from './contract/kind.js';
 export * from './contract/kind-flag.js';

@@ -1,4 +1,4 @@
-/** 1: there are differences (of `diff`, still to come); 2: bad input or usage; 3: the cluster is unreachable or refused. */
+/** 1: there are differences, which `diff` alone tells; 2: bad input or usage; 3: the cluster is unreachable or refused. */
 export type ExitCode = 1 | 2 | 3;
 
 /** Ends a command: its lines are for stderr, its code is for whoever called. */

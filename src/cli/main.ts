@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import { AddressError } from '../telemetry/address-error.js';
+import { diffCommand } from './diff.js';
 import { CliError } from './exit.js';
 import { runCommand } from './run.js';
 import { synthCommand } from './synth.js';
@@ -17,6 +18,7 @@ function program(): Command {
     .description('Write a cdk8s construct, get a Kubernetes operator')
     .version(packageVersion())
     .addCommand(synthCommand())
+    .addCommand(diffCommand())
     .addCommand(runCommand())
     .configureHelp({ showGlobalOptions: true });
 }

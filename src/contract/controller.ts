@@ -1,6 +1,7 @@
 import type { ChangeSet } from './change.js';
 import type { DeleteStep, Deletion } from './delete-step.js';
 import type { OperatorError } from './error.js';
+import type { Explanation } from './explanation.js';
 import type { Metric, Sample } from './metric.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
@@ -179,6 +180,12 @@ export interface Plan {
   readonly error?: OperatorError;
   /** The same of what goes wrong only when the status is computed. @default - nothing does */
   readonly statusError?: AfterApply<OperatorError | undefined>;
+  /**
+   * What the plan means for custom resources, asked for by `reconstruct diff` alone. Deletions of what isn't ours are
+   * shown by it, and not by `delete`.
+   * @default - its applies and deletes say it all
+   */
+  readonly explain?: () => readonly Explanation[];
 }
 
 /** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */

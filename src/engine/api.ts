@@ -6,7 +6,7 @@ import { ApiError } from './api-error.js';
 import type { ApiRequest, ApiStream, Transport } from './transport.js';
 
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
-const APPLY = 'application/apply-patch+yaml';
+export const APPLY = 'application/apply-patch+yaml';
 
 /** RFC 6902. */
 const JSON_PATCH = 'application/json-patch+json';
@@ -166,6 +166,23 @@ export class Api {
       body: object,
       signal,
     });
+  }
+
+  /** Makes an object, or puts it in place of the one that is there; fields that nobody knows are refused. */
+  async put(
+    type: ResourceType,
+    object: AnyObject,
+    { fieldManager, exists }: { readonly fieldManager: string; readonly exists: boolean },
+  ): Promise<AnyObject> {
+    const { namespace, name } = object.metadata;
+    const key = objectKey(namespace, name);
+    const { body } = await this.send(`Put ${type.kind} ${key}`, {
+      method: exists ? 'PUT' : 'POST',
+      path: exists ? objectPath(type, key) : collectionPath(type, namespace),
+      query: { fieldManager, fieldValidation: 'Strict' },
+      body: object,
+    });
+    return body as AnyObject;
   }
 
   async mergePatch(type: ResourceType, key: string, body: object, signal?: AbortSignal): Promise<void> {

@@ -1,15 +1,15 @@
-import type { Change, ChangeSet } from '../contract/change.js';
+import type { ChangeSet } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import { objectId, refOf } from '../contract/object.js';
+import { refOf } from '../contract/object.js';
 import type { Applier } from './apply.js';
+import { applySteps } from './apply-steps.js';
+import type { Take } from './apply-steps.js';
 import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
-import { applyRevised } from './revise.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
-import { Twin } from './twin.js';
 import { writeStatuses } from './write-statuses.js';
 
 export interface Tools {
@@ -52,22 +52,8 @@ export async function carryOut(
   othersWait: () => boolean = () => false,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
-  const applied: Change[] = [];
-  // Applied without them, an object would lose the fields that were to be handed over.
-  const held = new Set<string>();
-  const twin = new Twin(plan.apply, reader);
-  for (const planned of plan.apply) {
-    const ref = refOf(planned.object);
-    const change =
-      held.has(objectId(ref)) || twin.holds(planned)
-        ? ({ ref, action: 'skipped' } as const)
-        : await steps.take(ref, async () => applyRevised(planned, applied, tools.applier, reader));
-    if (change.action === 'failed') {
-      twin.failed(planned);
-      if (planned.handOver) held.add(objectId(ref));
-    }
-    applied.push(change);
-  }
+  const take: Take = async (ref, step) => steps.take(ref, step);
+  const applied = await applySteps(plan.apply, reader, tools.applier, take);
   const failed = applied.some(({ action }) => action === 'failed');
   const deleted = failed
     ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)

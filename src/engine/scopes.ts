@@ -2,7 +2,10 @@ import type { Scope } from './api.js';
 import type { WatchedStore } from './stores.js';
 
 /** What has to be watched for one store: everything at once, or each namespace by itself. */
-export function scopesOf(watched: WatchedStore, namespaces: readonly string[]): Scope[] {
+export function scopesOf(
+  watched: Pick<WatchedStore, 'type' | 'selector' | 'name' | 'namespaces'>,
+  namespaces: readonly string[],
+): Scope[] {
   const { type, selector, name } = watched;
   const scope = { type, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) };
   const only = watched.namespaces ?? namespaces;

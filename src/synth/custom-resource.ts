@@ -1,10 +1,12 @@
 import type { Kind } from '../contract/kind.js';
-import type { CustomResource } from '../contract/object.js';
+import { objectKey } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
 import { parseDocuments } from './document.js';
 import type { Document } from './document.js';
 import { KnownKinds } from './known-kinds.js';
 import type { KnownVersion } from './known-kinds.js';
-import { checkNames, isDnsLabel } from './names.js';
+import { checkNames, isDnsLabel, isDnsSubdomain } from './names.js';
 import { fileName } from './output.js';
 import { formatProblem, InputError, showValue } from './problem.js';
 import type { Path, Problem } from './problem.js';
@@ -24,6 +26,11 @@ export interface ReadOptions extends SourceOptions {
    * @default - they are not told
    */
   readonly warn?: (line: string) => void;
+  /**
+   * What the cluster has under that name, in that version of its kind: then a document is judged as an update of it.
+   * @default - every document is judged as one that is to be created
+   */
+  readonly live?: (type: ResourceType, key: string) => Promise<AnyObject | undefined>;
 }
 
 /** A custom resource as the API server would store it, and where it comes from. */
@@ -31,10 +38,14 @@ export interface CustomResourceInput {
   readonly kind: Kind;
   readonly cr: CustomResource;
   readonly document: Document;
+  /** The kind in the version that the document is written in. */
+  readonly type: ResourceType;
+  /** What the cluster has, in that version, where that was asked. @default - nothing */
+  readonly live?: AnyObject;
 }
 
 /**
- * Reads custom resources and holds them against the schemas of their kinds, without asking any cluster.
+ * Reads custom resources and holds them against the schemas of their kinds. No cluster is asked, but by `live`.
  * @returns the custom resources in the order of the sources, with the defaults of their schemas
  * @throws InputError with every problem of every document
  */
@@ -52,7 +63,7 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
   const kinds = new KnownKinds(options.kinds, options.warn);
   const inputs: CustomResourceInput[] = [];
   for (const document of documents) {
-    const result = readDocument(document, kinds, namespace);
+    const result = await readDocument(document, kinds, options);
     if ('problems' in result) {
       const lineOf = ({ path }: Problem): number => document.lineOf(path);
       const byLine = [...result.problems].sort((a, b) => lineOf(a) - lineOf(b));
@@ -80,11 +91,11 @@ export function placeOf(document: Document, path: Path): string {
   return `${document.file}: document ${document.index}, line ${document.lineOf(path)}`;
 }
 
-function readDocument(
+async function readDocument(
   document: Document,
   kinds: KnownKinds,
-  namespace: string | undefined,
-): CustomResourceInput | { readonly problems: readonly Problem[] } {
+  { namespace, live: find }: ReadOptions,
+): Promise<CustomResourceInput | { readonly problems: readonly Problem[] }> {
   const { value } = document;
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     const message = `${showValue(value)} is not a Kubernetes object`;
@@ -94,12 +105,25 @@ function readDocument(
   }
   const version = kinds.find(value);
   if (!('kind' in version)) return { problems: [version] };
-  const candidate = version.withDefaults(value);
-  const problems = judge(version, candidate);
-  if (problems.length > 0) return { problems };
   const { kind } = version;
+  const candidate = version.withDefaults(value);
+  const key = find && keyOf(candidate, kind.type.namespaced, namespace);
+  const type = { ...kind.type, apiVersion: (value as CustomResource).apiVersion };
+  const live = key === undefined ? undefined : await find?.(type, key);
+  const problems = judge(version, candidate, live);
+  if (problems.length > 0) return { problems };
   const cr = withNamespace(version.stored(candidate) as CustomResource, kind.type.namespaced, namespace);
-  return { kind, cr, document };
+  return { kind, cr, document, type, ...(live && { live }) };
+}
+
+/** Undefined where no object can have that name. */
+function keyOf(value: object, namespaced: boolean, fallback: string | undefined): string | undefined {
+  const { metadata } = value as { readonly metadata?: Readonly<Record<string, unknown>> | null };
+  const { name, namespace: given } = metadata ?? {};
+  const namespace = namespaced ? given || fallback : undefined;
+  if (typeof name !== 'string' || !isDnsSubdomain(name)) return undefined;
+  if (namespace === undefined) return name;
+  return typeof namespace === 'string' && isDnsLabel(namespace) ? objectKey(namespace, name) : undefined;
 }
 
 /**

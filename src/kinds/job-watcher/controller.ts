@@ -8,6 +8,7 @@ import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
 import { ALL_NEWS } from './events.js';
+import { explanationOf } from './explain.js';
 import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
@@ -82,6 +83,7 @@ export class JobWatcherController implements Controller {
         const next = isMore ? -Infinity : nextTime(reports, changes);
         return next === undefined ? undefined : new Date(Math.max(next - ahead, now.getTime()));
       },
+      explain: () => reports.map(explanationOf),
     };
   }
 

@@ -7,6 +7,7 @@ import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { classRefusal } from './acceptance.js';
+import { explanationsOf } from './explain.js';
 import { childrenOf, dropChildren, rememberingRender } from './gateway-children.js';
 import { planGateway } from './gateway-plan.js';
 import { gatewayRendering, gatewayTypes } from './gateway-port.js';
@@ -118,5 +119,6 @@ function plan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date):
       regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
       event: (changes) => stalledEvent(cr, findingsOf(cr, changes)),
     })),
+    explain: () => crs.flatMap((cr) => explanationsOf(cr, findingsOf(cr, []))),
   };
 }

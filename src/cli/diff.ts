@@ -1,0 +1,133 @@
+import { styleText } from 'node:util';
+import { Command, Option } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import type { Kind, KindContext, Policy } from '../contract/kind.js';
+import type { FlagValues } from '../contract/kind-flag.js';
+import { builtInFlags } from '../kinds/flags.js';
+import type { ClusterOptions } from './cluster.js';
+import { currentNamespace, loadKubeConfig } from './cluster.js';
+import { loadKinds } from './config.js';
+import { differs, refusals } from './diff/outcome.js';
+import type { Outcome } from './diff/outcome.js';
+import type { Color } from './diff/text.js';
+import { CliError } from './exit.js';
+import { addKindFlags, kindFlagValues } from './kind-flags.js';
+import { kindsOnRequest } from './kinds-on-request.js';
+import { namespace, sharedOptions } from './options.js';
+import { policyOf } from './policy-option.js';
+import { print } from './print.js';
+import { packageVersion } from './version.js';
+
+interface DiffOptions extends ClusterOptions {
+  readonly output: 'text' | 'json';
+  readonly namespace?: string;
+  readonly recursive?: boolean;
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+  readonly policy?: string;
+  readonly watchNamespace?: readonly string[];
+  readonly operatorNamespace?: string;
+}
+
+/** `reconstruct diff`: what would change in the cluster. */
+export function diffCommand(flags = builtInFlags): Command {
+  const command = new Command('diff')
+    .summary('show what custom resources would change in the cluster')
+    .description(
+      'Shows what would change in the cluster if these custom resources were applied and the controller had acted. ' +
+        'Nothing is written. Exit code 0: nothing would change, 1: something would.',
+    )
+    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
+    .addOption(
+      new Option('-o, --output <format>', 'for people or for programs')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .addOption(
+      new Option(
+        '-n, --namespace <name>',
+        "the namespace of custom resources that name none (default: the context's)",
+      ).argParser(namespace),
+    )
+    .option('-R, --recursive', 'look into subfolders too')
+    .addOption(sharedOptions.kubeconfig())
+    .addOption(sharedOptions.context())
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy())
+    .addOption(sharedOptions.watchNamespace())
+    .addOption(
+      new Option(
+        '--operator-namespace <name>',
+        "where the controller runs (default: the context's namespace)",
+      ).argParser(namespace),
+    )
+    .action((sources: readonly string[], options: DiffOptions) =>
+      run(sources, options, kindFlagValues(flags, options)),
+    );
+  return addKindFlags(command, flags);
+}
+
+async function run(sources: readonly string[], options: DiffOptions, flags: FlagValues): Promise<void> {
+  // Loaded here, so that `--help` needs none of it.
+  const [{ builtInKinds }, { compare }, { answering }, { UndiciTransport }, { textOf }, { jsonOf }] =
+    await Promise.all([
+      import('../kinds/index.js'),
+      import('./diff/compare.js'),
+      import('./diff/answering.js'),
+      import('../engine/undici-transport.js'),
+      import('./diff/text.js'),
+      import('./diff/json.js'),
+    ]);
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const policy = await policyOf(options, builtInKinds);
+  const kubeConfig = await loadKubeConfig(options);
+  const here = currentNamespace(kubeConfig);
+  const transport = answering(new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`));
+  let outcome: Outcome;
+  try {
+    outcome = await compare({
+      ...{ sources, kinds, transport, namespace: options.namespace ?? here },
+      recursive: options.recursive ?? false,
+      contextFor: await contexts({ ...options, here, flags, ...(policy && { allowed: policy }) }),
+      ...(options.watchNamespace && { namespaces: options.watchNamespace }),
+      warn: (line) => void process.stderr.write(`warning: ${line}\n`),
+    });
+  } catch (error) {
+    if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
+    throw error;
+  } finally {
+    await transport.close();
+  }
+  await print(options.output === 'json' ? jsonOf(outcome) : textOf(outcome, paint));
+  const refused = refusals(outcome);
+  if (refused.length > 0) throw new CliError(refused, 3);
+  if (differs(outcome)) process.exitCode = 1;
+}
+
+interface ContextOptions {
+  readonly here: string;
+  readonly operatorNamespace?: string;
+  readonly flags: FlagValues;
+  readonly allowed?: Policy;
+  readonly watchNamespace?: readonly string[];
+}
+
+/** What `run` would make the controllers of a kind with. */
+async function contexts(options: ContextOptions): Promise<(kind: Kind) => KindContext> {
+  const { render } = await import('../synth/render.js');
+  const { here, operatorNamespace = here, flags, allowed, watchNamespace } = options;
+  return ({ type }) => {
+    const policy = allowed?.[type.kind.toLowerCase()];
+    return {
+      ...{ render: (kind, cr) => render(kind, cr, allowed), flags, operatorNamespace },
+      ...(policy !== undefined && { policy }),
+      ...(watchNamespace && { namespaces: watchNamespace }),
+    };
+  };
+}
+
+/** In colour on a terminal, unless NO_COLOR says otherwise. */
+function paint(color: Color, text: string): string {
+  return styleText(color, text, { stream: process.stdout });
+}

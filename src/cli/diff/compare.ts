@@ -1,0 +1,122 @@
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../../contract/error.js';
+import type { Kind, KindContext } from '../../contract/kind.js';
+import { refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { ApiError } from '../../engine/api-error.js';
+import { Api } from '../../engine/api.js';
+import { preview } from '../../engine/preview/preview.js';
+import type { GivenResource, Preview } from '../../engine/preview/controller-preview.js';
+import type { ObjectPreview } from '../../engine/preview/object-preview.js';
+import { tryResource } from '../../engine/preview/resource.js';
+import { visible } from '../../engine/preview/visible.js';
+import type { Transport } from '../../engine/transport.js';
+import { placeOf, readCustomResources } from '../../synth/custom-resource.js';
+import type { CustomResourceInput } from '../../synth/custom-resource.js';
+import { InputError } from '../../synth/problem.js';
+import { CliError } from '../exit.js';
+import type { Outcome } from './outcome.js';
+
+export interface CompareProps {
+  readonly sources: readonly string[];
+  readonly recursive: boolean;
+  readonly kinds: readonly Kind[];
+  readonly transport: Transport;
+  /** Of custom resources that name none. */
+  readonly namespace: string;
+  readonly contextFor: (kind: Kind) => KindContext;
+  /** The namespaces that the operator watches. @default - all */
+  readonly namespaces?: readonly string[];
+  readonly warn: (line: string) => void;
+}
+
+interface Given extends GivenResource {
+  readonly input: CustomResourceInput;
+}
+
+/**
+ * Finds out what custom resources would change in a cluster.
+ * @throws InputError with what is wrong with them; CliError with exit code 3 where the cluster doesn't answer, or refuses
+ */
+export async function compare(props: CompareProps): Promise<Outcome> {
+  try {
+    const given = await tryAll(await read(props), props.transport);
+    const kinds = [...new Set(given.map(({ input }) => input.kind))];
+    const previews: Preview[] = [];
+    for (const kind of kinds) previews.push(await previewKind(kind, given, props));
+    return {
+      objects: [...given.map(ofResource), ...previews.flatMap(({ objects }) => objects)],
+      explanations: previews.flatMap(({ explanations }) => explanations),
+    };
+  } catch (error) {
+    throw asCliError(error);
+  }
+}
+
+async function read(props: CompareProps): Promise<CustomResourceInput[]> {
+  const { sources, recursive, kinds, namespace, transport, warn } = props;
+  const api = new Api(transport);
+  const live = async (type: ResourceType, key: string): Promise<AnyObject | undefined> => {
+    try {
+      return await api.get(type, key);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
+      throw error;
+    }
+  };
+  return readCustomResources({ sources, recursive, kinds, namespace, warn, live });
+}
+
+async function tryAll(inputs: readonly CustomResourceInput[], transport: Transport): Promise<Given[]> {
+  const given: Given[] = [];
+  const problems: string[] = [];
+  for (const input of inputs) {
+    try {
+      given.push(await tryOne(input, transport));
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
+      problems.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
+    }
+  }
+  if (problems.length > 0) throw new InputError(problems);
+  return given;
+}
+
+async function tryOne(input: CustomResourceInput, transport: Transport): Promise<Given> {
+  const { kind, cr, document, type, live } = input;
+  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
+  const answer = await tryResource(transport, type, wanted, live);
+  const { apiVersion } = kind.type;
+  // In the version that is stored, whose defaults the answer in another one doesn't have.
+  const after = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
+  return { input, after, ...(live && { before: { ...live, apiVersion } }) };
+}
+
+async function previewKind(kind: Kind, all: readonly Given[], props: CompareProps): Promise<Preview> {
+  const given = all.filter(({ input }) => input.kind === kind);
+  const { transport, namespaces, contextFor } = props;
+  const found = await preview({
+    controllers: kind.controllers(contextFor(kind)),
+    ...{ given, transport, now: () => new Date() },
+    ...(namespaces && { namespaces }),
+  });
+  const asked = new Set(given.map(({ after }) => JSON.stringify(refOf(after))));
+  const explanations = found.explanations.filter(({ of }) => asked.has(JSON.stringify(of)));
+  return { ...found, explanations };
+}
+
+function ofResource({ before, after }: Given): ObjectPreview {
+  const base = { ref: refOf(after), takes: [], leaves: [] };
+  if (!before) return { ...base, action: 'created', after };
+  if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
+  return { ...base, action: 'changed', before, after };
+}
+
+/** What the cluster said; what is wrong with the input stays as it is. */
+function asCliError(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  return error.kindNotServed
+    ? new CliError(`${error.message}: the kind isn't installed in the cluster; apply its CRD first`, 3)
+    : new CliError(`The cluster refuses: ${error.message}`, 3);
+}

@@ -1,0 +1,149 @@
+import type { TypeRef, Watch } from '../../contract/controller.js';
+import { objectId, splitKey } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { ApiError } from '../api-error.js';
+import type { Api, Scope } from '../api.js';
+import { listPages } from '../lists.js';
+import { scopesOf } from '../scopes.js';
+import type { Entry } from '../store.js';
+import type { StoreReader } from '../stores.js';
+import type { Demand } from './demands.js';
+
+const NEVER = new AbortController().signal;
+
+export interface ContentsProps {
+  readonly api: Api;
+  readonly watches: readonly Watch[];
+  readonly reader: StoreReader;
+  /** Only these are looked at. @default - all */
+  readonly namespaces?: readonly string[];
+  /** Custom resources as they would be, in place of those that are there. */
+  readonly given: readonly AnyObject[];
+}
+
+/**
+ * Fills the stores of one controller with what is asked for, as the API server has it now; the custom resources that
+ * are given are laid over it.
+ *
+ * **Caveats.** What is asked for at different times is as it was then: nothing ties it together.
+ *
+ * **Errors.** ApiError, where the API server refuses; a kind that is optional and isn't installed has no objects.
+ */
+export class Contents {
+  private readonly loaded = new Set<string>();
+  private readonly given: ReadonlyMap<string, AnyObject>;
+  private readonly namespaceOf: ReadonlyMap<string, string | undefined>;
+
+  constructor(private readonly props: ContentsProps) {
+    this.given = new Map(props.given.map((cr) => [objectId(cr), cr]));
+    this.namespaceOf = new Map(props.given.map(({ metadata }) => [metadata.uid ?? '', metadata.namespace]));
+  }
+
+  readonly has = (demand: Demand): boolean => {
+    const watch = this.watchFor(demand.type);
+    // What no watch covers is refused by the reader.
+    if (!watch) return true;
+    if (this.isOne(demand, watch) && this.loaded.has(idOfObject(watch.type, demand.key))) return true;
+    return this.scopes(demand, watch).every((scope) => this.isLoaded(scope));
+  };
+
+  async load(demand: Demand): Promise<void> {
+    const watch = this.watchFor(demand.type);
+    if (!watch || this.has(demand)) return;
+    await this.whereServed(watch, async () => {
+      if (this.isOne(demand, watch)) await this.loadOne(watch.type, demand.key);
+      else for (const scope of this.scopes(demand, watch)) await this.loadAll(scope);
+    });
+  }
+
+  private watchFor(type: TypeRef): Watch | undefined {
+    return this.props.watches.find((watch) => groupKind(watch.type) === groupKind(type));
+  }
+
+  /** By its name one can't tell whether a selector matches it. */
+  private isOne(demand: Demand, { selector }: Watch): demand is Extract<Demand, { readonly key: string }> {
+    return 'key' in demand && selector === undefined;
+  }
+
+  /** What is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
+  private scopes(demand: Demand, watch: Watch): Scope[] {
+    const all = scopesOf(watch, this.props.namespaces ?? []);
+    const namespace = this.namespaceIn(demand);
+    if (namespace === undefined || !watch.type.namespaced) return all;
+    const within = all.find((scope) => scope.namespace === undefined || scope.namespace === namespace);
+    return within ? [{ ...within, namespace }] : [];
+  }
+
+  private namespaceIn(demand: Demand): string | undefined {
+    if ('owner' in demand) return this.namespaceOf.get(demand.owner);
+    return 'key' in demand ? splitKey(demand.key).namespace : undefined;
+  }
+
+  private isLoaded(scope: Scope): boolean {
+    return this.loaded.has(idOfScope(scope)) || this.loaded.has(idOfScope({ ...scope, namespace: '' }));
+  }
+
+  private async loadOne(type: ResourceType, key: string): Promise<void> {
+    const given = this.given.get(objectIdOf(type, key));
+    const object = given ?? (await this.find(type, key));
+    if (object) this.props.reader.store(type).observed(object);
+    this.loaded.add(idOfObject(type, key));
+  }
+
+  private async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
+    try {
+      return await this.props.api.get(type, key);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
+      throw error;
+    }
+  }
+
+  private async loadAll(scope: Scope): Promise<void> {
+    if (this.isLoaded(scope)) return;
+    const { type, namespace } = scope;
+    const store = this.props.reader.store(type);
+    const project = (object: AnyObject): Entry | undefined =>
+      store.project(this.given.get(objectId(object)) ?? object);
+    const { entries, resourceVersion } = await listPages(this.props.api, scope, project, NEVER);
+    const listed = new Set(entries.map(({ object }) => objectId(object)));
+    const added = [...this.given.values()].filter(
+      (cr) => groupKind(cr) === groupKind(type) && isIn(scope, cr) && !listed.has(objectId(cr)),
+    );
+    const all = [...entries, ...added.map((cr) => store.project(cr))];
+    store.replace(all, resourceVersion, namespace);
+    this.loaded.add(idOfScope(scope));
+  }
+
+  private async whereServed(watch: Watch, load: () => Promise<void>): Promise<void> {
+    try {
+      await load();
+    } catch (error) {
+      if (!watch.optional || !(error instanceof ApiError) || !error.kindNotServed) throw error;
+      this.props.reader.store(watch.type).setServed(undefined, false);
+      this.loaded.add(idOfScope({ type: watch.type }));
+    }
+  }
+}
+
+function isIn({ namespace, name }: Scope, { metadata }: AnyObject): boolean {
+  return (
+    (namespace === undefined || namespace === metadata.namespace) &&
+    (name === undefined || name === metadata.name)
+  );
+}
+
+function idOfObject(type: TypeRef, key: string): string {
+  return `one ${objectIdOf(type, key)}`;
+}
+
+/** Of all namespaces, where none is named. */
+function idOfScope({ type, namespace = '' }: Scope): string {
+  return `all ${groupKind(type)} ${namespace}`;
+}
+
+function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {
+  return objectId({ apiVersion, kind, ...splitKey(key) });
+}

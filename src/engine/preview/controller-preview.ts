@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Change, ChangeSet } from '../../contract/change.js';
+import type { ApplyStep, Controller, Plan } from '../../contract/controller.js';
+import type { Explanation } from '../../contract/explanation.js';
+import { objectId, objectKey, refOf } from '../../contract/object.js';
+import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
+import { Metrics } from '../../telemetry/metrics.js';
+import { Api } from '../api.js';
+import { applySteps } from '../apply-steps.js';
+import { Applier } from '../apply.js';
+import { systemClock } from '../clock.js';
+import { Fights } from '../fights.js';
+import { NodePorts } from '../node-ports.js';
+import { Refusals } from '../refusals.js';
+import { ServerTime, timed } from '../server-time.js';
+import { Settlements } from '../settlements.js';
+import { StoreReader, Stores } from '../stores.js';
+import type { Transport } from '../transport.js';
+import { Vanished } from '../vanished.js';
+import { Contents } from './contents.js';
+import { DemandingReader } from './demands.js';
+import { DryRun, WOULD_DELETE } from './dry-run.js';
+import { HandedOver } from './handed-over.js';
+import { asDeleted, asFailed, layOver, note } from './object-preview.js';
+import type { ObjectPreview } from './object-preview.js';
+import { visible, withoutPicks } from './visible.js';
+
+/** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
+const MOST_ROUNDS = 5;
+
+export interface Preview {
+  readonly objects: readonly ObjectPreview[];
+  readonly explanations: readonly Explanation[];
+}
+
+/** A custom resource, as it is and as it would be. */
+export interface GivenResource {
+  /** @default - it would be new */
+  readonly before?: AnyObject;
+  readonly after: AnyObject;
+}
+
+export interface PreviewProps {
+  readonly controllers: readonly Controller[];
+  readonly given: readonly GivenResource[];
+  readonly transport: Transport;
+  /** The namespaces that the operator watches. @default - all */
+  readonly namespaces?: readonly string[];
+  readonly now: () => Date;
+}
+
+/** What one controller would do. */
+export class ControllerPreview {
+  private readonly dryRun: DryRun;
+  private readonly reader: StoreReader;
+  private readonly contents: Contents;
+  private readonly applier: Applier;
+
+  constructor(
+    private readonly controller: Controller,
+    private readonly props: PreviewProps,
+  ) {
+    const { transport, given, namespaces } = props;
+    const time = new ServerTime();
+    this.dryRun = new DryRun(timed(transport, time, systemClock));
+    const api = new Api(this.dryRun);
+    const stores = new Stores({ perNamespace: false, freeze: false });
+    this.reader = StoreReader.open(controller.watches, stores, { controller: controller.name, time });
+    this.contents = new Contents({
+      ...{ api, watches: controller.watches, reader: this.reader },
+      given: given.map(({ after }) => after),
+      ...(namespaces && { namespaces }),
+    });
+    this.applier = new Applier({
+      ...{ api, settlements: new Settlements(), refusals: new Refusals(systemClock) },
+      ...{ fights: new Fights(systemClock), vanished: new Vanished(systemClock) },
+      ...{ nodePorts: new NodePorts(systemClock), metrics: new Metrics() },
+    });
+  }
+
+  /** Those that the custom resources map to, as they are and as they would be. */
+  keys(): readonly string[] {
+    const { watches } = this.controller;
+    const keys = this.props.given.flatMap(({ before, after }) => {
+      const watch = watches.find(({ type }) => groupKind(type) === groupKind(after));
+      if (!watch) return [];
+      const store = this.reader.store(watch.type);
+      const kept = [after, ...(before ? [before] : [])].map((object) => store.project(object)?.object);
+      return kept.flatMap((object) => (object ? watch.mapsTo(object) : []));
+    });
+    return [...new Set(keys)];
+  }
+
+  async preview(key: string): Promise<Preview> {
+    const objects = new Map<string, ObjectPreview>();
+    const explanations: Explanation[] = [];
+    const made = new Set<string>();
+    for (let round = 1; round <= MOST_ROUNDS; round++) {
+      const { plan, explained } = await this.plan(key);
+      if (round === 1) explanations.push(...explained);
+      const changes = await this.apply(plan, made, objects);
+      const failed = changes.some(({ action }) => action === 'failed');
+      const deleted = plan.delete.filter(({ foreign }) => !foreign).map(({ object }) => object);
+      for (const object of deleted) note(objects, asDeleted(object, failed));
+      if (plan.error) note(objects, asFailed(this.refOfKey(key), plan.error));
+      const gone = failed ? [] : deleted;
+      const all: ChangeSet = [
+        ...changes,
+        ...gone.map((object) => ({ ref: refOf(object), action: 'deleted' }) as const),
+      ];
+      if (!plan.again?.(all)) break;
+      this.pretend(all, objects, made);
+    }
+    return { objects: [...objects.values()], explanations };
+  }
+
+  /** The plan, once all that it is made of is known. */
+  private async plan(key: string): Promise<{ plan: Plan; explained: readonly Explanation[] }> {
+    for (;;) {
+      const reader = new DemandingReader(this.reader, this.contents.has);
+      let made: { plan: Plan; explained: readonly Explanation[] } | undefined;
+      let thrown: unknown;
+      try {
+        const plan = this.controller.reconcile(key, reader, this.props.now());
+        made = { plan, explained: plan.explain?.() ?? [] };
+      } catch (error) {
+        thrown = error;
+      }
+      if (reader.missing.length === 0) {
+        if (made) return made;
+        throw thrown;
+      }
+      for (const demand of reader.missing) await this.contents.load(demand);
+    }
+  }
+
+  /** @param made what exists in the dry run alone, so that nothing can be tried on it */
+  private async apply(
+    plan: Plan,
+    made: ReadonlySet<string>,
+    objects: Map<string, ObjectPreview>,
+  ): Promise<ChangeSet> {
+    const handed = new HandedOver(plan.apply);
+    const steps = plan.apply.filter(({ object, handOver }) => !handOver && !made.has(objectId(object)));
+    const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
+    for (const { object } of tried)
+      if (this.reader.watches(object)) await this.contents.load({ type: object, key: keyOf(object) });
+    const changes = await applySteps(tried, this.reader, this.applier, (_, step) => step());
+    for (const [index, change] of changes.entries())
+      note(objects, this.previewOf(change, steps[index] as ApplyStep, handed));
+    for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
+    return changes;
+  }
+
+  private previewOf(change: Change, { object }: ApplyStep, handed: HandedOver): ObjectPreview {
+    const { ref, action, error, conflicts: leaves = [] } = change;
+    const base = { ref, takes: [], leaves };
+    if (error?.reason === WOULD_DELETE) return { ...base, action: 'recreated', after: object };
+    if (error) return { ...base, action: 'failed', error };
+    const tried = this.dryRun.tried.get(objectId(object));
+    if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
+    const { before, takes } = tried;
+    if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
+    const after = handed.laidOver(withoutPicks(tried.after, before, object));
+    if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
+    return { ...base, action: 'changed', before, after, takes };
+  }
+
+  /** What was done in the dry run is taken for done, so that the next plan goes on from there. */
+  private pretend(changes: ChangeSet, objects: ReadonlyMap<string, ObjectPreview>, made: Set<string>): void {
+    for (const { ref, action } of changes) {
+      const id = objectId(ref);
+      const store = this.reader.store(ref);
+      if (action === 'deleted') store.gone(objectKey(ref.namespace, ref.name));
+      const answer = this.dryRun.tried.get(id)?.after;
+      if (objects.get(id)?.action !== 'created' || !answer) continue;
+      made.add(id);
+      store.observed(answer);
+    }
+  }
+
+  private refOfKey(key: string): ObjectRef {
+    const given = this.props.given.find(({ after }) => keyOf(after) === key);
+    return given ? refOf(given.after) : { apiVersion: '', kind: this.controller.kind, name: key };
+  }
+}
+
+function keyOf({ metadata }: AnyObject): string {
+  return objectKey(metadata.namespace, metadata.name);
+}

@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldConflict } from '../../contract/change.js';
+import { OperatorError } from '../../contract/error.js';
+import { objectId } from '../../contract/object.js';
+import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import { ApiError } from '../api-error.js';
+import { APPLY } from '../api.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
+import { visible } from './visible.js';
+
+/** What a request fails with that would delete: the object has to go before it is made anew. */
+export const WOULD_DELETE = 'WouldDelete';
+
+/** What one apply would do. */
+export interface Tried {
+  /** As it is. @default - it isn't there */
+  readonly before?: AnyObject;
+  /** As it would be. */
+  readonly after: AnyObject;
+  /** Fields that would be taken from other managers. */
+  readonly takes: readonly FieldConflict[];
+}
+
+/**
+ * The way to an API server on which nothing is written, whoever uses it.
+ *
+ * **Guarantees.** Reads go through. Whatever else is sent is a dry run. Nothing is deleted, not even as a dry run: what
+ * asks for it fails with `WouldDelete`.
+ *
+ * **Caveats.** A dry run leaves nothing behind on which the next could build. That an owner isn't to be deleted before
+ * an object isn't tried: it needs a right that the controller has, and who asks need not have.
+ */
+export class DryRun implements Transport {
+  /** The last apply of each object, by `objectId`. */
+  readonly tried = new Map<string, Tried>();
+
+  constructor(private readonly wire: Transport) {}
+
+  get host(): string {
+    return this.wire.host;
+  }
+
+  async request(req: ApiRequest): Promise<ApiResponse> {
+    if (req.method === 'GET') return this.wire.request(req);
+    if (req.method === 'DELETE')
+      throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and made anew' });
+    const dry = { ...req, query: { ...req.query, dryRun: 'All' } };
+    return req.contentType === APPLY ? this.apply(dry) : this.wire.request(dry);
+  }
+
+  stream(req: ApiRequest): Promise<ApiStream> {
+    return Promise.reject(new Error(`${req.path} is not watched here`));
+  }
+
+  async close(): Promise<void> {
+    return this.wire.close();
+  }
+
+  private async apply(req: ApiRequest & { readonly query: object }): Promise<ApiResponse> {
+    const body = withoutBlocking(req.body as AnyObject);
+    const sent = { ...req, body };
+    const before = await this.wire.request({ method: 'GET', path: req.path });
+    const answer = await this.wire.request(sent);
+    if (answer.status > 299) return answer;
+    const after = answer.body as AnyObject;
+    const live = before.status === 200 ? (before.body as AnyObject) : undefined;
+    const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
+    this.tried.set(objectId(body), {
+      ...(live && { before: live }),
+      after,
+      takes: changes ? await this.takes(sent) : [],
+    });
+    return answer;
+  }
+
+  /** What the same apply would run into if it weren't forced. */
+  private async takes(req: ApiRequest): Promise<FieldConflict[]> {
+    if (req.query?.force !== 'true') return [];
+    const unforced = await this.wire.request({ ...req, query: { ...req.query, force: 'false' } });
+    return unforced.status === 409 ? new ApiError('Apply', unforced).conflicts : [];
+  }
+}
+
+function withoutBlocking(object: AnyObject): AnyObject {
+  const { ownerReferences } = object.metadata;
+  if (!ownerReferences) return object;
+  const loose = ownerReferences.map(({ blockOwnerDeletion, ...owner }): OwnerReference => owner);
+  return { ...object, metadata: { ...object.metadata, ownerReferences: loose } };
+}

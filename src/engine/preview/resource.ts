@@ -1,0 +1,39 @@
+import type { AnyObject } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { Api } from '../api.js';
+import type { Transport } from '../transport.js';
+import { DryRun } from './dry-run.js';
+
+const FIELD_MANAGER = 'reconstruct-diff';
+
+/**
+ * A custom resource as the API server would store it, found out by a dry run.
+ *
+ * What the file says is all that is to be there; labels and annotations are laid over those that are there already.
+ *
+ * @param live as it is, in the version of the file. @default - it would be new
+ * @throws ApiError where the API server refuses it
+ */
+export async function tryResource(
+  transport: Transport,
+  type: ResourceType,
+  { status, ...wanted }: AnyObject,
+  live?: AnyObject,
+): Promise<AnyObject> {
+  const api = new Api(new DryRun(transport));
+  const body = live ? { ...wanted, metadata: metadataOver(live.metadata, wanted.metadata) } : wanted;
+  return api.put(type, body, { fieldManager: FIELD_MANAGER, exists: live !== undefined });
+}
+
+function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']): AnyObject['metadata'] {
+  const labels = { ...live.labels, ...wanted.labels };
+  const annotations = { ...live.annotations, ...wanted.annotations };
+  const { uid, resourceVersion } = live;
+  return {
+    ...{ ...live, ...wanted },
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
+}

@@ -1,0 +1,46 @@
+import { expect, test, vi } from 'vitest';
+import { answering } from '../../../src/cli/diff/answering.js';
+import { CliError } from '../../../src/cli/exit.js';
+import type { ApiResponse, Transport } from '../../../src/engine/transport.js';
+
+function serverOf(...answers: (ApiResponse | Error)[]): Transport & { asked: number } {
+  const server = {
+    ...{ host: 'api.test', asked: 0 },
+    request: () => {
+      const answer = answers[Math.min(server.asked++, answers.length - 1)]!;
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    },
+    stream: () => Promise.reject(new Error('no streams')),
+    close: () => Promise.resolve(),
+  };
+  return server;
+}
+
+const busy = { status: 429, body: '', retryAfterSeconds: 0 };
+const get = { method: 'GET', path: '/api/v1/pods' } as const;
+
+test('a server that asks to come again later is asked again, and not for ever', async () => {
+  const once = serverOf(busy, { status: 200, body: 'ok' });
+  expect(await answering(once).request(get)).toMatchObject({ status: 200 });
+  const always = serverOf(busy);
+  expect(await answering(always).request(get)).toEqual(busy);
+  expect(always.asked).toBe(5);
+});
+
+test("one that doesn't answer is an error of the cluster", async () => {
+  const error = await answering(serverOf(new Error('connect ECONNREFUSED')))
+    .request(get)
+    .catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(CliError);
+  expect(error).toMatchObject({
+    exitCode: 3,
+    message: "The cluster at api.test doesn't answer: connect ECONNREFUSED",
+  });
+});
+
+test('closing closes the way that it goes', async () => {
+  const server = serverOf(busy);
+  const close = vi.spyOn(server, 'close');
+  await answering(server).close();
+  expect(close).toHaveBeenCalledOnce();
+});

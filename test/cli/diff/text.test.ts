@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import { jsonOf } from '../../../src/cli/diff/json.js';
+import { differs, refusals } from '../../../src/cli/diff/outcome.js';
+import { textOf } from '../../../src/cli/diff/text.js';
+import type { Paint } from '../../../src/cli/diff/text.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { ObjectPreview, PreviewAction } from '../../../src/engine/preview/object-preview.js';
+
+const plain: Paint = (_, text) => text;
+const coloured: Paint = (color, text) => `<${color}>${text}</>`;
+
+const ref = (kind: string, name = 'web') => ({ apiVersion: 'v1', kind, namespace: 'shop', name });
+const object = (kind: string, rest: object): AnyObject => ({
+  ...{ apiVersion: 'v1', kind, metadata: { name: 'web', namespace: 'shop', resourceVersion: '7' } },
+  ...rest,
+});
+const previewOf = (
+  kind: string,
+  action: PreviewAction,
+  rest: Partial<ObjectPreview> = {},
+): ObjectPreview => ({
+  ...{ ref: ref(kind), action, takes: [], leaves: [] },
+  ...rest,
+});
+
+const changed = previewOf('ConfigMap', 'changed', {
+  before: object('ConfigMap', { data: { a: '1', b: '2\n3\n' } }),
+  after: object('ConfigMap', { data: { a: '2' } }),
+  takes: [{ field: '.data.a', manager: 'kubectl-edit' }],
+});
+const refused = previewOf('Service', 'failed', {
+  error: new OperatorError({ reason: 'OwnershipConflict', message: 'Service shop/web exists already' }),
+});
+
+describe('the text of a diff', () => {
+  test('is empty where nothing would change', () => {
+    expect(textOf({ objects: [previewOf('Service', 'unchanged')], explanations: [] }, plain)).toBe('');
+  });
+
+  test('shows fields, who loses them, and what is refused', () => {
+    const objects = [previewOf('Pod', 'unchanged'), changed, refused, previewOf('Secret', 'deleted')];
+    expect(textOf({ objects, explanations: [] }, plain)).toBe(
+      [
+        'ConfigMap shop/web would be changed',
+        '  .data.a',
+        '- "1"',
+        '+ "2"',
+        '  .data.b',
+        '- |',
+        '- 2',
+        '- 3',
+        '  .data.a is taken from kubectl-edit',
+        '',
+        "Service shop/web can't be applied: OwnershipConflict",
+        '  Service shop/web exists already',
+        '',
+        'Secret shop/web would be deleted',
+        '',
+        '1 changed, 1 deleted, 1 refused',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('shows a new object as it would be applied', () => {
+    const made = previewOf('ConfigMap', 'created', { after: object('ConfigMap', { data: { a: '1' } }) });
+    expect(textOf({ objects: [made], explanations: [] }, plain)).toContain('+ data:\n+   a: "1"\n');
+    expect(textOf({ objects: [made], explanations: [] }, plain)).not.toContain('resourceVersion');
+  });
+
+  test('is coloured by what happens', () => {
+    const text = textOf({ objects: [changed], explanations: [] }, coloured);
+    expect(text).toContain('<red>- "1"</>\n<green>+ "2"</>');
+    expect(text).toContain('<yellow>  .data.a is taken from kubectl-edit</>');
+  });
+
+  test('has tables with columns, and leaves out those without rows', () => {
+    const tables = [
+      {
+        title: 'Deleted',
+        columns: ['JOB', 'TTL'],
+        rows: [
+          ['shop/pi-1000', '15 s'],
+          ['shop/pi', '3600 s'],
+        ],
+      },
+      { title: 'Stay', columns: ['JOBS', 'REASON'], rows: [] },
+    ];
+    const explained = {
+      of: ref('JobWatcher', 'pi'),
+      summary: 'would delete 2 of 2 Jobs matched',
+      differs: true,
+      tables,
+    };
+    expect(textOf({ objects: [], explanations: [explained] }, plain)).toBe(
+      [
+        'JobWatcher shop/pi would delete 2 of 2 Jobs matched',
+        '',
+        '  Deleted',
+        '    JOB            TTL',
+        '    shop/pi-1000   15 s',
+        '    shop/pi        3600 s',
+        '',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('the values of a Secret', () => {
+  const secret = previewOf('Secret', 'changed', {
+    before: object('Secret', { data: { same: 'aGlkZGVu', other: 'b2xkCg==', gone: 'Z29uZQo=' } }),
+    after: object('Secret', { data: { same: 'aGlkZGVu', other: 'bmV3Cg==', more: 'bW9yZQo=' } }),
+  });
+  const outcome = { objects: [secret], explanations: [] };
+  const values = /aGlkZGVu|b2xkCg|bmV3Cg|Z29uZQo|bW9yZQo/;
+
+  test('are told apart, and never shown', () => {
+    const text = textOf(outcome, plain);
+    expect(text).toContain('.data.other\n- (redacted, before)\n+ (redacted, after)\n');
+    expect(text).toContain('.data.more\n+ (redacted)\n');
+    expect(text).toContain('.data.gone\n- (redacted)\n');
+    expect(text).not.toContain('.data.same');
+    expect(text).not.toMatch(values);
+    expect(jsonOf(outcome)).not.toMatch(values);
+  });
+
+  test('nor is the copy that kubectl keeps', () => {
+    const annotations = {
+      'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"same":"aGlkZGVu"}}',
+    };
+    const after = { ...object('Secret', {}), metadata: { name: 'web', annotations } };
+    const made = { objects: [previewOf('Secret', 'created', { after })], explanations: [] };
+    expect(textOf(made, plain) + jsonOf(made)).not.toMatch(values);
+  });
+});
+
+test('JSON has every object, also those that stay, and says whether anything differs', () => {
+  const none = { objects: [previewOf('Pod', 'unchanged')], explanations: [] };
+  expect(JSON.parse(jsonOf(none))).toEqual({
+    differs: false,
+    objects: [{ ...ref('Pod'), action: 'unchanged' }],
+    explanations: [],
+  });
+  expect(JSON.parse(jsonOf({ objects: [changed, refused], explanations: [] }))).toEqual({
+    differs: true,
+    explanations: [],
+    objects: [
+      {
+        ...{ ...ref('ConfigMap'), action: 'changed', takes: [{ field: '.data.a', manager: 'kubectl-edit' }] },
+        fields: [
+          { path: '.data.a', before: '1', after: '2' },
+          { path: '.data.b', before: '2\n3\n' },
+        ],
+      },
+      {
+        ...ref('Service'),
+        action: 'failed',
+        reason: 'OwnershipConflict',
+        message: 'Service shop/web exists already',
+      },
+    ],
+  });
+});
+
+test('what is left to others, and what would be deleted by a rule, differs too', () => {
+  const leaves = [{ field: '.data.a', manager: 'helm' }];
+  expect(differs({ objects: [previewOf('ConfigMap', 'unchanged', { leaves })], explanations: [] })).toBe(
+    true,
+  );
+  const explained = { of: ref('JobWatcher'), summary: 'would delete 1 of 1 Jobs matched', differs: true };
+  expect(differs({ objects: [], explanations: [explained] })).toBe(true);
+  expect(differs({ objects: [], explanations: [{ ...explained, differs: false }] })).toBe(false);
+});
+
+test('what the cluster refuses is told apart from what differs', () => {
+  const forbidden = previewOf('Service', 'failed', {
+    error: new OperatorError({ reason: 'Forbidden', message: 'may not patch services' }),
+  });
+  expect(refusals({ objects: [refused, forbidden, forbidden], explanations: [] })).toEqual([
+    'may not patch services',
+  ]);
+});

@@ -1,0 +1,354 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { rulesFor } from '../../src/install/rules.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { Cluster, configMaps, deployments, services } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { actions, changedPaths, Differ } from './support/diff.js';
+import { eventually } from './support/eventually.js';
+import { withFixedNodePorts } from './support/node-ports.js';
+import { childrenNow, whatChanged, whatWouldChange } from './support/predicted.js';
+import { requestsFromNowOn, writes } from './support/requests.js';
+import { grant } from './support/rights.js';
+import { makeDatabase, makeProxy } from './support/chart-proxy.js';
+import { Subject } from './support/subject.js';
+import { Chance } from './support/walk/chance.js';
+import { planWalks } from './support/walk/plan.js';
+import { hasRefusedFields } from './support/walk/rules.js';
+import type { Spec } from './support/walk/shape.js';
+
+const user = 'operator-49';
+const asker = 'operator-50';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
+const kinds = [appService, jobWatcher, streamIngress];
+let namespace: string;
+let folder: string;
+let apps: Subject;
+let controller: RunningController;
+let differ: Differ;
+
+beforeAll(async () => {
+  for (const kind of kinds) await installCrd(cluster, kind);
+  namespace = await cluster.makeNamespace('diff');
+  apps = new Subject(cluster, appService, namespace);
+  await makeProxy(cluster, namespace, 'proxy');
+  await makeDatabase(cluster, namespace);
+  folder = await mkdtemp(join(tmpdir(), 'diff-'));
+  const policy = join(folder, 'policy.yaml');
+  const targets = [{ name: 'own', ingressNamespace: namespace, ingressService: 'proxy' }];
+  const streamingress = { defaultClass: 'own', targets };
+  await writeFile(policy, JSON.stringify({ streamingress }));
+  const rules = rulesFor([appService], { namespaces: [namespace] });
+  const shared = rulesFor([streamIngress], { namespaces: [namespace], policy: streamingress });
+  controller = await startController({
+    ...{ cluster, user, kinds: [appService, streamIngress], namespaces: [namespace] },
+    ...{ rules: [...rules, ...shared], args: ['--policy', policy] },
+  });
+  await grant(cluster, { user: asker, namespaces: [namespace], rules: [...rules, ...shared, ...ofAsker()] });
+  const inside = ['--watch-namespace', namespace, '-n', namespace];
+  differ = new Differ(cluster.sandbox.kubeconfig(asker), ['--policy', policy, ...inside]);
+});
+afterAll(async () => {
+  await controller.kill();
+  await rm(folder, { recursive: true });
+  await cluster.close();
+});
+
+/** To apply custom resources, and to read what is matched. */
+function ofAsker() {
+  const custom = kinds.map(({ crd, type }) => ({
+    ...{ apiGroups: [crd.spec.group], resources: [type.plural], verbs: ['get', 'list', 'create', 'update'] },
+  }));
+  return [...custom, { apiGroups: ['batch'], resources: ['jobs'], verbs: ['list'] }];
+}
+
+const web = { size: 1, image: 'example.com/web:1' };
+
+function resource(
+  { type }: { readonly type: { apiVersion: string; kind: string } },
+  name: string,
+  spec: object,
+) {
+  const { apiVersion, kind } = type;
+  return { apiVersion, kind, metadata: { name, namespace }, spec };
+}
+
+const app = (name: string, spec: object) => resource(appService, name, spec);
+
+describe('a new custom resource', () => {
+  test('is shown with all that it would make, and nothing of it is made', async () => {
+    const requests = await requestsFromNowOn(cluster, asker);
+    const found = await differ.json([app('new', { ...web, ports: [{ port: 80 }] })]);
+
+    expect(found).toMatchObject({ code: 1, differs: true });
+    expect(actions(found)).toEqual([
+      'created AppService new',
+      'created Deployment new',
+      'created Service new',
+    ]);
+    expect(found.objects[1]!.object).toMatchObject({ spec: { replicas: 1 } });
+    expect(await cluster.find(apps.place('new'))).toBeUndefined();
+    expect(await cluster.find(apps.childPlace(deployments, 'new'))).toBeUndefined();
+    const sent = writes(await requests());
+    expect(sent.length).toBeGreaterThan(2);
+    expect(sent.filter(({ uri }) => !uri.includes('dryRun=All'))).toEqual([]);
+  });
+
+  test("whose name is taken by an object that is somebody else's, is a conflict", async () => {
+    const { metadata, spec } = service('taken');
+    await cluster.create(services, { apiVersion: 'v1', kind: 'Service', metadata, spec });
+
+    const { code, stdout } = await differ.of([app('taken', { ...web, ports: [{ port: 80 }] })]);
+
+    expect(code).toBe(1);
+    expect(stdout).toContain(`Service ${namespace}/taken can't be applied: OwnershipConflict`);
+    expect(stdout).toContain('2 created, 1 refused');
+  });
+});
+
+function service(name: string) {
+  return { metadata: { name, namespace }, spec: { ports: [{ port: 81 }] } };
+}
+
+describe('a settled custom resource', () => {
+  const spec = { ...web, ports: [{ port: 80 }] };
+
+  beforeAll(async () => {
+    await apps.create('settled', spec);
+    await apps.asRendered('settled');
+  });
+
+  test('differs in nothing, and nothing is printed', async () => {
+    expect(await differ.of([app('settled', spec)])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('that loses a child shows it as deleted, and it stays', async () => {
+    const found = await differ.json([app('settled', web)]);
+
+    expect(actions(found)).toContain('deleted Service settled');
+    expect(await cluster.find(apps.childPlace(services, 'settled'))).toBeDefined();
+  });
+
+  test('names whose fields it takes', async () => {
+    await cluster.apply(
+      deployments,
+      {
+        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'settled', namespace } },
+        spec: { template: { spec: { terminationGracePeriodSeconds: 7 } } },
+      } as never,
+      'somebody',
+    );
+
+    const found = await differ.json([app('settled', { ...spec, terminationGracePeriodSeconds: 9 })]);
+
+    const deployment = found.objects.find(({ kind }) => kind === 'Deployment');
+    const field = '.spec.template.spec.terminationGracePeriodSeconds';
+    expect(deployment).toMatchObject({
+      action: 'changed',
+      fields: [{ path: field, before: 7, after: 9 }],
+      takes: [{ field, manager: 'somebody' }],
+    });
+  });
+
+  test('that would get an autoscaler keeps its replicas', async () => {
+    const autoscaling = { maxReplicas: 3, cpu: 50 };
+    const found = await differ.json([
+      app('settled', { ...spec, autoscaling, resources: { requests: { cpu: '100m' } } }),
+    ]);
+
+    expect(actions(found)).toContain('created HorizontalPodAutoscaler settled');
+    expect(changedPaths(found).filter((path) => path.includes('replicas'))).toEqual([]);
+  });
+});
+
+test('the examples of AppService differ in nothing once they are settled', async () => {
+  const sources = ['appservice', 'appservice-sample.yaml', 'appservice-full.yaml'].map((name) =>
+    join(repoFolder(), 'examples', name),
+  );
+  await withFixedNodePorts(cluster, async () => {
+    const place = ['-n', namespace, ...sources.flatMap((source) => ['-f', source])];
+    const { stdout } = await cluster.sandbox.kubectl(['apply', ...place, '-o', 'name']);
+    const names = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('/')[1]!);
+    expect(names.length).toBeGreaterThan(15);
+    for (const name of names) await apps.asRendered(name);
+
+    expect(await differ.run(...sources)).toEqual({ code: 0, stdout: '', stderr: '' });
+
+    // Not left to the garbage collector, since others wait for the node ports.
+    for (const name of names) await apps.delete(name);
+    for (const name of names) await cluster.delete(apps.childPlace(services, name), { mayBeMissing: true });
+  });
+});
+
+test('what would be refused is bad input, told with its place', async () => {
+  const claim = { listen: 9100, upstream: { service: 'db', port: 5432 } };
+  await cluster.create(streamIngress.type, resource(streamIngress, 'claimed', claim));
+
+  const moved = await differ.of([resource(streamIngress, 'claimed', { ...claim, listen: 9101 })]);
+  expect(moved).toMatchObject({ code: 2, stdout: '' });
+  expect(moved.stderr).toMatch(/resources.yaml: document 1, line \d+: spec/);
+
+  const unknown = await differ.of([app('settled', { ...web, sise: 1 })]);
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toContain('did you mean size?');
+});
+
+describe("whoever can't be answered is told so with exit code 3", () => {
+  test('by a cluster out of reach', async () => {
+    const file = join(folder, 'nowhere.kubeconfig');
+    const cluster = { name: 'nowhere', cluster: { server: 'http://127.0.0.1:1' } };
+    const context = { name: 'nowhere', context: { cluster: 'nowhere', user: 'nobody' } };
+    const users = [{ name: 'nobody', user: {} }];
+    await writeFile(
+      file,
+      JSON.stringify({
+        ...{ clusters: [cluster], contexts: [context], users },
+        'current-context': 'nowhere',
+      }),
+    );
+    const found = await new Differ(file).of([app('x', web)]);
+    expect(found).toMatchObject({ code: 3, stdout: '' });
+    expect(found.stderr).toMatch(/^The cluster at 127.0.0.1:1 doesn't answer: .*\n$/);
+  });
+
+  test("by one that doesn't let him", async () => {
+    const found = await differ.of([{ ...app('x', web), metadata: { name: 'x', namespace: 'default' } }]);
+    expect(found).toMatchObject({ code: 3, stdout: '' });
+    expect(found.stderr).toMatch(/^The cluster refuses: .*cannot get resource "appservices".*\n$/);
+  });
+});
+
+describe('a JobWatcher', () => {
+  test('shows which Jobs it would delete, and why the others stay', async () => {
+    const template = { spec: { containers: [{ name: 'pi', image: 'pi:1' }], restartPolicy: 'Never' } };
+    const make = (name: string, annotations: object = {}) =>
+      cluster.create(jobs, {
+        ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace, annotations } as never },
+        spec: { template },
+      });
+    await make('pi-1');
+    await make('pi-2');
+    await make('pi-kept', { 'batch.my.github.com/keep': 'true' });
+    await make('other');
+    await eventually(async () => {
+      const done = (await cluster.list(jobs, namespace)).map(({ status }) => status);
+      expect(done).toEqual(
+        done.map(() => expect.objectContaining({ completionTime: expect.anything() as unknown }) as unknown),
+      );
+    });
+    const watcher = (spec: object) => resource(jobWatcher, 'pi', { jobNamePatterns: ['^pi'], ...spec });
+
+    const text = await differ.of([watcher({ completedTTL: '0s' })]);
+    expect(text.code).toBe(1);
+    expect(text.stdout).toContain(`JobWatcher ${namespace}/pi would delete 2 of 3 Jobs matched`);
+    expect(text.stdout).toMatch(new RegExp(`${namespace}/pi-1 +completed +20`));
+    expect(text.stdout).toMatch(/1 +KeepAnnotation +its own annotation keeps it/);
+    const dry = await differ.json([watcher({ completedTTL: '0s', dryRun: true })]);
+    expect(dry.explanations[0]!.summary).toBe('would delete 0 of 3 Jobs matched, since it is a dry run');
+    expect((await cluster.list(jobs, namespace)).length).toBe(4);
+
+    // One that is there already, and has nothing to do.
+    await cluster.create(jobWatcher.type, watcher({ completedTTL: '100h' }));
+    const idle = await differ.json([watcher({ completedTTL: '100h' })]);
+    expect(idle).toMatchObject({ code: 0, differs: false });
+    expect(idle.explanations[0]!.summary).toContain('would delete 0 of 3 Jobs matched');
+  });
+});
+
+describe('a StreamIngress', () => {
+  const upstream = { service: 'db', port: 5432 };
+  const stream = (name: string, listen: number) => resource(streamIngress, name, { listen, upstream });
+  const opened = (listen: number) => ({
+    entry: `ConfigMap .data.${listen}`,
+    port: `Service .spec.ports[name="si-${listen}-tcp"]`,
+  });
+
+  test('shows the entries and ports that it adds to what is shared, and none once they are there', async () => {
+    await cluster.create(streamIngress.type, stream('first', 9000));
+    await eventually(async () => {
+      expect(await differ.of([stream('first', 9000)])).toEqual({ code: 0, stdout: '', stderr: '' });
+    });
+    const found = await differ.json([stream('second', 9001)]);
+    expect(found.code).toBe(1);
+    expect(changedPaths(found)).toEqual([opened(9001).entry, opened(9001).port]);
+
+    await cluster.create(streamIngress.type, stream('second', 9001));
+    await eventually(async () => {
+      expect((await differ.json([stream('second', 9001)])).code).toBe(0);
+    });
+    const tcp = { type: configMaps, namespace, name: 'tcp-services' };
+    expect(await cluster.get(tcp)).toMatchObject({
+      data: { 9000: `${namespace}/db:5432`, 9001: `${namespace}/db:5432` },
+    });
+  });
+
+  test('that asks for a port which another one has is told so, and adds nothing', async () => {
+    const found = await differ.json([stream('late', 9000)]);
+    expect(actions(found).filter((line) => !line.startsWith('unchanged'))).toEqual([
+      'created StreamIngress late',
+    ]);
+    expect(found.explanations[0]!.summary).toMatch(/^would not be Ready: PortConflict: 9000\/TCP is held by/);
+  });
+});
+
+/** Another one makes other walks. */
+const seed = Number(process.env.WALK_SEED ?? 7);
+const STEPS = 7;
+
+/** Which node port a Service has is left to the cluster. */
+function withoutNodePorts(spec: Spec): Spec {
+  const ports = spec.ports as readonly { readonly nodePort?: number }[] | undefined;
+  return ports ? { ...spec, ports: ports.map(({ nodePort, ...port }) => port) } : spec;
+}
+
+test(
+  'of random edits, a diff lists exactly what the controller then changes, and nothing afterwards',
+  { timeout: 240_000 },
+  async () => {
+    let steps = 0;
+    const walk = async (name: string, specs: readonly Spec[]): Promise<void> => {
+      for (const spec of specs.map(withoutNodePorts)) {
+        const before = await childrenNow(apps, name);
+        const found = await differ.json([app(name, spec)]);
+        const predicted = whatWouldChange(found);
+
+        if (await cluster.find(apps.place(name))) await apps.edit(name, spec);
+        else await apps.create(name, spec);
+        await eventually(async () => {
+          const after = await childrenNow(apps, name);
+          expect((await whatChanged(apps, name, before, after)).sort(), JSON.stringify(spec)).toEqual(
+            [...predicted].sort(),
+          );
+          const { metadata, status } = await apps.get(name);
+          expect(status?.observedGeneration).toBe(metadata.generation);
+        });
+        const again = await differ.json([app(name, spec)]);
+        expect(whatWouldChange(again), JSON.stringify(spec)).toEqual([]);
+        expect(again.code).toBe(0);
+        steps++;
+      }
+    };
+    const property = fc.asyncProperty(fc.gen(), async (generator) => {
+      const walks = planWalks(new Chance(generator), { walks: 3, leastEdits: 320 });
+      const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)).slice(0, STEPS));
+      await Promise.all(allowed.map((specs, index) => walk(`walker-${index}`, specs)));
+    });
+    const { errorInstance } = await fc.check(property, { seed, numRuns: 1, endOnFailure: true });
+    if (errorInstance) throw errorInstance as Error;
+    expect(steps).toBe(3 * STEPS);
+  },
+);

@@ -1,0 +1,56 @@
+import { fieldChanges } from '../../../src/cli/diff/fields.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { visible, withoutPicks } from '../../../src/engine/preview/visible.js';
+import { render } from '../../../src/synth/render.js';
+import type { DiffDocument } from './diff.js';
+import type { Subject } from './subject.js';
+
+export type Children = ReadonlyMap<string, AnyObject>;
+
+const REVISION = 'deployment.kubernetes.io/revision';
+
+/** The children of one custom resource as they are, by their kind. */
+export async function childrenNow(apps: Subject, name: string): Promise<Children> {
+  const found = await Promise.all(
+    apps.kind.children.map(
+      async (type) => [type.kind, await apps.cluster.find(apps.childPlace(type, name))] as const,
+    ),
+  );
+  return new Map(
+    found.flatMap(([kind, object]) => (object && !object.metadata.deletionTimestamp ? [[kind, object]] : [])),
+  );
+}
+
+/** In a line each: what has become of children, but for what the cluster itself has chosen and written. */
+export async function whatChanged(
+  apps: Subject,
+  name: string,
+  before: Children,
+  after: Children,
+): Promise<string[]> {
+  const rendered = render(apps.kind, await apps.get(name));
+  return apps.kind.children.flatMap(({ kind }) => {
+    const [was, is] = [before.get(kind), after.get(kind)];
+    if (!was || !is) return was ? [`deleted ${kind}`] : is ? [`created ${kind}`] : [];
+    const wanted = rendered.find((object) => object.kind === kind) ?? is;
+    const changes = fieldChanges(withoutRevision(was), withoutRevision(withoutPicks(is, was, wanted)));
+    return changes.map((change) => `changed ${kind} ${JSON.stringify(change)}`);
+  });
+}
+
+/** The same, as a diff has it. */
+export function whatWouldChange(found: DiffDocument): string[] {
+  return found.objects.slice(1).flatMap(({ action, kind, fields }) => {
+    if (action === 'unchanged') return [];
+    return fields
+      ? fields.map((change) => `changed ${kind} ${JSON.stringify(change)}`)
+      : [`${action} ${kind}`];
+  });
+}
+
+function withoutRevision(object: AnyObject): AnyObject {
+  const { annotations = {}, ...metadata } = visible(object).metadata;
+  const kept = Object.entries(annotations).filter(([key]) => key !== REVISION);
+  const left = kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) };
+  return { ...visible(object), metadata: { ...metadata, ...left } };
+}

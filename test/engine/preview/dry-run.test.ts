@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { Api } from '../../../src/engine/api.js';
+import { DryRun, WOULD_DELETE } from '../../../src/engine/preview/dry-run.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import { anObject, CONFIG_MAP, failure, fieldConflict, ownedBy } from '../support/builders.js';
+
+const live = anObject(CONFIG_MAP, 'web', { uid: 'u', resourceVersion: '7' }, { data: { a: '1' } });
+const wanted = anObject(CONFIG_MAP, 'web', { ownerReferences: [ownedBy('web')] }, { data: { a: '2' } });
+
+function newSetup(answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined) {
+  const requests: ApiRequest[] = [];
+  const wire: Transport = {
+    host: 'api.test',
+    request: (req) => {
+      requests.push(req);
+      const own = answer(req);
+      if (own) return Promise.resolve(own);
+      const body = req.method === 'PATCH' ? { ...live, ...(req.body as object) } : live;
+      return Promise.resolve({ status: 200, body });
+    },
+    stream: () => Promise.reject(new Error('no streams here')),
+    close: () => Promise.resolve(),
+  };
+  const dryRun = new DryRun(wire);
+  return { dryRun, requests, api: new Api(dryRun) };
+}
+
+const apply = async (api: Api, force = true, object: AnyObject = wanted) =>
+  api.apply(CONFIG_MAP, object, { fieldManager: 'widget-controller', force });
+
+describe('A dry run', () => {
+  it('makes a dry run of everything but reads', async () => {
+    const { api, requests } = newSetup();
+    await api.get(CONFIG_MAP, 'shop/web');
+    await apply(api);
+    await api.patch(CONFIG_MAP, 'shop/web', [], 'm');
+    await api.mergePatch(CONFIG_MAP, 'shop/web', {});
+    await api.create(CONFIG_MAP, wanted);
+    await api.put(CONFIG_MAP, wanted, { fieldManager: 'm', exists: true });
+    await api.put(CONFIG_MAP, wanted, { fieldManager: 'm', exists: false });
+
+    const sent = requests.filter(({ method }) => method !== 'GET');
+    expect(new Set(sent.map(({ method }) => method))).toEqual(new Set(['PATCH', 'POST', 'PUT']));
+    expect(sent.map(({ query }) => query?.dryRun)).toEqual(sent.map(() => 'All'));
+  });
+
+  it('never sends what deletes', async () => {
+    const { api, requests } = newSetup();
+    await expect(api.delete(CONFIG_MAP, live)).rejects.toMatchObject({ reason: WOULD_DELETE });
+    expect(requests).toEqual([]);
+  });
+
+  it('watches nothing', async () => {
+    const { api } = newSetup();
+    await expect(api.watch({ type: CONFIG_MAP }, {}, AbortSignal.timeout(1000))).rejects.toThrow(
+      'is not watched here',
+    );
+  });
+
+  it('keeps the object as it is and as it would be', async () => {
+    const { api, dryRun } = newSetup();
+    await apply(api);
+    expect(dryRun.tried.get('ConfigMap shop/web')).toMatchObject({
+      before: live,
+      after: { data: { a: '2' } },
+      takes: [],
+    });
+  });
+
+  it('knows of no earlier state of what would be new, and nothing of what is refused', async () => {
+    const missing = newSetup(({ method }) =>
+      method === 'GET' ? failure(404, 'NotFound', 'none') : undefined,
+    );
+    await apply(missing.api);
+    expect(missing.dryRun.tried.get('ConfigMap shop/web')).not.toHaveProperty('before');
+
+    const refused = newSetup(({ method }) =>
+      method === 'PATCH' ? failure(422, 'Invalid', 'no') : undefined,
+    );
+    await expect(apply(refused.api)).rejects.toThrow('no');
+    expect(refused.dryRun.tried.size).toBe(0);
+  });
+
+  it('asks, where something would change by force, from whom it would be taken', async () => {
+    const { api, dryRun, requests } = newSetup(({ query }) =>
+      query?.force === 'false' ? fieldConflict('kubectl-edit', '.data.a') : undefined,
+    );
+    await apply(api);
+    expect(dryRun.tried.get('ConfigMap shop/web')?.takes).toEqual([
+      { field: '.data.a', manager: 'kubectl-edit' },
+    ]);
+    expect(
+      requests.map(({ method, query }) => `${method} ${query?.force ?? ''} ${query?.dryRun ?? ''}`),
+    ).toEqual(['GET  ', 'PATCH true All', 'PATCH false All']);
+  });
+
+  it('asks nobody where nothing would change', async () => {
+    const { api, requests } = newSetup();
+    const { resourceVersion, ...metadata } = live.metadata;
+    await apply(api, true, { ...live, metadata });
+    expect(requests).toHaveLength(2);
+    expect(resourceVersion).toBe('7');
+  });
+
+  it('asks for no right to keep an owner from going', async () => {
+    const { api, requests } = newSetup();
+    await apply(api);
+    const { metadata } = requests[1]!.body as AnyObject;
+    expect(metadata.ownerReferences).toHaveLength(1);
+    expect(metadata.ownerReferences![0]).not.toHaveProperty('blockOwnerDeletion');
+  });
+});

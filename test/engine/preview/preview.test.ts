@@ -1,0 +1,278 @@
+import { describe, expect, it } from 'vitest';
+import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import { objectKey } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { PreviewProps } from '../../../src/engine/preview/controller-preview.js';
+import { preview } from '../../../src/engine/preview/preview.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import {
+  anObject,
+  CONFIG_MAP,
+  DEPLOYMENT,
+  failure,
+  MANAGER,
+  ownedBy,
+  SERVICE,
+  WIDGET,
+  widget,
+} from '../support/builders.js';
+
+const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
+
+/** As much of an API server as a diff sees; applies answer with what was sent, laid over what is there. */
+class Server implements Transport {
+  readonly host = 'api.test';
+  readonly requests: string[] = [];
+  intercept: (req: ApiRequest) => ApiResponse | undefined = () => undefined;
+
+  constructor(private readonly objects: readonly AnyObject[]) {}
+
+  request(req: ApiRequest): Promise<ApiResponse> {
+    this.requests.push(`${req.method} ${req.path}`);
+    return Promise.resolve(this.intercept(req) ?? this.answer(req));
+  }
+
+  stream(): Promise<never> {
+    return Promise.reject(new Error('nothing is watched here'));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private answer({ method, path, body }: ApiRequest): ApiResponse {
+    const [plural, name] = path
+      .split('/')
+      .slice(path.startsWith('/api/') ? 3 : 4)
+      .slice(path.includes('/namespaces/') ? 2 : 0);
+    const ofType = this.objects.filter(({ kind }) => `${kind.toLowerCase()}s` === plural);
+    const namespace = /namespaces\/([^/]+)/.exec(path)?.[1];
+    if (name === undefined) {
+      const items = ofType.filter(({ metadata }) => !namespace || metadata.namespace === namespace);
+      return { status: 200, body: { metadata: { resourceVersion: '100' }, items } };
+    }
+    const known = ofType.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+    if (method === 'GET')
+      return known ? { status: 200, body: known } : failure(404, 'NotFound', `${plural} "${name}" not found`);
+    const sent = body as AnyObject;
+    if (!known) return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'dry' } } };
+    const annotations = { ...known.metadata.annotations, ...sent.metadata.annotations };
+    return {
+      status: 200,
+      body: { ...known, ...sent, metadata: { ...known.metadata, ...sent.metadata, annotations } },
+    };
+  }
+}
+
+function controllerOf(
+  reconcile: Controller['reconcile'],
+  watches: Partial<Controller['watches'][number]>[] = [],
+): Controller {
+  const mapsTo = ({ metadata }: AnyObject): string[] => [objectKey(metadata.namespace, metadata.name)];
+  return {
+    ...{ name: 'widget', kind: 'Widget', reconcile },
+    watches: [
+      { type: WIDGET },
+      { type: DEPLOYMENT },
+      { type: SERVICE },
+      { type: CONFIG_MAP },
+      ...watches,
+    ].map((watch) => ({ mapsTo, ...watch }) as Controller['watches'][number]),
+  };
+}
+
+const given = widget('web') as unknown as AnyObject;
+const owned = (object: AnyObject): AnyObject => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    uid: `uid-${object.metadata.name}`,
+    resourceVersion: '7',
+    ownerReferences: [ownedBy('web')],
+  },
+});
+const applying = (object: AnyObject): ApplyStep => ({ object, fieldManager: MANAGER, owner: ownedBy('web') });
+const map = (name: string, a: string) => anObject(CONFIG_MAP, name, {}, { data: { a } });
+
+async function previewed(server: Server, controller: Controller, props: Partial<PreviewProps> = {}) {
+  const now = (): Date => new Date('2026-01-01T00:00:00Z');
+  const all = { controllers: [controller], given: [{ before: given, after: given }], transport: server, now };
+  return preview({ ...all, ...props });
+}
+
+async function actions(server: Server, controller: Controller): Promise<string[]> {
+  const { objects } = await previewed(server, controller);
+  return objects.map(({ action, ref }) => `${action} ${ref.kind} ${ref.name}`);
+}
+
+describe('A preview', () => {
+  it('reads what the plan asks for, and nothing else, until it asks for nothing more', async () => {
+    const server = new Server([given, owned(map('web', '1'))]);
+    let asked = 0;
+    const controller = controllerOf((key, reader) => {
+      asked++;
+      const cr = reader.get(WIDGET, key);
+      if (cr && reader.controlledBy(CONFIG_MAP, cr.metadata.uid ?? '').length > 0)
+        reader.get(SERVICE, 'shop/web');
+      return NOTHING;
+    });
+    await previewed(server, controller);
+
+    expect(server.requests).toEqual([
+      'GET /api/v1/namespaces/shop/configmaps',
+      'GET /api/v1/namespaces/shop/services/web',
+    ]);
+    expect(asked).toBe(4);
+  });
+
+  it('shows plans the custom resource as it would be, also among all of its kind', async () => {
+    const others = [widget('api'), widget('web')] as unknown as AnyObject[];
+    const after = { ...given, spec: { size: 2 } };
+    const fresh = { ...(widget('new') as unknown as AnyObject), spec: { size: 3 } };
+    const seen: unknown[] = [];
+    const controller = controllerOf((key, reader) => {
+      seen.push([key, [reader.get(WIDGET, key)?.spec, reader.mappedTo(WIDGET, 'shop/api').length]]);
+      return NOTHING;
+    });
+    await previewed(
+      new Server(others),
+      { ...controller, watches: [{ ...controller.watches[0]!, keep: (object) => object }] },
+      {
+        given: [{ before: given, after }, { after: fresh }],
+      },
+    );
+
+    expect(seen).toContainEqual(['shop/web', [{ size: 2 }, 1]]);
+    expect(seen).toContainEqual(['shop/new', [{ size: 3 }, 1]]);
+  });
+
+  it('tells what is new, what changes and what stays, and deletes nothing', async () => {
+    const live = [given, owned(map('changed', '1')), owned(map('same', '1')), owned(map('gone', '1'))];
+    const server = new Server(live);
+    const controller = controllerOf(() => ({
+      ...NOTHING,
+      apply: [map('changed', '2'), map('same', '1'), map('new', '1')].map(applying),
+      delete: [{ object: owned(map('gone', '1')) }],
+    }));
+
+    expect(await actions(server, controller)).toEqual([
+      'changed ConfigMap changed',
+      'unchanged ConfigMap same',
+      'created ConfigMap new',
+      'deleted ConfigMap gone',
+    ]);
+    expect(server.requests.filter((request) => !/^(GET|PATCH)/.test(request))).toEqual([]);
+  });
+
+  it("refuses what is somebody else's, and then deletes nothing", async () => {
+    const theirs = anObject(CONFIG_MAP, 'web', { uid: 'x', resourceVersion: '7' }, { data: {} });
+    const controller = controllerOf(() => ({
+      ...NOTHING,
+      apply: [applying(map('web', '1'))],
+      delete: [{ object: owned(map('gone', '1')) }],
+    }));
+    const { objects } = await previewed(new Server([given, theirs]), controller);
+
+    expect(objects).toMatchObject([
+      { action: 'failed', error: { reason: 'OwnershipConflict' } },
+      { action: 'skipped', ref: { name: 'gone' } },
+    ]);
+  });
+
+  it('tells what would be made anew', async () => {
+    const server = new Server([given, owned(map('web', '1'))]);
+    server.intercept = ({ method }) =>
+      method === 'PATCH'
+        ? failure(422, 'Invalid', 'immutable', { causes: [{ message: 'field is immutable', field: 'data' }] })
+        : undefined;
+    const step = { ...applying(map('web', '2')), recreate: true };
+
+    expect(
+      await actions(
+        server,
+        controllerOf(() => ({ ...NOTHING, apply: [step] })),
+      ),
+    ).toEqual(['recreated ConfigMap web']);
+  });
+
+  it('goes on where a plan asks for another', async () => {
+    const gone = owned(map('gone', '1'));
+    const controller = controllerOf((_, reader: Reader) => {
+      const left = reader.controlledBy(CONFIG_MAP, 'uid-web');
+      if (left.length === 0) return { ...NOTHING, apply: [applying(map('next', '1'))] };
+      return { ...NOTHING, delete: left.map((object) => ({ object })), again: () => true };
+    });
+
+    expect(await actions(new Server([given, gone]), controller)).toEqual([
+      'deleted ConfigMap gone',
+      'created ConfigMap next',
+    ]);
+  });
+
+  it('hands over a field of what it would have made before', async () => {
+    const object = anObject(DEPLOYMENT, 'web', {}, { spec: { paused: true } });
+    const controller = controllerOf((_, reader) => {
+      const made = reader.controlledBy(DEPLOYMENT, 'uid-web').length > 0;
+      const handed = { ...object, spec: { replicas: 3 } };
+      const handing = made ? [{ object: handed, fieldManager: 'widget-replicas', handOver: true }] : [];
+      return { ...NOTHING, apply: [...handing, applying(object)], again: () => !made };
+    });
+    const { objects } = await previewed(new Server([given]), controller);
+
+    expect(objects).toMatchObject([{ action: 'created', after: { spec: { paused: true, replicas: 3 } } }]);
+  });
+
+  it("does without a kind that is optional and isn't installed, and not without any other", async () => {
+    const server = new Server([given]);
+    server.intercept = ({ path }) =>
+      path.includes('routes') ? { status: 404, body: '404 page not found' } : undefined;
+    const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
+    const asking = (optional: boolean) =>
+      controllerOf(
+        (_, reader) => {
+          reader.controlledBy(type, 'uid-web');
+          return NOTHING;
+        },
+        [{ type, optional }],
+      );
+
+    expect(await actions(server, asking(true))).toEqual([]);
+    await expect(previewed(server, asking(false))).rejects.toMatchObject({ kindNotServed: true });
+  });
+
+  it("looks at no namespace that isn't watched", async () => {
+    const server = new Server([given]);
+    const controller = controllerOf((_, reader) => {
+      reader.get(SERVICE, 'other/web');
+      reader.mappedTo(CONFIG_MAP, 'all');
+      return NOTHING;
+    });
+    await previewed(server, controller, { namespaces: ['shop'] });
+
+    expect(server.requests).toEqual(['GET /api/v1/namespaces/shop/configmaps']);
+  });
+
+  it("tells what a plan means, and of others' objects what its words tell alone", async () => {
+    const explained = { of: { ...WIDGET, name: 'web' }, summary: 'would delete 1 of 1', differs: true };
+    const controller = controllerOf(() => ({
+      ...NOTHING,
+      delete: [{ object: map('theirs', '1'), foreign: true }],
+      explain: () => [explained],
+    }));
+    expect(await previewed(new Server([given]), controller)).toEqual({
+      objects: [],
+      explanations: [explained],
+    });
+  });
+
+  it('throws what a kind throws once everything is known', async () => {
+    const controller = controllerOf((key, reader) => {
+      const cr = reader.get(WIDGET, key);
+      const children = reader.controlledBy(CONFIG_MAP, cr?.metadata.uid ?? '');
+      throw new Error(`a bug, with ${children.length}`);
+    });
+    await expect(previewed(new Server([given, owned(map('web', '1'))]), controller)).rejects.toThrow(
+      'a bug, with 1',
+    );
+  });
+});
