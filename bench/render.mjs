@@ -1,16 +1,15 @@
 // Rendering alone: milliseconds of processor time for each AppService after warm-up, and whether the heap stays flat.
-import { builtInKinds } from '../lib/kinds/index.js';
+import { appService } from '../lib/kinds/app-service/kind.js';
 import { render } from '../lib/synth/render.js';
 
-const [kind] = builtInKinds;
 const COUNT = 100_000;
 const WARM_UP = 5_000;
 
 function renderMany(count) {
   for (let index = 0; index < count; index++) {
-    render(kind, {
-      apiVersion: kind.type.apiVersion,
-      kind: kind.type.kind,
+    render(appService, {
+      apiVersion: appService.type.apiVersion,
+      kind: appService.type.kind,
       metadata: { namespace: 'shop', name: `web-${index}` },
       spec: {
         size: 1,

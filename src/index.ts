@@ -26,6 +26,8 @@ export * from './contract/status.js';
 export { AppService } from './kinds/app-service/construct.js';
 export type { AppServiceProps } from './kinds/app-service/construct.js';
 export { appService } from './kinds/app-service/kind.js';
+export { jobWatcher } from './kinds/job-watcher/kind.js';
+export { streamIngress } from './kinds/stream-ingress/kind.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 export { render } from './synth/render.js';

@@ -1,12 +1,11 @@
 // A control plane of the bench's own, as its admin sees it: raw requests over the project's own transport.
 import { KubeConfig } from '@kubernetes/client-node';
 import { UndiciTransport } from '../../lib/engine/undici-transport.js';
-import { builtInKinds } from '../../lib/kinds/index.js';
+import { appService } from '../../lib/kinds/app-service/kind.js';
 import { startSandbox } from '../../lib/sandbox/control-plane.js';
 import { startWatchdog } from '../../lib/sandbox/watchdog.js';
 import { until } from './util.mjs';
 
-const [appService] = builtInKinds;
 const [deployment, service] = appService.children;
 export { appService, deployment, service };
 

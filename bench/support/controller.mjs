@@ -11,7 +11,10 @@ export const COMMAND = join(root, 'lib/bundle/reconstruct.mjs');
 
 export class Controller {
   /** Starts it and waits until its watches have delivered everything. */
-  static async start(cluster, { nodeArguments = [], args = [], command = COMMAND } = {}) {
+  static async start(
+    cluster,
+    { nodeArguments = [], args = [], command = COMMAND, kinds = 'appservice' } = {},
+  ) {
     const port = await freePort();
     const logFile = join(cluster.sandbox.dir, `controller-${port}.log`);
     const log = openSync(logFile, 'a');
@@ -20,7 +23,7 @@ export class Controller {
       process.execPath,
       [
         ...nodeArguments,
-        ...[command, 'run', '--kubeconfig', cluster.sandbox.kubeconfig(cluster.user)],
+        ...[command, 'run', '--kinds', kinds, '--kubeconfig', cluster.sandbox.kubeconfig(cluster.user)],
         ...['--metrics-bind-address', `127.0.0.1:${port}`, '--health-bind-address', '0'],
         ...args,
       ],

@@ -1,7 +1,9 @@
 import type { KindFlag } from '../contract/kind-flag.js';
+import { flags as ofJobWatcher } from './job-watcher/flags.js';
+import { flags as ofStreamIngress } from './stream-ingress/flags.js';
 
 /**
  * The options of the kinds that come with the project, beside their code: the command line knows them before it loads
  * any kind.
  */
-export const builtInFlags: readonly KindFlag[] = [];
+export const builtInFlags: readonly KindFlag[] = [...ofStreamIngress, ...ofJobWatcher];

@@ -14,6 +14,19 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 
+/** What esbuild says of the files that it has made. */
+interface Meta {
+  readonly outputs: Readonly<
+    Record<
+      string,
+      {
+        readonly inputs: object;
+        readonly imports: readonly { readonly path: string; readonly kind: string }[];
+      }
+    >
+  >;
+}
+
 const root = repoFolder();
 /** The package as it is installed by itself: the bundle and what it reads, and no dependency. */
 let folder: string;
@@ -56,6 +69,23 @@ test('it works with nothing else installed, and renders what the compiled comman
 test('it names the version of the package', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   expect(command('--version')).toBe(`${version}\n`);
+});
+
+test('the help, which knows the options of all kinds, loads no kind', () => {
+  expect(command('run', '--help')).toContain('--jobwatcher-admin-namespaces');
+  const { outputs } = JSON.parse(readFileSync(join(root, 'lib/bundle/meta.json'), 'utf8')) as Meta;
+  const loaded = new Set<string>();
+  const load = (output: string): void => {
+    if (loaded.has(output)) return;
+    loaded.add(output);
+    for (const { path, kind } of outputs[output]?.imports ?? []) if (kind === 'import-statement') load(path);
+  };
+  load('lib/bundle/reconstruct.mjs');
+  const inputs = [...loaded].flatMap((output) => Object.keys(outputs[output]?.inputs ?? {}));
+  expect(inputs).toContain('lib/kinds/flags.js');
+  expect(
+    inputs.filter((input) => /kinds\/[\w-]+\/kind\.js$|node_modules\/(cdk8s|@bufbuild|yaml)\//.test(input)),
+  ).toEqual([]);
 });
 
 test('kinds of a configuration bring a cdk8s and a reconstruct of their own', () => {

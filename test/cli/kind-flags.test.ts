@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
 import { addKindFlags, kindFlagValues } from '../../src/cli/kind-flags.js';
 import { runCommand } from '../../src/cli/run.js';
 import { synthCommand } from '../../src/cli/synth.js';
@@ -47,6 +50,13 @@ describe('Flags of kinds', () => {
 
   it('are those that the kinds that come with the project declare, and no others', () => {
     expect(builtInFlags).toEqual(builtInKinds.flatMap(({ flags = [] }) => flags));
+  });
+
+  it('of the kinds that come with the project are in the reference', () => {
+    const reference = readFileSync(join(repoFolder(), 'docs/reference/cli.md'), 'utf8');
+    const [, options = ''] = reference.split('## Options of kinds\n');
+    const listed = [...options.split('\n## ')[0]!.matchAll(/^\| `(--[\w-]+) /gm)].map(([, name]) => name);
+    expect(listed).toEqual(builtInFlags.map(({ name }) => name));
   });
 
   it('of the kinds that come with the project get in nobody else’s way', () => {

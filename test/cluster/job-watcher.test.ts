@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -24,8 +22,7 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, jobWatcher);
   namespace = await cluster.makeNamespace('job-watcher');
-  const config = join(repoFolder(), 'test/cluster/kinds/job-watcher.config.mjs');
-  controller = await startController({ cluster, user, config, kinds: [jobWatcher] });
+  controller = await startController({ cluster, user, kinds: [jobWatcher] });
 });
 
 afterAll(async () => {

@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
@@ -26,7 +24,6 @@ const start = (): Promise<RunningController> =>
   startController({
     ...{ cluster, user, kinds: [kind], namespaces: [shop] },
     rules: rulesFor([kind], { namespaces: [shop] }),
-    config: join(repoFolder(), 'test/cluster/kinds/stream-ingress.config.mjs'),
   });
 
 beforeAll(async () => {

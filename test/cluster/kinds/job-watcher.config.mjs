@@ -1,4 +1,0 @@
-// @ts-check
-import { jobWatcher } from '../../../lib/kinds/job-watcher/kind.js';
-
-export default { kinds: [jobWatcher] };

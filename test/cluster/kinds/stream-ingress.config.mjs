@@ -1,4 +1,0 @@
-// @ts-check
-import { streamIngress } from '../../../lib/kinds/stream-ingress/kind.js';
-
-export default { kinds: [streamIngress] };
