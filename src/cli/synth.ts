@@ -2,12 +2,12 @@ import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues } from '../contract/kind-flag.js';
 import { builtInFlags } from '../kinds/flags.js';
-import type { ManifestFile } from '../synth/output.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { policyOf } from './policy-option.js';
+import { printText } from './print.js';
 
 interface SynthFlags {
   readonly output?: string;
@@ -76,7 +76,7 @@ async function run(sources: readonly string[], flags: SynthFlags, ofKinds: FlagV
       ...(policy && { policy }),
     });
     const folder = outputFolder(flags, process.env);
-    if (folder === undefined) await print(files);
+    if (folder === undefined) await printText(files.map(({ text }) => text).join(''));
     else writeFolder(folder, files);
   } catch (error) {
     if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
@@ -88,16 +88,4 @@ async function run(sources: readonly string[], flags: SynthFlags, ofKinds: FlagV
 function outputFolder({ output, stdout }: SynthFlags, env: NodeJS.ProcessEnv): string | undefined {
   if (stdout) return undefined;
   return output ?? (env.CDK8S_OUTDIR || undefined);
-}
-
-/** Whoever reads may stop early, as `head` does; that is no failure. */
-async function print(files: readonly ManifestFile[]): Promise<void> {
-  await new Promise<void>((done, fail) => {
-    const finish = (error?: Error | null): void => {
-      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') fail(error);
-      else done();
-    };
-    process.stdout.once('error', finish);
-    process.stdout.write(files.map(({ text }) => text).join(''), finish);
-  });
 }
