@@ -8,7 +8,7 @@ import type { ClusterOptions } from './cluster.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
-import { printText } from './print.js';
+import { print } from './print.js';
 import { packageVersion } from './version.js';
 import { asCliError, withCluster } from './with-cluster.js';
 
@@ -86,7 +86,7 @@ async function install(options: InstallOptions, flags: FlagValues): Promise<void
     ...(policy && { policy }),
   };
   if (options.apply) await apply(props, options);
-  else await print(props);
+  else await printManifests(props);
 }
 
 async function installedPolicy(
@@ -100,7 +100,7 @@ async function installedPolicy(
   return { text, parsed: file.parse(text) };
 }
 
-async function print(props: InstallProps): Promise<void> {
+async function printManifests(props: InstallProps): Promise<void> {
   const [{ installManifests }, { manifestText }, { writeFolder }] = await Promise.all([
     import('../install/manifests.js'),
     import('../synth/output.js'),
@@ -110,7 +110,7 @@ async function print(props: InstallProps): Promise<void> {
     const text = manifestText(installManifests(props));
     const folder = process.env.CDK8S_OUTDIR;
     if (folder) writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
-    else await printText(text);
+    else await print(text);
   } catch (error) {
     throw asCliError(error);
   }

@@ -7,7 +7,7 @@ import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { policyOf } from './policy-option.js';
-import { printText } from './print.js';
+import { print } from './print.js';
 
 interface SynthFlags {
   readonly output?: string;
@@ -76,7 +76,7 @@ async function run(sources: readonly string[], flags: SynthFlags, ofKinds: FlagV
       ...(policy && { policy }),
     });
     const folder = outputFolder(flags, process.env);
-    if (folder === undefined) await printText(files.map(({ text }) => text).join(''));
+    if (folder === undefined) await print(files.map(({ text }) => text).join(''));
     else writeFolder(folder, files);
   } catch (error) {
     if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
