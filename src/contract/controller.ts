@@ -28,6 +28,10 @@ export interface Controller {
   readonly name: string;
   /** What its keys name, for logs; the kind of its custom resource, as a rule. */
   readonly kind: string;
+  /**
+   * The first is of its own custom resources. The others open once that one is answered: while the kind isn't installed,
+   * or may not be read, the controller costs nothing else.
+   */
   readonly watches: readonly Watch[];
   /** What its plans give samples of, beside what is measured for every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
@@ -51,7 +55,11 @@ export interface Settle {
 /** What a controller does to the objects of a watch beside reading them; its rights follow from it. */
 export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
 
-/** One kind of object that a controller reads. */
+/**
+ * One kind of object that a controller reads. It may watch one type several times, told apart by `namespaces` and `name`,
+ * for rights on some objects alone. An object belongs to the most precise of them, as if the others didn't deliver it: one
+ * of its name comes before one of its namespace, that before one of all, and of equals the one that is declared first.
+ */
 export interface Watch {
   readonly type: ResourceType;
   /** A label selector. @default - every object of the type */
@@ -100,7 +108,7 @@ export interface Reader {
    */
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
   /**
-   * All objects of a type that its watch maps to the key, in no particular order. An object is the same one for as long
+   * All objects of a type that their watch maps to the key, in no particular order. An object is the same one for as long
    * as it stays unchanged, so what is worked out from it may be remembered in a WeakMap.
    * @throws if no watch of the controller covers the type.
    */

@@ -15,19 +15,16 @@ import { Leadership } from './leadership.js';
 import type { Candidate } from './leadership.js';
 import type { ManagerProps } from './manager.js';
 import { NodePorts } from './node-ports.js';
-import { Reflector } from './reflector.js';
-import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
 import { Refusals } from './refusals.js';
 import { Runner } from './runner.js';
-import { scopesOf } from './scopes.js';
 import type { ServerGate } from './server-gate.js';
 import { ServerTime } from './server-time.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import { Stores } from './stores.js';
-import type { WatchedStore } from './stores.js';
 import type { Transport } from './transport.js';
 import { Vanished } from './vanished.js';
+import { Watching } from './watching.js';
 
 /** What the manager starts, asks and stops. */
 export interface Parts {
@@ -35,14 +32,8 @@ export interface Parts {
   readonly transport: Transport;
   readonly recorder: EventRecorder;
   readonly runners: readonly { readonly runner: Runner; readonly controller: Controller }[];
-  readonly reflectors: readonly WatchingPart[];
+  readonly watching: Watching;
   readonly elector: Elector | undefined;
-}
-
-interface WatchingPart {
-  readonly name: string;
-  readonly watched: WatchedStore;
-  readonly reflector: Reflector;
 }
 
 /** What nearly every part needs. */
@@ -93,10 +84,10 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     gate,
     everyRunner.map(({ queue }) => queue),
   );
-  const reflectors = reflectorsOf(stores, namespaces, common, everyRunner);
+  const watching = new Watching({ ...common, stores, namespaces, controllers, runners: everyRunner });
   const candidates = runners.map(({ runner, controller }) => ({
     runner,
-    watches: watchesOf(controller, reflectors),
+    watches: watching.of(controller),
   }));
   const elector = electorOf(props, transport, common, candidates);
   for (const { store, readOnly } of stores.all()) {
@@ -106,15 +97,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     });
   }
   measureStores(stores, metrics);
-  return { gate, transport, recorder, runners, reflectors, elector };
-}
-
-/** The reflectors that a controller's work is founded on. */
-export function watchesOf({ watches }: Controller, reflectors: readonly WatchingPart[]): Reflector[] {
-  const types = new Set(watches.map(({ type }) => groupKind(type)));
-  return reflectors
-    .filter(({ watched }) => types.has(groupKind(watched.type)))
-    .map(({ reflector }) => reflector);
+  return { gate, transport, recorder, runners, watching, elector };
 }
 
 /** What all controllers share. */
@@ -146,28 +129,6 @@ function electorOf(
       leadership.lost();
     },
   });
-}
-
-function reflectorsOf(
-  stores: Stores,
-  namespaces: readonly string[],
-  common: Common,
-  runners: readonly Runner[],
-): WatchingPart[] {
-  const watchMetrics = new WatchMetrics(common.metrics, common.clock);
-  return stores.all().flatMap((watched) =>
-    scopesOf(watched, namespaces).map((scope) => ({
-      name: watchName(scope),
-      watched,
-      reflector: new Reflector({
-        ...{ ...common, scope, store: watched.store, optional: watched.optional },
-        metrics: watchMetrics.named(watchLabel(scope, namespaces)),
-        onListed: () => {
-          for (const runner of runners) runner.kindServed(scope.type);
-        },
-      }),
-    })),
-  );
 }
 
 function measureStores(stores: Stores, metrics: Metrics): void {

@@ -2,7 +2,7 @@ import type { Controller } from '../contract/controller.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { aborted } from './aborted.js';
-import { assemble, watchesOf } from './assemble.js';
+import { assemble } from './assemble.js';
 import type { Parts } from './assemble.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
@@ -65,9 +65,12 @@ export class Manager {
     this.parts = assemble(props, this.clock, props.random ?? Math.random);
   }
 
-  /** What has yet to deliver its first list; empty when the engine is ready, and from then on. */
+  /**
+   * What has yet to deliver its first list; empty when the engine is ready, and from then on. Of a controller whose
+   * custom resources can't be read, these alone are named: its other watches wait for them.
+   */
   notReady(): NotReady[] {
-    return this.parts.reflectors.flatMap(({ name, reflector }) => {
+    return this.parts.watching.opened().flatMap(({ name, reflector }) => {
       if (reflector.synced) return [];
       const { state } = reflector;
       return [
@@ -88,7 +91,7 @@ export class Manager {
   silentWatches(): string[] {
     if (this.parts.gate.pause) return [];
     const now = this.clock.monotonic();
-    return this.parts.reflectors.flatMap(({ name, reflector }) => {
+    return this.parts.watching.opened().flatMap(({ name, reflector }) => {
       const silence = reflector.silentForMilliseconds(now);
       return silence > LONGEST_SILENCE_MILLISECONDS
         ? [`${name}: nothing heard for ${Math.round(silence / 1000)} s`]
@@ -139,9 +142,9 @@ export class Manager {
 
   /** With an election, from its first try on: what is listed after it needn't be listed again to lead at once. */
   private async watch(signal: AbortSignal): Promise<void> {
-    const { elector, reflectors } = this.parts;
+    const { elector, watching } = this.parts;
     if (elector) await Promise.race([aborted(elector.firstTry), aborted(signal)]);
-    await Promise.all(reflectors.map(({ reflector }) => reflector.run(signal)));
+    await watching.run(signal);
   }
 
   private whyListing(): string {
@@ -154,7 +157,7 @@ export class Manager {
     signal: AbortSignal,
   ): Promise<void> {
     if (signal.aborted) return;
-    const synced = watchesOf(controller, this.parts.reflectors).map(({ firstSync }) => firstSync);
+    const synced = this.parts.watching.of(controller).map(({ firstSync }) => firstSync);
     await Promise.race([Promise.all(synced), aborted(signal)]);
     if (isAborted(signal)) return;
     this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');

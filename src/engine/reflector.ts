@@ -7,6 +7,7 @@ import type { Clock } from './clock.js';
 import { ListPlan } from './list-plan.js';
 import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
 import type { CompleteList } from './lists.js';
+import { Milestone } from './milestone.js';
 import { MissingKind } from './missing-kind.js';
 import { PresentList } from './present-list.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
@@ -54,11 +55,9 @@ export interface ReflectorProps {
  */
 export class Reflector {
   state: ReflectorState = { phase: 'listing' };
-  /** The store holds a complete list, or an optional kind isn't served; it stays true from then on. */
-  synced = false;
-  /** Resolves once it is. */
-  readonly firstSync: Promise<undefined>;
-  private readonly resolveFirstSync: (synced: undefined) => void;
+  /** The kind is served and may be read, or is optional and isn't served. */
+  readonly answered = new Milestone();
+  private readonly listed = new Milestone();
   /** The version that everything up to has been delivered, as long as it can be gone on from. */
   private reached: string | undefined;
   private readonly plan = new ListPlan();
@@ -71,12 +70,21 @@ export class Reflector {
   private answeredAt: number;
 
   constructor(private readonly props: ReflectorProps) {
-    ({ promise: this.firstSync, resolve: this.resolveFirstSync } = Promise.withResolvers<undefined>());
     this.missing = new MissingKind(props);
     this.retries = new Retries(props);
     this.catchUp = new CatchUp({ ...props, namespace: props.scope.namespace });
     this.answeredAt = props.clock.monotonic();
     props.metrics.follow(this);
+  }
+
+  /** The store holds a complete list, or an optional kind isn't served; it stays true from then on. */
+  get synced(): boolean {
+    return this.listed.isReached;
+  }
+
+  /** Resolves once it is. */
+  get firstSync(): Promise<undefined> {
+    return this.listed.reached;
   }
 
   /** Up to here everything has been delivered. */
@@ -193,8 +201,8 @@ export class Reflector {
   }
 
   private markSynced(): void {
-    this.synced = true;
-    this.resolveFirstSync(undefined);
+    this.answered.reach();
+    this.listed.reach();
   }
 
   private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
@@ -229,6 +237,7 @@ export class Reflector {
     const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
     const opened = (): void => {
       metrics.watchOpened();
+      this.answered.reach();
       this.answeredAt = clock.monotonic();
       if (this.isListing()) this.catchUp.openedWithList();
       else this.catchUp.opened();

@@ -32,8 +32,10 @@ export interface StoreProps {
   readonly readOnly?: boolean;
   /** Each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
-  /** The watch delivers only what a selector matches. @default false */
+  /** The watch delivers only what a label selector matches. @default false */
   readonly selective?: boolean;
+  /** The watch delivers only the object of this name. @default - whatever its name */
+  readonly name?: string;
   /** Freezes what is kept, so that whoever changes it fails: for tests. @default false */
   readonly freeze?: boolean;
 }
@@ -181,7 +183,7 @@ export class Store {
     const version = object.metadata.resourceVersion ?? '0';
     const known = this.entries.get(keyOf(object));
     // Whether the selector matches it, only the watch can tell.
-    if (!known && this.props.selective) return;
+    if (!known && (this.props.selective || !this.isAskedFor(object))) return;
     // The watches have passed this version, so an object that they don't show has been deleted since.
     const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
     if (!known && compareResourceVersions(version, seen) <= 0) return;
@@ -235,6 +237,10 @@ export class Store {
   gone(key: string, uid?: string): void {
     const known = this.entries.get(key)?.object;
     if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key, {});
+  }
+
+  private isAskedFor({ metadata }: AnyObject): boolean {
+    return this.props.name === undefined || this.props.name === metadata.name;
   }
 
   private watchOf(namespace: string | undefined): string {

@@ -10,10 +10,10 @@ import { systemClock } from './clock.js';
 import { Deletions } from './deletions.js';
 import { guardedKeep, reportTo } from './guarded-keep.js';
 import { keepStatus } from '../contract/projections.js';
-import { MappedIndex } from './mapped-index.js';
 import type { Writer } from './pending-writes.js';
 import { ServerTime } from './server-time.js';
 import { Store } from './store.js';
+import { Watched, WatchesOfType } from './watches-of-type.js';
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
@@ -81,7 +81,7 @@ export class Stores {
     const perNamespace = this.props.perNamespace || namespaces !== undefined;
     const store: Store = new Store({
       ...{ perNamespace, freeze },
-      ...{ selective: selector !== undefined || name !== undefined, readOnly },
+      ...{ selective: selector !== undefined, readOnly, ...(name !== undefined && { name }) },
       keep: guardedKeep(
         keep,
         readOnly,
@@ -90,14 +90,6 @@ export class Stores {
     });
     return store;
   }
-}
-
-interface Watched {
-  readonly type: ResourceType;
-  readonly store: Store;
-  readonly optional: boolean;
-  /** Of what is written made when it is asked for first: most controllers never do. */
-  readonly mapped: () => MappedIndex;
 }
 
 /** What a reader knows beside the stores; one for each controller. */
@@ -114,7 +106,7 @@ export class StoreReader implements Reader {
   readonly writer: Writer;
 
   private constructor(
-    private readonly byType: ReadonlyMap<string, Watched>,
+    private readonly byType: ReadonlyMap<string, WatchesOfType>,
     private readonly known: Required<Known>,
     writer?: Writer,
   ) {
@@ -123,15 +115,12 @@ export class StoreReader implements Reader {
 
   static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
     const { controller = '', deletions = new Deletions(systemClock), time = new ServerTime() } = known;
-    const types = watches.map(({ type }) => groupKind(type));
-    const twice = types.find((type, index) => types.indexOf(type) !== index);
-    if (twice) {
-      throw new OperatorError({
-        reason: 'InvalidDefinition',
-        message: `${twice} is watched twice by one controller; watch it once`,
-      });
+    refuseTwins(watches);
+    const byType = new Map<string, WatchesOfType>();
+    for (const watch of watches) {
+      const type = groupKind(watch.type);
+      byType.set(type, new WatchesOfType(new Watched(watch, stores.open(watch)), byType.get(type)?.all));
     }
-    const byType = new Map(watches.map((watch) => [groupKind(watch.type), watched(watch, stores)]));
     return new StoreReader(byType, { controller, deletions, time });
   }
 
@@ -141,19 +130,19 @@ export class StoreReader implements Reader {
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
-    return this.store(type).get(key)?.object;
+    return this.watched(type).of(key).store.get(key)?.object;
   }
 
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
-    return this.store(type).controlledBy(ownerUid);
+    return this.watched(type).flatMap(({ store }) => store.controlledBy(ownerUid));
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    return this.watched(type).mapped().objectsOf(key);
+    return this.watched(type).flatMap(({ mapped }) => mapped.objectsOf(key));
   }
 
   deletions(type: TypeRef, key: string): readonly Deletion[] {
-    return this.known.deletions.of(this.watched(type).type, key);
+    return this.known.deletions.of(this.resourceType(type), key);
   }
 
   get clockSkewMilliseconds(): number | undefined {
@@ -170,8 +159,20 @@ export class StoreReader implements Reader {
     this.known.deletions.add(object);
   }
 
-  store(type: TypeRef): Store {
-    return this.watched(type).store;
+  /** Where an object is, or would be; where several watches share a type, the type alone names the broadest. */
+  store(of: Subject): Store {
+    return this.watched(of).for(of).store;
+  }
+
+  /** What a watch of the controller fills. */
+  storeOf(watch: Watch): Store {
+    const found = this.watched(watch.type).all.find((watched) => watched.watch === watch);
+    return found?.store ?? this.store(watch.type);
+  }
+
+  /** Whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
+  belongsTo(watch: Watch, object: AnyObject): boolean {
+    return this.watched(watch.type).for(object).watch === watch;
   }
 
   /** Whether the controller watches such objects. */
@@ -180,16 +181,16 @@ export class StoreReader implements Reader {
   }
 
   /** Whether the controller works without the kind. */
-  optional(type: TypeRef): boolean {
-    return this.watched(type).optional;
+  optional(of: Subject): boolean {
+    return this.watched(of).for(of).watch.optional ?? false;
   }
 
   /** How the type is served. */
   resourceType(type: TypeRef): ResourceType {
-    return this.watched(type).type;
+    return this.watched(type).for({}).watch.type;
   }
 
-  private watched(type: TypeRef): Watched {
+  private watched(type: TypeRef): WatchesOfType {
     const known = this.byType.get(groupKind(type));
     if (known) return known;
     throw new OperatorError({
@@ -199,9 +200,18 @@ export class StoreReader implements Reader {
   }
 }
 
-function watched(watch: Watch, stores: Stores): Watched {
-  const { type, optional = false } = watch;
-  const store = stores.open(watch);
-  let index = watch.readOnly ? new MappedIndex(store, watch) : undefined;
-  return { type, store, optional, mapped: () => (index ??= new MappedIndex(store, watch)) };
+/** A type alone, or an object of it. */
+type Subject = TypeRef & Partial<Pick<AnyObject, 'metadata'>>;
+
+/** @throws OperatorError where two watches of one type can't be told apart */
+function refuseTwins(watches: readonly Watch[]): void {
+  const places = watches.map(({ type, namespaces, name }) =>
+    JSON.stringify([groupKind(type), namespaces?.toSorted(), name]),
+  );
+  const twin = watches.find((_, index) => places.indexOf(places[index] ?? '') !== index);
+  if (!twin) return;
+  throw new OperatorError({
+    reason: 'InvalidDefinition',
+    message: `${groupKind(twin.type)} is watched twice by one controller; watch it once, or tell the watches apart by namespaces or name`,
+  });
 }

@@ -45,7 +45,9 @@ export class Triggers {
     const { controller, reader } = props;
     for (const [index, watch] of controller.watches.entries()) {
       const lane = index === 0 ? 'change' : 'child';
-      reader.store(watch.type).onChange((before, after, origin, own) => {
+      reader.storeOf(watch).onChange((before, after, origin, own) => {
+        const object = after ?? before;
+        if (object && !reader.belongsTo(watch, object)) return;
         try {
           this.changed(watch, lane, { before, after, origin, own });
         } catch (error) {
@@ -60,7 +62,8 @@ export class Triggers {
     const { controller, reader, queue } = this.props;
     const keys = new Set<string>();
     for (const watch of controller.watches)
-      for (const object of reader.store(watch.type).objects()) this.collect(keys, watch, object);
+      for (const object of reader.storeOf(watch).objects())
+        if (reader.belongsTo(watch, object)) this.collect(keys, watch, object);
     for (const key of keys) queue.add(key, 'initial');
   }
 

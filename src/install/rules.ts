@@ -67,14 +67,28 @@ export function leaseRules(name = LEASE_NAME): PolicyRule[] {
   ];
 }
 
-/** Kinds may share types: one rule for each, with the verbs of all. */
+/** Kinds may share types: one rule for each, with the verbs of all; and one for names with which the same may be done. */
 function merge(rules: readonly PolicyRule[]): PolicyRule[] {
-  const merged = new Map<string, PolicyRule>();
+  const ofOne = combine(rules, ({ resourceNames = [] }) => resourceNames, 'verbs');
+  return combine(
+    ofOne,
+    ({ resourceNames, verbs }) => [resourceNames ? 'named' : 'all', ...verbs],
+    'resourceNames',
+  );
+}
+
+/** Makes one of the rules for the same place and resource that are alike in this too, with what each has in `united`. */
+function combine(
+  rules: readonly PolicyRule[],
+  alike: (rule: PolicyRule) => readonly string[],
+  united: 'verbs' | 'resourceNames',
+): PolicyRule[] {
+  const combined = new Map<string, PolicyRule>();
   for (const next of rules) {
-    const { apiGroups, resources, resourceNames = [], namespaces = [] } = next;
-    const id = [apiGroups, resources, resourceNames, namespaces].map((part) => part.join()).join('/');
-    const verbs = new Set([...(merged.get(id)?.verbs ?? []), ...next.verbs]);
-    merged.set(id, { ...next, verbs: [...verbs] });
+    const { apiGroups, resources, namespaces = [] } = next;
+    const id = JSON.stringify([apiGroups, resources, namespaces, alike(next)]);
+    const values = new Set([...(combined.get(id)?.[united] ?? []), ...(next[united] ?? [])]);
+    combined.set(id, { ...next, ...(next[united] && { [united]: [...values] }) });
   }
-  return [...merged.values()];
+  return [...combined.values()];
 }

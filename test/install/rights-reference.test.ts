@@ -5,6 +5,8 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { leaseRules, rulesFor } from '../../src/install/rules.js';
 import type { PolicyRule } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 
 const [, rights = ''] = readFileSync(join(repoFolder(), 'docs/reference/cli.md'), 'utf8').split(
   '### Rights\n',
@@ -25,15 +27,18 @@ function rows(table: string): string[][] {
   );
 }
 
-function rowOf({ apiGroups, resources, verbs, resourceNames }: PolicyRule): string[] {
+function rowOf({ apiGroups, resources, verbs, resourceNames, namespaces }: PolicyRule): string[] {
   const named = resourceNames ? ` named ${resourceNames.join(', ')}` : '';
-  return [apiGroups.join(', ') || 'core', `${resources.join(', ')}${named}`, verbs.join(', ')];
+  const where = namespaces ? ` in ${namespaces.join(', ')}` : '';
+  return [apiGroups.join(', ') || 'core', `${resources.join(', ')}${named}${where}`, verbs.join(', ')];
 }
 
-test('the reference lists the rights that AppService needs', () => {
-  expect(rows(tables[0]!)).toEqual(rulesFor([appService]).map(rowOf));
+test.each(
+  [appService, streamIngress, jobWatcher].map((kind, index) => [kind.type.kind, kind, index] as const),
+)('the reference lists the rights that %s needs', (_, kind, index) => {
+  expect(rows(tables[index]!)).toEqual(rulesFor([kind]).map(rowOf));
 });
 
 test('the reference lists the rights that leader election needs', () => {
-  expect(rows(tables[1]!)).toEqual(leaseRules().map(rowOf));
+  expect(rows(tables[3]!)).toEqual(leaseRules().map(rowOf));
 });

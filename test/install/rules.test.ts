@@ -79,6 +79,23 @@ describe('rulesFor', () => {
     expect(rulesFor([shared, watching([config])])).toHaveLength(3);
   });
 
+  it('has one rule for the names with which the same may be done, and one for each place', () => {
+    const config = { type: type('v1', 'ConfigMap'), mapsTo: () => [], namespaces: ['ingress'] };
+    const read = ['get', 'list', 'watch'];
+    const watches: Watch[] = [
+      { ...config, name: 'tcp', writes: ['patch'] },
+      { ...config, name: 'udp', writes: ['patch'] },
+      { ...config, name: 'leader' },
+      { ...config, name: 'tcp', namespaces: ['other'], writes: ['patch'] },
+    ];
+    const rule = { apiGroups: [''], resources: ['configmaps'], namespaces: ['ingress'] };
+    expect(rulesFor([watching(watches)]).slice(0, -1)).toEqual([
+      { ...rule, verbs: [...read, 'patch'], resourceNames: ['tcp', 'udp'] },
+      { ...rule, verbs: read, resourceNames: ['leader'] },
+      { ...rule, verbs: [...read, 'patch'], resourceNames: ['tcp'], namespaces: ['other'] },
+    ]);
+  });
+
   it('makes the controllers with the flags and the policy that are given', () => {
     const asked = vi.fn(() => []);
     rulesFor([{ controllers: asked } as unknown as Kind], {

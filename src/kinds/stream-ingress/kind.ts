@@ -24,7 +24,7 @@ export const streamIngress: Kind = {
   rendering: { together: (resources, context) => renderTogether(type, resources, context) },
   controllers: (context) => {
     const targets = targetsIn(context);
-    const watches = watchesFor(type, targets, context.namespaces);
+    const watches = watchesFor(type, targets);
     const statuses = new StatusController(type, targets, watches, context.render);
     return targets.all.some(isNginx) ? [statuses, new SharedController(type, targets, watches)] : [statuses];
   },

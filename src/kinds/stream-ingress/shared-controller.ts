@@ -29,11 +29,12 @@ export class SharedController implements Controller {
   constructor(
     private readonly type: ResourceType,
     private readonly targets: Targets,
-    { crs, services, grants, configMaps }: Watches,
+    { crs, services, targetServices, grants, configMaps }: Watches,
   ) {
     this.watches = [
       crs,
-      { ...services, writes: ['patch'] },
+      services,
+      ...targetServices.map((watch) => ({ ...watch, writes: ['patch'] as const })),
       ...grants,
       ...configMaps.map((watch) => ({ ...watch, writes: ['create', 'patch'] as const })),
     ];

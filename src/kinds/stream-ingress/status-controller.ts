@@ -39,11 +39,11 @@ export class StatusController implements Controller {
     watches: Watches,
     render: Render,
   ) {
-    const { crs, services, slices, grants, configMaps, workloads, children } = watches;
+    const { crs, services, targetServices, slices, grants, configMaps, workloads, children } = watches;
     this.watches = [
       // Whoever owns children that block its deletion has to be one that we may finalize.
       { ...crs, writes: children.length > 0 ? ['status', 'finalizers'] : ['status'] },
-      ...[services, slices, ...grants, ...configMaps, ...workloads, ...children],
+      ...[services, ...targetServices, slices, ...grants, ...configMaps, ...workloads, ...children],
     ];
     this.renders = new Map(
       targets.all.flatMap((target) =>

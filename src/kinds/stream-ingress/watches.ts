@@ -1,6 +1,5 @@
 import type { Watch } from '../../contract/controller.js';
 import { keepIdentity, keepStatus } from '../../contract/projections.js';
-import { objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -26,13 +25,16 @@ export const grants = resourceType({
 /** What is watched; the keys are names of targets. Watches of two controllers share what they keep. */
 export interface Watches {
   readonly crs: Watch;
+  /** Where upstreams are. */
   readonly services: Watch;
+  /** Those that open the ports of an ingress-nginx, each by its name. */
+  readonly targetServices: readonly Watch[];
   readonly slices: Watch;
   /** None where annotations count instead. */
   readonly grants: readonly Watch[];
-  /** None without an ingress-nginx. */
+  /** Those that an ingress-nginx reads, each by its name. */
   readonly configMaps: readonly Watch[];
-  /** The workloads whose arguments are looked at. */
+  /** The workloads whose arguments are looked at, each by its name. */
   readonly workloads: readonly Watch[];
   /** None without a Gateway. */
   readonly children: readonly Watch[];
@@ -41,8 +43,7 @@ export interface Watches {
 /** An object beside whose identity something of ours is kept. */
 export type Kept<What = unknown> = AnyObject & { readonly kept: What };
 
-/** @param watched the namespaces that the operator watches. @default - all */
-export function watchesFor(type: ResourceType, targets: Targets, watched?: readonly string[]): Watches {
+export function watchesFor(type: ResourceType, targets: Targets): Watches {
   const nginx = targets.all.filter(isNginx);
   const everyTarget = targets.all.map(({ name }) => name);
   const gateways = targets.all.filter((target) => !isNginx(target)).map(({ name }) => name);
@@ -52,17 +53,23 @@ export function watchesFor(type: ResourceType, targets: Targets, watched?: reado
       keep: keepResource,
       mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
     },
-    services: {
-      ...{ type: services, keep: keepServices(nginx), mapsTo: () => everyTarget },
-      // The upstreams, and the targets' own.
-      ...(watched && { namespaces: unique([...watched, ...nginx.map(({ namespace }) => namespace)]) }),
-    },
+    services: { type: services, readOnly: true, keep: keepUpstream, mapsTo: () => everyTarget },
+    targetServices: nginx.map(({ namespace, service }) => ({
+      // It may be an upstream too, of whichever target.
+      ...{ type: services, keep: keepTarget, mapsTo: () => everyTarget },
+      ...{ namespaces: [namespace], name: service },
+    })),
     slices: { type: slices, readOnly: true, keep: keepSlices, mapsTo: () => everyTarget },
     grants:
       targets.crossNamespace === 'ReferenceGrant'
         ? [{ type: grants, readOnly: true, optional: true, keep: keepGrant, mapsTo: () => everyTarget }]
         : [],
-    configMaps: nginx.length > 0 ? [configMapWatch(nginx)] : [],
+    configMaps: nginx.flatMap(({ name: target, namespace, tcpConfigMap, udpConfigMap }) =>
+      [tcpConfigMap, udpConfigMap].map((name) => ({
+        ...{ type: configMaps, keep: keepPorts, mapsTo: () => [target] },
+        ...{ namespaces: [namespace], name },
+      })),
+    ),
     workloads: workloadWatches(nginx),
     children:
       gateways.length > 0
@@ -84,12 +91,16 @@ function keepResource(object: AnyObject): AnyObject {
   return { ...object, metadata };
 }
 
-function keepServices(nginx: readonly NginxTarget[]) {
-  const ofTargets = new Set(nginx.map(({ namespace, service }) => `${namespace}/${service}`));
-  return (object: AnyObject): AnyObject =>
-    ofTargets.has(keyOf(object))
-      ? { ...withoutStatus(keepStatus(object)), kept: keepTargetService(object) }
-      : { ...keepIdentity(object), kept: keepService(object) };
+function keepUpstream(object: AnyObject): AnyObject {
+  return { ...keepIdentity(object), kept: keepService(object) };
+}
+
+function keepTarget(object: AnyObject): AnyObject {
+  return { ...withoutStatus(keepStatus(object)), kept: keepTargetService(object) };
+}
+
+function keepPorts(object: AnyObject): AnyObject {
+  return { ...keepStatus(object), kept: keepConfigMap(object) };
 }
 
 function keepSlices(object: AnyObject): AnyObject | undefined {
@@ -102,58 +113,23 @@ function keepGrant(object: AnyObject): AnyObject | undefined {
   return kept && { ...keepIdentity(object), kept };
 }
 
-function configMapWatch(nginx: readonly NginxTarget[]): Watch {
-  const targetOf = new Map<string, string>(
-    nginx.flatMap(({ name, namespace, tcpConfigMap, udpConfigMap }) =>
-      [tcpConfigMap, udpConfigMap].map((map) => [`${namespace}/${map}`, name] as const),
-    ),
-  );
-  return {
-    type: configMaps,
-    namespaces: unique(nginx.map(({ namespace }) => namespace)),
-    keep: (object) =>
-      targetOf.has(keyOf(object))
-        ? { ...keepStatus(object), kept: keepConfigMap(object) }
-        : keepIdentity(object),
-    mapsTo: (object) => [targetOf.get(keyOf(object)) ?? []].flat(),
-  };
+function workloadWatches(nginx: readonly NginxTarget[]): Watch[] {
+  const targetsOf = new Map<string, { watch: Omit<Watch, 'mapsTo'>; targets: readonly string[] }>();
+  for (const { name: target, namespace, controller } of nginx) {
+    if (!controller) continue;
+    const { kind, name } = controller;
+    const id = `${kind} ${namespace}/${name}`;
+    const type = resourceType({ apiVersion: 'apps/v1', kind });
+    const watch = { type, readOnly: true, namespaces: [namespace], name, keep: keepWorkload };
+    targetsOf.set(id, { watch, targets: [...(targetsOf.get(id)?.targets ?? []), target] });
+  }
+  return [...targetsOf.values()].map(({ watch, targets }) => ({ ...watch, mapsTo: () => targets }));
 }
 
-function workloadWatches(nginx: readonly NginxTarget[]): Watch[] {
-  return (['Deployment', 'DaemonSet'] as const).flatMap((kind) => {
-    const looked = nginx.flatMap(({ name, namespace, controller }) =>
-      controller?.kind === kind ? [{ target: name, namespace, name: controller.name }] : [],
-    );
-    const [first] = looked;
-    if (!first) return [];
-    const targetsOf = (object: AnyObject): string[] =>
-      looked
-        .filter(({ namespace, name }) => objectKey(namespace, name) === keyOf(object))
-        .map(({ target }) => target);
-    const names = unique(looked.map(({ name }) => name));
-    return [
-      {
-        type: resourceType({ apiVersion: 'apps/v1', kind }),
-        readOnly: true,
-        namespaces: unique(looked.map(({ namespace }) => namespace)),
-        // A right on the one object is enough, where it is one.
-        ...(names.length === 1 && { name: first.name }),
-        keep: (object) =>
-          targetsOf(object).length > 0 ? { ...keepIdentity(object), kept: keepArguments(object) } : undefined,
-        mapsTo: targetsOf,
-      },
-    ];
-  });
+function keepWorkload(object: AnyObject): AnyObject {
+  return { ...keepIdentity(object), kept: keepArguments(object) };
 }
 
 function withoutStatus({ status, ...rest }: AnyObject): AnyObject {
   return rest;
-}
-
-function keyOf({ metadata }: AnyObject): string {
-  return objectKey(metadata.namespace, metadata.name);
-}
-
-function unique(names: readonly string[]): string[] {
-  return [...new Set(names)];
 }

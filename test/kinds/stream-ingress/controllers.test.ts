@@ -100,21 +100,22 @@ describe('the shared objects', () => {
     expect(statuses.settle).toBeUndefined();
   });
 
-  test('nobody wakes for a ConfigMap of others', () => {
-    const watch = shared!.watches.find(({ type }) => type.kind === 'ConfigMap')!;
-    expect(watch.namespaces).toEqual(['ingress-nginx']);
-    expect(watch.mapsTo(object('ConfigMap', 'ingress-nginx/tcp-services'))).toEqual(['default']);
-    expect(watch.mapsTo(object('ConfigMap', 'ingress-nginx/leader'))).toEqual([]);
-    expect(watch.keep!(object('ConfigMap', 'ingress-nginx/leader', { data: { a: 'b' } }))).not.toHaveProperty(
-      'data',
-    );
+  test('of what it shares, it watches and wakes for the objects of the target alone', () => {
+    const named = shared!.watches.filter(({ name }) => name !== undefined);
+    expect(named.map(({ type, namespaces, name }) => [type.kind, namespaces, name])).toEqual([
+      ['Service', ['ingress-nginx'], 'ingress-nginx-controller'],
+      ['ConfigMap', ['ingress-nginx'], 'tcp-services'],
+      ['ConfigMap', ['ingress-nginx'], 'udp-services'],
+    ]);
+    expect(shared!.watches.filter(({ type }) => type.kind === 'ConfigMap')).toHaveLength(2);
+    expect(named[1]!.mapsTo(object('ConfigMap', 'ingress-nginx/tcp-services'))).toEqual(['default']);
   });
 
-  test('where the operator watches some namespaces, Services are read there and where the targets are', () => {
-    const [, limited] = kind.controllers({ render: () => [], namespaces: ['shop'] });
-    const watch = (type: string) => limited!.watches.find((each) => each.type.kind === type)!;
-    expect(watch('Service').namespaces).toEqual(['shop', 'ingress-nginx']);
-    expect(watch('StreamIngress').namespaces).toBeUndefined();
+  test('where the operator watches some namespaces, upstreams are read there alone', () => {
+    for (const { watches } of kind.controllers({ render: () => [], namespaces: ['shop'] }))
+      expect(
+        watches.flatMap(({ name, namespaces }) => (name === undefined ? (namespaces ?? []) : [])),
+      ).toEqual([]);
   });
 
   test('of a target that is none, and of a class without one, nothing is written', () => {
@@ -335,8 +336,44 @@ describe('rights', () => {
     expect(rulesFor([kind]).flatMap(({ resources }) => resources)).not.toContain('deployments');
   });
 
-  test('ConfigMaps are written in the namespace of ingress-nginx alone, and nothing is deleted', () => {
-    expect(of('configmaps').map(({ namespaces }) => namespaces)).toEqual([['ingress-nginx']]);
+  test('of Services and ConfigMaps, the target\u2019s alone may be written', () => {
+    const read = ['get', 'list', 'watch'];
+    expect(of('services')).toEqual([
+      { apiGroups: [''], resources: ['services'], verbs: read },
+      {
+        ...{ apiGroups: [''], resources: ['services'], verbs: [...read, 'patch'] },
+        ...{ resourceNames: ['ingress-nginx-controller'], namespaces: ['ingress-nginx'] },
+      },
+    ]);
+    expect(of('configmaps')).toEqual([
+      {
+        ...{ apiGroups: [''], resources: ['configmaps'], verbs: [...read, 'patch'] },
+        ...{ resourceNames: ['tcp-services', 'udp-services'], namespaces: ['ingress-nginx'] },
+      },
+      // Of which name is not asked.
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['create'], namespaces: ['ingress-nginx'] },
+    ]);
+  });
+
+  test('of several targets too, whatever they are called', () => {
+    const targets = ['a', 'b'].map((name) => ({
+      name,
+      ingressNamespace: name,
+      ingressService: `nginx-${name}`,
+    }));
+    const rules = rulesFor([kind], { policy: { targets } });
+    const writing = rules.filter(
+      ({ resources, verbs }) => verbs.includes('patch') && /^(services|configmaps)$/.test(resources.join()),
+    );
+    expect(writing.map(({ resourceNames, namespaces }) => [namespaces, resourceNames])).toEqual([
+      [['a'], ['nginx-a']],
+      [['b'], ['nginx-b']],
+      [['a'], ['tcp-services', 'udp-services']],
+      [['b'], ['tcp-services', 'udp-services']],
+    ]);
+  });
+
+  test('nothing is deleted, and no Secret is read', () => {
     expect(rights.flatMap(({ verbs }) => verbs)).not.toContain('delete');
     expect(rights.flatMap(({ resources }) => resources)).not.toContain('secrets');
   });

@@ -1,5 +1,5 @@
 import type { ChangeSet } from '../../../src/contract/change.js';
-import type { Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import type { Controller, Plan, Reader, Watch } from '../../../src/contract/controller.js';
 import { controllerOf, objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { groupKind } from '../../../src/contract/resource.js';
@@ -35,16 +35,26 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
       .filter(({ metadata }) => watch.name === undefined || watch.name === metadata.name)
       .flatMap((each) => (watch.keep ? (watch.keep(each) ?? []) : each)),
   }));
+  // The most precise first, as an object belongs to that.
+  seen.sort((a, b) => Number(b.watch.name !== undefined) - Number(a.watch.name !== undefined));
   const of = (type: { apiVersion: string; kind: string }) => {
-    const found = seen.find(({ watch }) => groupKind(watch.type) === groupKind(type));
-    if (!found) throw new Error(`${groupKind(type)} isn't watched`);
-    return found;
+    const found = seen.filter(({ watch }) => groupKind(watch.type) === groupKind(type));
+    if (found.length === 0) throw new Error(`${groupKind(type)} isn't watched`);
+    const known = new Map<string, { object: AnyObject; watch: Watch }>();
+    for (const { watch, objects: kept } of found)
+      for (const each of kept) {
+        const key = objectKey(each.metadata.namespace, each.metadata.name);
+        if (!known.has(key)) known.set(key, { object: each, watch });
+      }
+    return known;
   };
+  const all = (type: { apiVersion: string; kind: string }) => [...of(type).values()];
   return {
-    get: (type, key) =>
-      of(type).objects.find((each) => objectKey(each.metadata.namespace, each.metadata.name) === key),
-    controlledBy: (type, uid) => of(type).objects.filter((each) => controllerOf(each)?.uid === uid),
-    mappedTo: (type, key) => of(type).objects.filter((each) => of(type).watch.mapsTo(each).includes(key)),
+    get: (type, key) => of(type).get(key)?.object,
+    controlledBy: (type, uid) =>
+      all(type).flatMap(({ object }) => (controllerOf(object)?.uid === uid ? object : [])),
+    mappedTo: (type, key) =>
+      all(type).flatMap(({ object, watch }) => (watch.mapsTo(object).includes(key) ? object : [])),
     deletions: () => [],
     clockSkewMilliseconds: undefined,
   };

@@ -1,0 +1,100 @@
+import type { Controller } from '../contract/controller.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { aborted } from './aborted.js';
+import { Reflector } from './reflector.js';
+import type { ReflectorProps } from './reflector.js';
+import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';
+import type { Runner } from './runner.js';
+import { scopesOf } from './scopes.js';
+import type { Store } from './store.js';
+import type { Stores, WatchedStore } from './stores.js';
+
+export interface WatchingProps extends Pick<ReflectorProps, 'api' | 'clock' | 'random' | 'log'> {
+  readonly metrics: Metrics;
+  readonly stores: Stores;
+  /** Those that the operator watches; none are all. */
+  readonly namespaces: readonly string[];
+  readonly runners: readonly Runner[];
+  readonly controllers: readonly Controller[];
+}
+
+interface Part {
+  readonly name: string;
+  readonly watched: WatchedStore;
+  readonly reflector: Reflector;
+}
+
+/**
+ * All watches of the engine.
+ *
+ * **Guarantees.** The first watch of each controller, which delivers its custom resources, opens at once. Any other
+ * opens as soon as the first watch of a controller that reads it was answered: a kind that isn't installed, or may not
+ * be read, costs no further watch, list or memory. What has been opened stays open.
+ */
+export class Watching {
+  private readonly parts: readonly Part[];
+  /** Of each store, the reflectors of which one has to be served first; none for what opens at once. */
+  private readonly firsts: ReadonlyMap<Store, readonly Reflector[]>;
+
+  constructor(private readonly props: WatchingProps) {
+    this.parts = reflectorsOf(props);
+    const { controllers, stores } = props;
+    const chains = controllers.map(({ watches }) => watches.map((watch) => stores.open(watch)));
+    const first = new Set(chains.map(([store]) => store));
+    this.firsts = new Map(
+      stores.all().map(({ store }) => {
+        const before = new Set(chains.filter((chain) => chain.includes(store)).map(([other]) => other));
+        const waitsFor = first.has(store)
+          ? []
+          : this.parts.filter(({ watched }) => before.has(watched.store));
+        return [store, waitsFor.map(({ reflector }) => reflector)] as const;
+      }),
+    );
+  }
+
+  /** What a controller's work is founded on. */
+  of({ watches }: Controller): Reflector[] {
+    const stores = new Set(watches.map((watch) => this.props.stores.open(watch)));
+    return this.parts.filter(({ watched }) => stores.has(watched.store)).map(({ reflector }) => reflector);
+  }
+
+  /** Those that need not wait for others, or no longer. */
+  opened(): Part[] {
+    return this.parts.filter(({ watched }) => {
+      const firsts = this.firstsOf(watched);
+      return firsts.length === 0 || firsts.some(({ answered }) => answered.isReached);
+    });
+  }
+
+  /** Watches until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const all = this.parts.map(async ({ watched, reflector }) => {
+      const firsts = this.firstsOf(watched).map(({ answered }) => answered.reached);
+      if (firsts.length > 0) await Promise.race([...firsts, aborted(signal)]);
+      await reflector.run(signal);
+    });
+    await Promise.all(all);
+  }
+
+  private firstsOf({ store }: WatchedStore): readonly Reflector[] {
+    return this.firsts.get(store) ?? [];
+  }
+}
+
+function reflectorsOf({ metrics, stores, namespaces, runners, ...common }: WatchingProps): Part[] {
+  const watchMetrics = new WatchMetrics(metrics, common.clock);
+  const { api, clock, random, log } = common;
+  return stores.all().flatMap((watched) =>
+    scopesOf(watched, namespaces).map((scope) => ({
+      name: watchName(scope),
+      watched,
+      reflector: new Reflector({
+        ...{ api, clock, random, log, scope, store: watched.store, optional: watched.optional },
+        metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+        onListed: () => {
+          for (const runner of runners) runner.kindServed(scope.type);
+        },
+      }),
+    })),
+  );
+}
