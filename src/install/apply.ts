@@ -26,7 +26,7 @@ interface Step {
 export async function applyInstallation(props: InstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const objects = installManifests(props);
   await refuseOverlap(props, cluster);
-  const steps = await Promise.all(objects.map((object) => stepFor(object, cluster)));
+  const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
   const isDefinition = ({ object: { kind } }: Step): boolean => kind === definitionType.kind;
   const last = steps.findLastIndex(isDefinition);
@@ -35,6 +35,17 @@ export async function applyInstallation(props: InstallProps, cluster: Cluster, t
     if (index === last) await established(steps.filter(isDefinition), cluster);
   }
   await removeFormer(objects, props.namespace, cluster, tell);
+}
+
+/** What is being deleted is waited for: it can't be kept. */
+async function stepsFor(objects: readonly AnyObject[], cluster: Cluster): Promise<readonly Step[]> {
+  let steps: readonly Step[] = [];
+  await cluster.until(async () => {
+    steps = await Promise.all(objects.map((object) => stepFor(object, cluster)));
+    const going = steps.find(({ present }) => present?.metadata.deletionTimestamp !== undefined);
+    return going ? `${nameOf(going.object)}, which is being deleted, is gone` : '';
+  });
+  return steps;
 }
 
 async function stepFor(object: AnyObject, cluster: Cluster): Promise<Step> {

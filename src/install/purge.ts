@@ -57,8 +57,8 @@ export async function purge(
     await cluster.delete(type, object, 'Foreground');
     tell(`${nameOf(object)} deleted`);
   }
+  const types = new Map(resources.map(({ type }) => [`${type.plural}.${type.apiVersion}`, type]));
   await cluster.until(async () => {
-    const types = new Map(resources.map(({ type }) => [`${type.plural}.${type.apiVersion}`, type]));
     const left = await Promise.all([...types.values()].map((type) => cluster.list(type)));
     const [first] = left.flat();
     return first ? `${nameOf(first)} is gone, with what it owns` : '';
@@ -67,4 +67,11 @@ export async function purge(
     await cluster.delete(definitionType, definition, 'Background');
     tell(`${nameOf(definition)} deleted`);
   }
+  await cluster.until(async () => {
+    const left = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
+    const [first] = left.filter(({ metadata: { uid } }) =>
+      definitions.some(({ metadata }) => metadata.uid === uid),
+    );
+    return first ? `${nameOf(first)} is gone` : '';
+  });
 }

@@ -94,9 +94,9 @@ test.each(['localhost:5000/reconstruct:1', `reconstruct@sha256:${'a'.repeat(64)}
   },
 );
 
-test.each([['install', '--apply'], ['uninstall']])(
-  '%s %s says in one line that there is no cluster',
-  (...args) => {
+test.each([[['install', '--apply']], [['uninstall']]])(
+  '%j says in one line that there is no cluster',
+  (args) => {
     const kubeconfig = join(folder, 'unreachable.yaml');
     writeFileSync(
       kubeconfig,

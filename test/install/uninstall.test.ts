@@ -116,6 +116,15 @@ describe('applyInstallation', () => {
     expect(cluster.writes).toEqual([]);
   });
 
+  it('waits for what is being deleted, and writes nothing until then', async () => {
+    await install();
+    const home = cluster.all.find(({ kind }) => kind === 'Namespace')!;
+    cluster.put({ ...home, metadata: { ...home.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    cluster.writes.length = 0;
+    await expect(install()).rejects.toThrow('In vain until Namespace ops, which is being deleted, is gone');
+    expect(cluster.writes).toEqual([]);
+  });
+
   it('waits until the CRDs are served before it goes on', async () => {
     const crd = appService.crd as unknown as AnyObject;
     cluster.put = function (object) {
