@@ -45,13 +45,24 @@ export async function leavings(
   return { shares: await sharesOf(kinds, cluster), definitions, resources: resources.flat() };
 }
 
-/** Takes it all, in this order: what is shared is given up, then custom resources go with what they own, then CRDs. */
+/**
+ * Takes it all, in this order: what is shared is given up, then custom resources go with what they own, then CRDs.
+ * @returns what others' objects can't do without, such as the last port of a Service: that keeps nothing else
+ */
 export async function purge(
   { shares, definitions, resources }: Leavings,
   cluster: Cluster,
   tell: Tell,
-): Promise<void> {
-  for (const share of shares) await release(share, cluster, tell);
+): Promise<readonly OperatorError[]> {
+  const refusals: OperatorError[] = [];
+  for (const share of shares) {
+    try {
+      await release(share, cluster, tell);
+    } catch (error) {
+      if (!(error instanceof OperatorError) || error.reason !== 'Invalid') throw error;
+      refusals.push(error);
+    }
+  }
   for (const { type, object } of resources) {
     // It stays until all that it owns is gone: without its CRD, nobody would know whose that was.
     await cluster.delete(type, object, 'Foreground');
@@ -74,4 +85,5 @@ export async function purge(
     );
     return first ? `${nameOf(first)} is gone` : '';
   });
+  return refusals;
 }

@@ -32,12 +32,12 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  * **Guarantees.** Only what bears the labels of this installation is deleted, whatever options it was made with; of
  * objects that are shared, only our fields. The controller is gone before anything else goes. The namespace goes only if
  * the installation has made it and nothing of others is in it. Cut short, it can be done again.
+ *
+ * @throws OperatorError whatever the cluster refuses with; of what is shared, once all the rest is done
  */
 export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace } = props;
-  const installed = await installedIn(namespace, cluster);
-  const lease = await cluster.find(leaseType, objectKey(namespace, LEASE_NAME));
-  if (lease) installed.push({ type: leaseType, object: lease });
+  const installed = await withLease(await installedIn(namespace, cluster), namespace, cluster);
   const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
   const home = await cluster.find(namespaceType, namespace);
   const ownHome = home && isOf(namespace, home) ? home : undefined;
@@ -47,6 +47,17 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
   }
   if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
   else await remove(installed, left, ownHome, cluster, tell);
+}
+
+/** The controller's lease bears no label: without an installation it is that of somebody's own process. */
+async function withLease(
+  installed: readonly Installed[],
+  namespace: string,
+  cluster: Cluster,
+): Promise<readonly Installed[]> {
+  const [first, ...rest] = installed;
+  const lease = first && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
+  return lease ? [first, { type: leaseType, object: lease }, ...rest] : installed;
 }
 
 async function remove(
@@ -65,16 +76,16 @@ async function remove(
     await take(each);
     await gone(each.type, each.object, cluster);
   }
-  if (left) await purge(left, cluster, tell);
+  const refusals = left ? await purge(left, cluster, tell) : [];
   for (const each of installed.filter((other) => !isController(other))) await take(each);
-  if (!home) return;
-  const others = await leftoversIn(home.metadata.name, cluster);
-  if (others !== '') {
-    tell(`${nameOf(home)} stays, since others have something in it: ${others}`);
-    return;
+  const others = home ? await leftoversIn(home.metadata.name, cluster) : '';
+  if (home && others !== '') tell(`${nameOf(home)} stays, since others have something in it: ${others}`);
+  else if (home) {
+    await take({ type: namespaceType, object: home });
+    await gone(namespaceType, home, cluster);
   }
-  await take({ type: namespaceType, object: home });
-  await gone(namespaceType, home, cluster);
+  const [refusal] = refusals;
+  if (refusal) throw refusal;
 }
 
 /** Foreground: until its Pods are gone too, so that none of them writes any more. */

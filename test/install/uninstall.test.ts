@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation } from '../../src/install/apply.js';
 import { installableKinds } from '../../src/install/installable.js';
@@ -98,6 +99,25 @@ describe('uninstall', () => {
     cluster.put({ ...lease, apiVersion: 'coordination.k8s.io/v1' });
     expect(await remove()).toContain('delete Lease ops/reconstruct Background');
     expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it("does all the rest where an object can't do without what is ours, and then says so", async () => {
+    await install();
+    const apply = cluster.apply.bind(cluster);
+    cluster.apply = (type, object, options) =>
+      object.kind === 'Service'
+        ? Promise.reject(new OperatorError({ reason: 'Invalid', message: 'spec.ports: Required value' }))
+        : apply(type, object, options);
+    await expect(remove({ purge: true })).rejects.toThrow('spec.ports: Required value');
+    expect(told).not.toContain('Service edge/proxy released from streamingress-controller');
+    expect(told).toContain('ConfigMap edge/tcp released from streamingress-controller');
+    expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
+  });
+
+  it('leaves the lease of a process that nobody has installed', async () => {
+    const lease = named('Lease', 'ops', 'reconstruct');
+    cluster.put({ ...lease, apiVersion: 'coordination.k8s.io/v1' });
+    expect(await remove()).toEqual([]);
   });
 
   it('says that there is nothing, where there is nothing', async () => {
