@@ -3,7 +3,7 @@ import type { ManagedProcess } from './process.js';
 import { waitFor } from './wait.js';
 
 const nodeNames = ['node-0', 'node-1'] as const;
-const resources = { cpu: '10000', memory: '100Ti', pods: '10000' } as const;
+const resources = { cpu: '10000', memory: '100Ti', pods: '10000', 'ephemeral-storage': '100Ti' } as const;
 
 /** Makes the fake nodes and waits until kwok has made them Ready and pods may be scheduled on them. */
 export async function addNodes(access: ApiAccess, processes: readonly ManagedProcess[]): Promise<void> {

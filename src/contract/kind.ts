@@ -92,6 +92,12 @@ export interface Kind {
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
   /**
+   * Which of Kubernetes' user-facing roles may write its custom resources: `admin` where they reach beyond their
+   * namespace, into what many share.
+   * @default edit
+   */
+  readonly writers?: 'edit' | 'admin';
+  /**
    * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow
    * from what they watch.
    * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with

@@ -66,6 +66,12 @@ test('it works with nothing else installed, and renders what the compiled comman
   );
 });
 
+test('it prints the manifests that the compiled command prints, with the charts inside', () => {
+  const compiled = join(root, 'lib/cli/main.js');
+  const args = ['install', '--namespace', 'ops', '--ingress-namespace', 'edge'];
+  expect(command(...args)).toBe(execFileSync(process.execPath, [compiled, ...args], { encoding: 'utf8' }));
+});
+
 test('it names the version of the package', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   expect(command('--version')).toBe(`${version}\n`);

@@ -20,6 +20,7 @@ const type = servedType(crd, storedVersion(crd));
 export const streamIngress: Kind = {
   name: 'streamingress',
   ...{ type, crd, policySchema, flags },
+  writers: 'admin',
   rendering: { together: (resources, context) => renderTogether(type, resources, context) },
   controllers: (context) => {
     const targets = targetsIn(context);

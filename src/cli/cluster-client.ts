@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { OperatorError } from '../contract/error.js';
+import { objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+import { ApiError, classify } from '../engine/api-error.js';
+import { Api } from '../engine/api.js';
+import type { Transport } from '../engine/transport.js';
+import type { Applied, ApplyOptions, Cluster, ListScope } from '../install/cluster.js';
+
+const LOOK_MILLISECONDS = 200;
+const LONGEST_WAIT_MILLISECONDS = 120_000;
+
+interface ApiResourceList {
+  readonly resources: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    readonly verbs: readonly string[];
+  }[];
+}
+
+/** The cluster as commands see it that do something once, and wait for it. */
+export class ClusterClient implements Cluster {
+  private readonly api: Api;
+
+  constructor(private readonly transport: Transport) {
+    this.api = new Api(transport);
+  }
+
+  async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
+    return this.unlessMissing(`Get ${type.kind} ${key}`, () => this.api.get(type, key));
+  }
+
+  async list(type: ResourceType, scope: ListScope = {}): Promise<readonly AnyObject[]> {
+    const all = async (): Promise<AnyObject[]> => {
+      const items: AnyObject[] = [];
+      const { signal } = new AbortController();
+      let next: string | undefined;
+      do {
+        const page = await this.api.list({ type, ...scope }, next, signal);
+        items.push(...page.items);
+        next = page.continueToken;
+      } while (next !== undefined);
+      return items;
+    };
+    return (await this.unlessMissing(`List ${type.plural}`, all)) ?? [];
+  }
+
+  async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
+    const { namespace, name } = object.metadata;
+    return tried(`Apply ${type.kind} ${objectKey(namespace, name)}`, () =>
+      this.api.apply(type, object, options),
+    );
+  }
+
+  /** Whoever writes its status meanwhile is no reason to keep it: it is the same object. */
+  async delete(
+    type: ResourceType,
+    { metadata: { namespace, name, uid } }: AnyObject,
+    propagation: 'Background' | 'Foreground',
+  ): Promise<void> {
+    const key = objectKey(namespace, name);
+    const what = `Delete ${type.kind} ${key}`;
+    for (let attempt = 1; ; attempt++) {
+      const seen = await this.find(type, key);
+      if (!seen || seen.metadata.uid !== uid) return;
+      try {
+        await this.unlessMissing(what, () => this.api.delete(type, seen, propagation));
+        return;
+      } catch (error) {
+        const changed = error instanceof OperatorError && error.reason === 'Conflict';
+        if (!changed || attempt === 10) throw error;
+      }
+    }
+  }
+
+  async namespacedTypes(): Promise<readonly ResourceType[]> {
+    const { groups } = await this.read<{
+      groups: readonly { preferredVersion: { groupVersion: string } }[];
+    }>('/apis');
+    const versions = groups.map(({ preferredVersion }) => preferredVersion.groupVersion);
+    const lists = await Promise.all(
+      [['v1', '/api/v1'] as const, ...versions.map((version) => [version, `/apis/${version}`] as const)].map(
+        async ([apiVersion, path]) => ({ apiVersion, ...(await this.read<ApiResourceList>(path)) }),
+      ),
+    );
+    return lists.flatMap(({ apiVersion, resources }) =>
+      resources
+        .filter(({ name, namespaced }) => namespaced && !name.includes('/'))
+        .filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
+        .map(({ name: plural, kind }) => ({ apiVersion, kind, plural, namespaced: true })),
+    );
+  }
+
+  /** Such as `1.34`. */
+  async version(): Promise<string> {
+    const { major, minor } = await this.read<{ major: string; minor: string }>('/version');
+    return `${major}.${minor.replace(/\D.*$/, '')}`;
+  }
+
+  async until(pending: () => Promise<string>): Promise<void> {
+    const deadline = performance.now() + LONGEST_WAIT_MILLISECONDS;
+    for (;;) {
+      const what = await pending();
+      if (what === '') return;
+      if (performance.now() > deadline) {
+        throw new OperatorError({
+          reason: 'Timeout',
+          message: `Waited for ${LONGEST_WAIT_MILLISECONDS / 1000} s in vain until ${what}: find out what holds it, and give the command again`,
+        });
+      }
+      await delay(LOOK_MILLISECONDS);
+    }
+  }
+
+  private async read<T>(path: string): Promise<T> {
+    const what = `Get ${path}`;
+    return tried(what, async () => {
+      const response = await this.transport.request({ method: 'GET', path });
+      if (response.status !== 200) throw new ApiError(what, response);
+      return response.body as T;
+    });
+  }
+
+  private async unlessMissing<T>(what: string, ask: () => Promise<T>): Promise<T | undefined> {
+    return tried(what, async () => {
+      try {
+        return await ask();
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 404) return undefined;
+        throw error;
+      }
+    });
+  }
+}
+
+async function tried<T>(what: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw classify(error, what);
+  }
+}

@@ -1,0 +1,131 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Kind } from '../contract/kind.js';
+import type { FlagValues } from '../contract/kind-flag.js';
+import { DEFAULT_NAMESPACE } from '../install/names.js';
+import type { InstalledPolicy, InstallProps } from '../install/props.js';
+import { builtInFlags } from '../kinds/flags.js';
+import type { ClusterOptions } from './cluster.js';
+import { addKindFlags, kindFlagValues } from './kind-flags.js';
+import { namespace, positiveInteger, sharedOptions } from './options.js';
+import { kindsOnRequest } from './kinds-on-request.js';
+import { print } from './print.js';
+import { packageVersion } from './version.js';
+import { asCliError, withCluster } from './with-cluster.js';
+
+interface InstallOptions extends ClusterOptions {
+  readonly namespace: string;
+  readonly image: string;
+  readonly config?: string;
+  readonly kinds?: string[];
+  readonly watchNamespace?: string[];
+  readonly replicas: number;
+  readonly policy?: string;
+  readonly apply?: boolean;
+}
+
+const OUTPUT_FILE = 'reconstruct.yaml';
+
+/** `reconstruct install`: the operator's own manifests, printed or applied. */
+export function installCommand(flags = builtInFlags): Command {
+  const command = new Command('install')
+    .summary("print or apply the operator's own manifests")
+    .description(
+      "The operator's own manifests: CRDs, the controller, and the rights that its kinds need and no others. " +
+        'Printed, unless they are to be applied.',
+    )
+    .addOption(
+      new Option('-n, --namespace <name>', 'where the operator runs')
+        .argParser(namespace)
+        .default(DEFAULT_NAMESPACE),
+    )
+    .addOption(
+      new Option('--image <image>', 'the image of the controller, with a tag or a digest')
+        .argParser(image)
+        .default(`reconstruct:${packageVersion()}`),
+    )
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy())
+    .addOption(sharedOptions.watchNamespace())
+    .addOption(
+      new Option('--replicas <number>', 'controllers, of which one leads')
+        .argParser(positiveInteger)
+        .default(2),
+    )
+    .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
+    .addOption(
+      new Option('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
+    )
+    .addOption(sharedOptions.kubeconfig())
+    .addOption(sharedOptions.context())
+    .action((options: InstallOptions) => install(options, kindFlagValues(flags, options)));
+  return addKindFlags(command, flags);
+}
+
+function image(value: string): string {
+  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
+  const match = reference.exec(value);
+  if (!match) throw new InvalidArgumentError(`${value} can't name an image.`);
+  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
+    throw new InvalidArgumentError(
+      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
+    );
+  return value;
+}
+
+async function install(options: InstallOptions, flags: FlagValues): Promise<void> {
+  const [{ builtInKinds }, { loadKinds }] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./config.js'),
+  ]);
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const policy = await installedPolicy(options, builtInKinds);
+  const props: InstallProps = {
+    ...{ namespace: options.namespace, image: options.image, replicas: options.replicas, kinds, flags },
+    ...(options.watchNamespace && { watchNamespaces: options.watchNamespace }),
+    ...(policy && { policy }),
+  };
+  if (options.apply) await apply(props, options);
+  else await printManifests(props);
+}
+
+async function installedPolicy(
+  options: InstallOptions,
+  builtIn: readonly Kind[],
+): Promise<InstalledPolicy | undefined> {
+  const { policyFileOf } = await import('./policy-option.js');
+  const file = await policyFileOf(options, builtIn);
+  if (!file) return undefined;
+  const text = await file.read();
+  return { text, parsed: file.parse(text) };
+}
+
+async function printManifests(props: InstallProps): Promise<void> {
+  const [{ installManifests }, { manifestText }, { writeFolder }] = await Promise.all([
+    import('../install/manifests.js'),
+    import('../synth/output.js'),
+    import('../synth/folder.js'),
+  ]);
+  try {
+    const text = manifestText(installManifests(props));
+    const folder = process.env.CDK8S_OUTDIR;
+    if (folder) writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
+    else await print(text);
+  } catch (error) {
+    throw asCliError(error);
+  }
+}
+
+async function apply(props: InstallProps, options: InstallOptions): Promise<void> {
+  const [{ applyInstallation }, { installableKinds }] = await Promise.all([
+    import('../install/apply.js'),
+    import('../install/installable.js'),
+  ]);
+  await withCluster(options, async (cluster) => {
+    const kinds = await installableKinds(props, cluster, {
+      mayLeaveOut: options.kinds === undefined,
+      tell: (line) => void process.stderr.write(`${line}\n`),
+    });
+    await applyInstallation({ ...props, kinds }, cluster, (line) => void process.stdout.write(`${line}\n`));
+  });
+}

@@ -1,0 +1,8 @@
+import { execute } from './cli/execute.js';
+import { installCommand } from './cli/install.js';
+
+/**
+ * An app for `cdk8s synth`, which takes what `reconstruct install` takes:
+ * `cdk8s synth -a 'node lib/install.js --namespace ops' -o dist/install`.
+ */
+await execute(installCommand());

@@ -1,0 +1,35 @@
+import type { Kind } from '../contract/kind.js';
+import { groupOf } from '../contract/object.js';
+import type { InstallProps } from './props.js';
+
+export const METRICS_PORT = 8080;
+export const HEALTH_PORT = 8081;
+
+/** Where the policy is in the container. */
+export const POLICY_FOLDER = '/etc/reconstruct';
+export const POLICY_FILE = 'policy.yaml';
+
+/** The full name of a kind, as `--kinds` takes it. */
+export function kindName({ name, type }: Kind): string {
+  return `${name}.${groupOf(type.apiVersion)}`;
+}
+
+/**
+ * The arguments of the container. The kinds are always named, so that an image with more of them doesn't ask for what
+ * wasn't granted.
+ */
+export function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallProps): string[] {
+  const names = kinds.map(kindName).sort();
+  return [
+    'run',
+    `--kinds=${names.join()}`,
+    ...(watchNamespaces ? [`--watch-namespace=${[...watchNamespaces].sort().join()}`] : []),
+    ...(policy ? [`--policy=${POLICY_FOLDER}/${POLICY_FILE}`] : []),
+    '--leader-elect',
+    `--metrics-bind-address=:${METRICS_PORT}`,
+    `--health-bind-address=:${HEALTH_PORT}`,
+    ...Object.keys(flags)
+      .sort()
+      .map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
+  ];
+}

@@ -1,0 +1,62 @@
+import { describeRef, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+
+/**
+ * The few requests that installing and removing take.
+ *
+ * **Errors.** An OperatorError where the API server refuses or doesn't answer.
+ */
+export interface Cluster {
+  /** Nothing where it, or its type, isn't there. */
+  find(type: ResourceType, key: string): Promise<AnyObject | undefined>;
+  /** In all namespaces unless one is named; none where the type isn't served. */
+  list(type: ResourceType, scope?: ListScope): Promise<readonly AnyObject[]>;
+  apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied>;
+  /** Deletes the object as it was seen; done as well where it has gone already. */
+  delete(type: ResourceType, seen: AnyObject, propagation: 'Background' | 'Foreground'): Promise<void>;
+  /** The types with namespaces whose objects can be listed and deleted. */
+  namespacedTypes(): Promise<readonly ResourceType[]>;
+  /**
+   * Looks again and again until there is nothing left to wait for.
+   * @param pending what is waited for, for people; empty when it is done
+   */
+  until(pending: () => Promise<string>): Promise<void>;
+}
+
+export interface ListScope {
+  readonly namespace?: string;
+  /** A label selector. */
+  readonly selector?: string;
+}
+
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  /** Takes fields over from other managers instead of failing. */
+  readonly force: boolean;
+}
+
+export interface Applied {
+  readonly object: AnyObject;
+  readonly created: boolean;
+}
+
+/** What was done, or would be, for people. */
+export type Tell = (line: string) => void;
+
+const clusterScoped = (apiVersion: string, kind: string): ResourceType =>
+  resourceType({ apiVersion, kind, namespaced: false });
+
+export const namespaceType = clusterScoped('v1', 'Namespace');
+export const definitionType = clusterScoped('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+
+/** How something that is installed is served: Kubernetes' own types, whose plurals can be guessed. */
+export function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
+  return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
+}
+
+/** For people. */
+export function nameOf(object: AnyObject): string {
+  return describeRef(refOf(object));
+}

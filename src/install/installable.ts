@@ -1,0 +1,58 @@
+import { OperatorError } from '../contract/error.js';
+import type { Kind } from '../contract/kind.js';
+import { operatorRules } from './access.js';
+import { kindName } from './arguments.js';
+import { namespaceType } from './cluster.js';
+import type { Cluster, Tell } from './cluster.js';
+import type { InstallProps } from './props.js';
+
+export interface InstallableOptions {
+  /** A kind that can't be installed yet is left out and told of; otherwise it is an error. */
+  readonly mayLeaveOut: boolean;
+  readonly tell: Tell;
+}
+
+/**
+ * The kinds for which rights can be given: a Role needs its namespace, and one of somebody else isn't ours to make.
+ * @throws OperatorError `NamespaceMissing`
+ */
+export async function installableKinds(
+  props: InstallProps,
+  cluster: Cluster,
+  { mayLeaveOut, tell }: InstallableOptions,
+): Promise<Kind[]> {
+  const [unwatchable] = await missing(props.watchNamespaces ?? [], props.namespace, cluster);
+  if (unwatchable !== undefined) {
+    throw namespaceMissing(
+      `There is no namespace ${unwatchable}: create it, or leave it out of --watch-namespace`,
+    );
+  }
+  const installable: Kind[] = [];
+  for (const kind of props.kinds) {
+    const needed = operatorRules([kind], props).flatMap(({ namespaces = [] }) => namespaces);
+    const [namespace] = await missing(new Set(needed), props.namespace, cluster);
+    if (namespace === undefined) {
+      installable.push(kind);
+      continue;
+    }
+    const why = `${kindName(kind)} needs rights in the namespace ${namespace}, which isn't there`;
+    if (!mayLeaveOut)
+      throw namespaceMissing(
+        `${why}: create it, name another one by the kind's options, or leave the kind out of --kinds`,
+      );
+    tell(`${why}: it is left out; install again once it is there`);
+  }
+  if (installable.length > 0) return installable;
+  throw namespaceMissing('No kind is left to install: create the namespaces that they need first');
+}
+
+function namespaceMissing(message: string): OperatorError {
+  return new OperatorError({ reason: 'NamespaceMissing', message });
+}
+
+async function missing(names: Iterable<string>, own: string, cluster: Cluster): Promise<string[]> {
+  // Its own is made on the way.
+  const others = [...names].filter((name) => name !== own);
+  const found = await Promise.all(others.map((name) => cluster.find(namespaceType, name)));
+  return others.filter((_, index) => !found[index]);
+}

@@ -1,0 +1,31 @@
+/** The name of whatever there is one of in the operator's namespace. */
+export const INSTALL_NAME = 'reconstruct';
+
+/** Where the operator is installed unless another namespace is named. */
+export const DEFAULT_NAMESPACE = 'reconstruct-system';
+
+/** Applies what is installed. */
+export const INSTALL_MANAGER = 'reconstruct-install';
+
+/** On everything that is installed. */
+export const INSTALL_LABELS: Readonly<Record<string, string>> = {
+  'app.kubernetes.io/name': INSTALL_NAME,
+  'app.kubernetes.io/part-of': INSTALL_NAME,
+  'app.kubernetes.io/managed-by': INSTALL_MANAGER,
+};
+
+/** On everything but CRDs, which several installations share: the namespace of the operator that it is of. */
+export const INSTALLATION_LABEL = 'reconstruct.kosmos.io/installation';
+
+/** What the operator's own Pods carry, and nothing else does. */
+export function podLabels(namespace: string): Record<string, string> {
+  return { 'app.kubernetes.io/name': INSTALL_NAME, [INSTALLATION_LABEL]: namespace };
+}
+
+/** Of Roles and bindings, wherever they are: several installations may be in one cluster, or watch one namespace. */
+export function accessName(namespace: string, role?: string): string {
+  return [INSTALL_NAME, namespace, ...(role === undefined ? [] : [role])].join(':');
+}
+
+export const METRICS_SERVICE = 'reconstruct-metrics';
+export const POLICY_CONFIG_MAP = 'reconstruct-policy';

@@ -1,0 +1,79 @@
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import type { Cluster } from './cluster.js';
+import {
+  accessName,
+  INSTALL_LABELS,
+  INSTALL_MANAGER,
+  INSTALL_NAME,
+  INSTALLATION_LABEL,
+  METRICS_SERVICE,
+  POLICY_CONFIG_MAP,
+} from './names.js';
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+export const deploymentType = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+
+/** What an installation may consist of beside its namespace and the CRDs, in the order in which it is removed. */
+const TYPES: readonly ResourceType[] = [
+  deploymentType,
+  resourceType({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' }),
+  resourceType({ apiVersion: 'v1', kind: 'Service' }),
+  resourceType({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }),
+  resourceType({ apiVersion: 'v1', kind: 'ConfigMap' }),
+  resourceType({ apiVersion: RBAC, kind: 'RoleBinding' }),
+  resourceType({ apiVersion: RBAC, kind: 'Role' }),
+  resourceType({ apiVersion: RBAC, kind: 'ClusterRoleBinding', namespaced: false }),
+  resourceType({ apiVersion: RBAC, kind: 'ClusterRole', namespaced: false }),
+  resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' }),
+];
+
+/** Of everything that is installed, the CRDs included. */
+export const INSTALLED_SELECTOR = `app.kubernetes.io/managed-by=${INSTALL_MANAGER}`;
+
+/** An object with its type. */
+export interface Installed {
+  readonly type: ResourceType;
+  readonly object: AnyObject;
+}
+
+/** Whether this was made by an installation in that namespace. */
+export function isOf(namespace: string, { metadata: { labels } }: AnyObject): boolean {
+  const ours = Object.entries(INSTALL_LABELS).every(([name, value]) => labels?.[name] === value);
+  return ours && labels?.[INSTALLATION_LABEL] === namespace;
+}
+
+/** Whether an installation could have made it: labels are copied easily, together with the rest of an object. */
+function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boolean {
+  const { name } = metadata;
+  if (apiVersion === RBAC)
+    return name === accessName(namespace) || name.startsWith(`${accessName(namespace)}:`);
+  return (
+    metadata.namespace === namespace && [INSTALL_NAME, METRICS_SERVICE, POLICY_CONFIG_MAP].includes(name)
+  );
+}
+
+/**
+ * What is there of an installation but its namespace and the CRDs, whatever options it was made with, in the order in
+ * which it is to be removed.
+ */
+export async function installedIn(namespace: string, cluster: Cluster): Promise<Installed[]> {
+  const selector = `${INSTALLED_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
+  const found = await Promise.all(
+    TYPES.map(async (type) => {
+      const objects = await cluster.list(type, { selector });
+      return objects.map((object) => ({ type, object }));
+    }),
+  );
+  return found.flat().filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
+}
+
+/** The Deployments of installations in other namespaces. */
+export async function otherInstallations(namespace: string, cluster: Cluster): Promise<AnyObject[]> {
+  const deployments = await cluster.list(deploymentType, { selector: INSTALLED_SELECTOR });
+  return deployments.filter(
+    ({ metadata }) => metadata.name === INSTALL_NAME && metadata.namespace !== namespace,
+  );
+}

@@ -1,0 +1,120 @@
+import type { Kind } from '../contract/kind.js';
+import { LEASE_NAME } from '../contract/names.js';
+import { objectId, objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { nameOf, namespaceType } from './cluster.js';
+import type { Cluster, Tell } from './cluster.js';
+import { leftoversIn } from './leftovers.js';
+import { deploymentType, installedIn, isOf } from './ours.js';
+import type { Installed } from './ours.js';
+import { leavings, purge } from './purge.js';
+import type { Leavings } from './purge.js';
+
+export interface UninstallProps {
+  /** Where the operator was installed. */
+  readonly namespace: string;
+  /** Those that may have written into what others share. */
+  readonly kinds: readonly Kind[];
+  /** Take CRDs, custom resources and what was made of them too. */
+  readonly purge: boolean;
+  /** Only tell. */
+  readonly dryRun: boolean;
+}
+
+const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
+
+/**
+ * Removes what an installation has made. CRDs, custom resources, and what was made of them stay, unless they are
+ * purged.
+ *
+ * **Guarantees.** Only what bears the labels of this installation is deleted, whatever options it was made with; of
+ * objects that are shared, only our fields. The controller is gone before anything else goes. The namespace goes only if
+ * the installation has made it and nothing of others is in it. Cut short, it can be done again.
+ *
+ * @throws OperatorError whatever the cluster refuses with; of what is shared, once all the rest is done
+ */
+export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
+  const { namespace } = props;
+  const installed = await withLease(await installedIn(namespace, cluster), namespace, cluster);
+  const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
+  const home = await cluster.find(namespaceType, namespace);
+  const ownHome = home && isOf(namespace, home) ? home : undefined;
+  if (installed.length === 0 && !ownHome && !left?.definitions.length && !left?.shares.length) {
+    tell(`Nothing is installed in the namespace ${namespace}`);
+    return;
+  }
+  if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
+  else await remove(installed, left, ownHome, cluster, tell);
+}
+
+/** The controller's lease bears no label: without an installation it is that of somebody's own process. */
+async function withLease(
+  installed: readonly Installed[],
+  namespace: string,
+  cluster: Cluster,
+): Promise<readonly Installed[]> {
+  const [first, ...rest] = installed;
+  const lease = first && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
+  return lease ? [first, { type: leaseType, object: lease }, ...rest] : installed;
+}
+
+async function remove(
+  installed: readonly Installed[],
+  left: Leavings | undefined,
+  home: AnyObject | undefined,
+  cluster: Cluster,
+  tell: Tell,
+): Promise<void> {
+  const isController = ({ type }: Installed): boolean => type === deploymentType;
+  const take = async ({ type, object }: Installed): Promise<void> => {
+    await cluster.delete(type, object, isController({ type, object }) ? 'Foreground' : 'Background');
+    tell(`${nameOf(object)} deleted`);
+  };
+  for (const each of installed.filter(isController)) {
+    await take(each);
+    await gone(each.type, each.object, cluster);
+  }
+  const refusals = left ? await purge(left, cluster, tell) : [];
+  for (const each of installed.filter((other) => !isController(other))) await take(each);
+  const others = home ? await leftoversIn(home.metadata.name, cluster) : '';
+  if (home && others !== '') tell(`${nameOf(home)} stays, since others have something in it: ${others}`);
+  else if (home) {
+    await take({ type: namespaceType, object: home });
+    await gone(namespaceType, home, cluster);
+  }
+  const [refusal] = refusals;
+  if (refusal) throw refusal;
+}
+
+/** Foreground: until its Pods are gone too, so that none of them writes any more. */
+async function gone(type: ResourceType, { metadata }: AnyObject, cluster: Cluster): Promise<void> {
+  const key = objectKey(metadata.namespace, metadata.name);
+  await cluster.until(async () => {
+    const found = await cluster.find(type, key);
+    return found?.metadata.uid === metadata.uid ? `${type.kind} ${key} is gone` : '';
+  });
+}
+
+async function foretell(
+  installed: readonly Installed[],
+  left: Leavings | undefined,
+  home: AnyObject | undefined,
+  cluster: Cluster,
+  tell: Tell,
+): Promise<void> {
+  const { shares = [], resources = [], definitions = [] } = left ?? {};
+  for (const { object, fieldManager } of shares)
+    tell(`${nameOf(object)} would be released from ${fieldManager}`);
+  const going = [...resources, ...installed].map(({ object }) => object).concat(definitions);
+  for (const object of going) tell(`${nameOf(object)} would be deleted`);
+  if (!home) return;
+  const ids = new Set(going.map(objectId));
+  const others = await leftoversIn(home.metadata.name, cluster, (object) => ids.has(objectId(object)));
+  tell(
+    others === ''
+      ? `${nameOf(home)} would be deleted`
+      : `${nameOf(home)} would stay, since others have something in it: ${others}`,
+  );
+}

@@ -1,0 +1,119 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { repoFolder } from '../../sandbox/paths.js';
+
+const root = repoFolder();
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'install-'));
+  return () => {
+    rmSync(folder, { recursive: true });
+  };
+});
+
+function reconstruct(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [join(root, 'lib/cli/main.js'), ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, CDK8S_OUTDIR: '', KUBECONFIG: join(folder, 'none') },
+  });
+}
+
+test('it prints YAML, the same each time, and asks no cluster', () => {
+  const { status, stdout, stderr } = reconstruct('install');
+  expect([status, stderr]).toEqual([0, '']);
+  expect(reconstruct('install', '--print').stdout).toBe(stdout);
+  const kinds = parseAllDocuments(stdout).map((document) => (document.toJS() as { kind: string }).kind);
+  expect(kinds.filter((kind) => kind === 'CustomResourceDefinition')).toHaveLength(3);
+  expect(kinds.at(-1)).toBe('Deployment');
+});
+
+test('cdk8s synth makes the same of lib/install.js', async () => {
+  const output = join(folder, 'synth');
+  const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
+  const app = `${process.execPath} ${join(root, 'lib/install.js')} --namespace ops --replicas 3`;
+  const cdk8s = join(root, 'node_modules/cdk8s-cli/bin/cdk8s');
+  await promisify(execFile)(process.execPath, [cdk8s, 'synth', '-a', app, '-o', output], {
+    cwd: folder,
+    env: { ...process.env, PATH: path, CDK8S_CHECK_UPGRADE: 'false' },
+  });
+  const files = readdirSync(output).filter((name) => name.endsWith('.yaml'));
+  expect(files).toEqual(['reconstruct.yaml']);
+  expect(readFileSync(join(output, 'reconstruct.yaml'), 'utf8')).toBe(
+    reconstruct('install', '--namespace', 'ops', '--replicas', '3').stdout,
+  );
+});
+
+test('kinds of a configuration are installed too', () => {
+  const config = join(root, 'examples/scheduled-task/reconstruct.config.mjs');
+  const { stdout } = reconstruct('install', '--config', config, '--kinds', 'scheduledtask');
+  expect(stdout).toContain('name: scheduledtasks.tasks.example.com\n');
+  expect(stdout).toContain('- --kinds=scheduledtask.tasks.example.com\n');
+  expect(stdout).toContain('- cronjobs\n');
+  expect(stdout).not.toContain('appservice');
+});
+
+test('a policy is checked, and installed', () => {
+  const file = join(folder, 'policy.yaml');
+  writeFileSync(file, 'appservice: { maxSize: 10 }\n');
+  const { stdout } = reconstruct('install', '--policy', file);
+  expect(stdout).toContain('name: reconstruct-policy\n');
+  expect(stdout).toContain('maxSize: 10');
+  writeFileSync(file, 'appservice: { maxSizes: 10 }\n');
+  expect(reconstruct('install', '--policy', file)).toMatchObject({
+    ...{ status: 2, stdout: '' },
+    stderr: expect.stringContaining('did you mean maxSize?') as string,
+  });
+});
+
+test.each([
+  [['--image', 'reconstruct'], /image tomorrow: add a tag or a digest, as in reconstruct:\d/],
+  [['--image', 'localhost:5000/reconstruct'], /add a tag or a digest/],
+  [['--image', 'a b:1'], /can't name an image/],
+  [['--namespace', 'Ops'], /can't name a namespace/],
+  [['--replicas', '0'], /whole number, 1 or more/],
+  [['--kinds', 'nothing'], /there is no kind nothing/],
+  [['--print', '--apply'], /cannot be used with/],
+  [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],
+])('%s is refused as bad usage', (args, message) => {
+  const { status, stdout, stderr } = reconstruct('install', ...args);
+  expect([status, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(message);
+});
+
+test.each(['localhost:5000/reconstruct:1', `reconstruct@sha256:${'a'.repeat(64)}`, 'r.io/a/b:v1.2-x'])(
+  '%s names an image',
+  (image) => {
+    expect(reconstruct('install', '--image', image).stdout).toContain(`image: ${image}\n`);
+  },
+);
+
+test.each([[['install', '--apply']], [['uninstall']]])(
+  '%j says in one line that there is no cluster',
+  (args) => {
+    const kubeconfig = join(folder, 'unreachable.yaml');
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'a' },
+        clusters: [{ name: 'a', cluster: { server: 'https://127.0.0.1:1' } }],
+        users: [{ name: 'a', user: { token: 'none' } }],
+        contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      }),
+    );
+    const { status, stderr } = reconstruct(...args, '--kubeconfig', kubeconfig);
+    expect(status).toBe(3);
+    expect(stderr).toMatch(
+      /^Get \/version: the API server gave no answer .*; check --kubeconfig and --context, .*\n$/,
+    );
+    onTestFinished(() => {
+      rmSync(kubeconfig);
+    });
+  },
+);

@@ -1,0 +1,359 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { AuditEntry } from '../../sandbox/audit.js';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Sandbox } from '../../sandbox/control-plane.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import type { Kind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { Cluster, configMaps, deployments, services } from './support/cluster.js';
+import type { Place } from './support/cluster.js';
+import type { RunningController } from './support/controller.js';
+import { eventually } from './support/eventually.js';
+import { command, startInstalled } from './support/installation.js';
+import type { Outcome } from './support/installation.js';
+
+/** With a control plane of its own: CRDs come and go. */
+const editor = 'operator-51';
+const nobody = 'operator-52';
+const home = 'reconstruct-system';
+const sample = join(repoFolder(), 'examples/appservice-sample.yaml');
+
+const rbac = (kind: string) =>
+  resourceType({
+    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind },
+    namespaced: !kind.startsWith('Cluster'),
+  });
+const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+const accounts = resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' });
+const leases = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+const reviews = resourceType({
+  ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
+  namespaced: false,
+});
+
+let sandbox: Sandbox;
+let cluster: Cluster;
+let folder: string;
+let shop: string;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ users: [editor, nobody] });
+  cluster = new Cluster(sandbox);
+  folder = await mkdtemp(join(tmpdir(), 'install-'));
+  shop = await cluster.makeNamespace('shop');
+  await cluster.create(rbac('RoleBinding'), {
+    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
+    metadata: { name: 'editor', namespace: shop },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: editor }],
+  });
+});
+afterAll(async () => {
+  await cluster.close();
+  await sandbox.stop();
+  await rm(folder, { recursive: true });
+});
+afterEach(async () => {
+  await done('uninstall', '--purge');
+});
+
+const asAdmin = (...args: string[]): Promise<Outcome> =>
+  command(...args, '--kubeconfig', sandbox.adminKubeconfig);
+
+async function done(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await asAdmin(...args);
+  expect(code, stderr + stdout).toBe(0);
+  return stdout;
+}
+
+const startOperator = (kinds: readonly Kind[] = [appService]): Promise<RunningController> =>
+  startInstalled({ cluster, user: nobody, folder, namespace: home, kinds });
+
+const appPlace = (name: string): Place => ({ type: appService.type, namespace: shop, name });
+
+async function readyOf(place: Place): Promise<string> {
+  const { status } = await cluster.get<{
+    status?: { conditions?: { type: string; status: string; reason: string }[] };
+  }>(place);
+  const found = status?.conditions?.find(({ type }) => type === 'Ready');
+  return `${found?.status ?? ''} ${found?.reason ?? ''}`.trim();
+}
+
+/** Applies the sample as a user who has the role `edit` and nothing else. */
+async function applySample(): Promise<void> {
+  const kubeconfig = sandbox.kubeconfig(editor);
+  // The role's new rights take a moment.
+  await eventually(() => sandbox.kubectl(['apply', '-n', shop, '-f', sample], { kubeconfig }));
+}
+
+/**
+ * What the operator has asked for in vain. An owner of a kind that is new to admission is refused for a moment, so what
+ * was allowed later doesn't count.
+ */
+async function refused(): Promise<string[]> {
+  const asked = await sandbox.audit(`system:serviceaccount:${home}:reconstruct`);
+  const what = ({ verb, objectRef: { resource = '', subresource = '' } = {} }: AuditEntry): string =>
+    `${verb} ${resource}/${subresource}`;
+  expect(asked).not.toEqual([]);
+  const allowed = new Set(asked.filter(({ code = 0 }) => code < 300).map(what));
+  return asked
+    .filter(({ code }) => code === 403)
+    .map(what)
+    .filter((each) => !allowed.has(each));
+}
+
+/** What an installation has left in the cluster. */
+async function installed(): Promise<string[]> {
+  const kinds = ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'].map(rbac);
+  const types = [...kinds, accounts, services, deployments, configMaps, namespaces];
+  const selector = { labelSelector: 'app.kubernetes.io/managed-by=reconstruct-install' };
+  const found = await Promise.all(
+    types.map(async ({ apiVersion, kind, plural }) => {
+      const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+      const { body } = await cluster.send('GET', `${root}/${plural}`, { query: selector });
+      return (body.items as AnyObject[]).map(
+        ({ metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`,
+      );
+    }),
+  );
+  return found.flat();
+}
+
+test('from nothing: install, an editor applies the sample, it becomes ready; uninstall leaves what was promised', async () => {
+  const { code, stdout, stderr } = await asAdmin('install', '--apply');
+  expect([stderr, code]).toEqual([
+    'streamingress.nginx-stream.jeffthecoder.xyz needs rights in the namespace ingress-nginx, which ' +
+      "isn't there: it is left out; install again once it is there\n",
+    0,
+  ]);
+  expect(stdout).toContain('CustomResourceDefinition appservices.kosmos.io created\n');
+  expect(stdout).toContain(`Deployment ${home}/reconstruct created\n`);
+  expect(stdout).not.toContain('streamingress');
+
+  // The namespace takes restricted Pods alone.
+  await eventually(async () => {
+    const { status } = await cluster.get<{ status: { availableReplicas?: number } }>({
+      ...{ type: deployments, namespace: home, name: 'reconstruct' },
+    });
+    expect(status.availableReplicas).toBe(2);
+  });
+  expect((await done('install', '--apply')).replaceAll(' unchanged', '')).not.toMatch(
+    /created|configured|deleted|unchanged/,
+  );
+
+  await using operator = await startOperator();
+  await operator.logged(({ msg }) => msg === 'Controller started');
+  await applySample();
+  await eventually(async () => {
+    expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
+  });
+  expect(await operator.stop()).toBe(0);
+  expect(await refused()).toEqual([]);
+
+  await done('uninstall');
+  expect(await installed()).toEqual([]);
+  expect(await cluster.find({ type: namespaces, name: home })).toBeUndefined();
+  for (const { crd } of [appService, jobWatcher])
+    expect(await cluster.find({ type: definitions, name: crd.metadata.name })).toBeDefined();
+  expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
+  for (const type of [deployments, services])
+    expect(await cluster.find({ type, namespace: shop, name: 'appservice-sample' })).toBeDefined();
+
+  expect(await done('uninstall')).toBe(`Nothing is installed in the namespace ${home}\n`);
+});
+
+test('in single namespaces Roles suffice, and what a cluster-wide installation had is taken away', async () => {
+  await done('install', '--apply', '--kinds', 'appservice');
+  expect((await installed()).filter((line) => line.startsWith('Cluster'))).not.toEqual([]);
+
+  const told = await done('install', '--apply', '--kinds', 'appservice', '--watch-namespace', shop);
+  expect(told).toContain(`ClusterRole reconstruct:${home} deleted\n`);
+  expect((await installed()).filter((line) => line.startsWith('Cluster'))).toEqual([]);
+  const may = async (namespace: string): Promise<unknown> => {
+    const resourceAttributes = { group: 'apps', resource: 'deployments', verb: 'create', namespace };
+    const { status } = await cluster.create(reviews, {
+      ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
+      spec: { user: `system:serviceaccount:${home}:reconstruct`, resourceAttributes },
+    });
+    return (status as { allowed: boolean }).allowed;
+  };
+  await eventually(async () => {
+    expect([await may(shop), await may('default')]).toEqual([true, false]);
+  });
+
+  await using operator = await startOperator();
+  await operator.logged(({ msg }) => msg === 'Controller started');
+  await cluster.create(appService.type, {
+    ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'web' } },
+    spec: { size: 1, image: 'example.com/web:1' },
+  });
+  await eventually(async () => {
+    expect(await readyOf(appPlace('web'))).toMatch(/^True/);
+  });
+  expect(await refused()).toEqual([]);
+});
+
+const INGRESS = 'ingress-nginx';
+const proxy = { type: services, namespace: INGRESS, name: 'ingress-nginx-controller' };
+const tcp = { type: configMaps, namespace: INGRESS, name: 'tcp-services' };
+const chart = [
+  { name: 'http', port: 80, targetPort: 'http' },
+  { name: 'https', port: 443, targetPort: 'https' },
+];
+
+/** An ingress-nginx as its chart makes it, with a port that is somebody's. */
+async function makeProxy(): Promise<void> {
+  await cluster.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: INGRESS } });
+  const metadata = { namespace: INGRESS, name: proxy.name };
+  const spec = { selector: { app: 'nginx' }, ports: chart };
+  await cluster.apply(services, { apiVersion: 'v1', kind: 'Service', metadata, spec }, 'helm');
+  await cluster.apply(
+    configMaps,
+    {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: INGRESS, name: tcp.name } },
+      data: { 9101: 'a/b:1' },
+    },
+    'helm',
+  );
+}
+
+/** A port on the proxy for what isn't there to be looked at. */
+async function openPort(): Promise<void> {
+  await cluster.create(streamIngress.type, {
+    ...{ apiVersion: streamIngress.type.apiVersion, kind: 'StreamIngress' },
+    metadata: { namespace: shop, name: 'db' },
+    spec: { listen: 9000, is_service: false, upstream: { service: 'db', port: 5432 } },
+  });
+}
+
+const entries = async (): Promise<unknown> => (await cluster.get<{ data?: unknown }>(tcp)).data;
+const ports = async (): Promise<number[]> =>
+  (await cluster.get<{ spec: { ports: { port: number }[] } }>(proxy)).spec.ports.map(({ port }) => port);
+
+/** Who has written what into an object, and our annotations. */
+async function traces(place: Place): Promise<string> {
+  const { metadata } = await cluster.get<{
+    metadata: { managedFields: { manager: string }[]; annotations?: Record<string, string> };
+  }>(place);
+  return [
+    ...metadata.managedFields.map(({ manager }) => manager),
+    ...Object.keys(metadata.annotations ?? {}),
+  ].join();
+}
+
+test('uninstall --purge gives up what is ours in shared objects, leaves what is foreign, and takes the rest', async () => {
+  await makeProxy();
+  await done('install', '--apply');
+  {
+    await using operator = await startOperator([appService, jobWatcher, streamIngress]);
+    await operator.logged(({ msg }) => msg === 'Controller started');
+    await applySample();
+    await openPort();
+    await eventually(async () => {
+      expect(await entries()).toEqual({ 9000: `${shop}/db:5432`, 9101: 'a/b:1' });
+      expect(await ports()).toEqual([80, 443, 9000]);
+      expect(await readyOf({ ...appPlace('db'), type: streamIngress.type })).toMatch(/^True/);
+      expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
+    });
+    expect(await traces(tcp)).toContain('streamingress-controller');
+    expect(await refused()).toEqual([]);
+    await operator.stop();
+  }
+
+  const told = await done('uninstall', '--purge', '--dry-run');
+  expect(told).toContain(
+    `ConfigMap ${INGRESS}/tcp-services would be released from streamingress-controller\n`,
+  );
+  expect(told).toContain(`AppService ${shop}/appservice-sample would be deleted\n`);
+  expect(told).toContain(`Namespace ${home} would be deleted\n`);
+  expect(await ports()).toEqual([80, 443, 9000]);
+  expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
+
+  const did = await done('uninstall', '--purge');
+  expect(did.replaceAll(' would be', '').split('\n').sort()).toEqual(
+    told.replaceAll(' would be', '').split('\n').sort(),
+  );
+  expect(await entries()).toEqual({ 9101: 'a/b:1' });
+  expect(await ports()).toEqual([80, 443]);
+  for (const place of [tcp, proxy]) expect(await traces(place)).toBe('helm');
+  expect(await installed()).toEqual([]);
+  for (const { crd } of [appService, jobWatcher, streamIngress])
+    await eventually(async () => {
+      expect(await cluster.find({ type: definitions, name: crd.metadata.name })).toBeUndefined();
+    });
+  for (const type of [deployments, services]) expect(await cluster.list(type, shop)).toEqual([]);
+  expect(await cluster.find({ type: leases, namespace: home, name: 'reconstruct' })).toBeUndefined();
+  expect(await cluster.find({ type: namespaces, name: shop })).toBeDefined();
+});
+
+test("what is others' stays: the namespace with what is in it, objects with our labels, CRDs of others", async () => {
+  await done('install', '--apply', '--kinds', 'jobwatcher');
+  const own = { apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } };
+  await cluster.create(configMaps, { ...own, metadata: { namespace: home, name: 'theirs' } });
+  const { metadata } = await cluster.get({ type: accounts, namespace: home, name: 'reconstruct' });
+  const { labels } = metadata as { labels: Record<string, string> };
+  await cluster.create(configMaps, { ...own, metadata: { namespace: shop, name: 'copied', labels } });
+  await cluster.create(definitions, appService.crd as unknown as AnyObject);
+
+  const stays = `since others have something in it: ConfigMap theirs\n`;
+  expect(await done('uninstall', '--purge', '--dry-run')).toContain(`Namespace ${home} would stay, ${stays}`);
+  expect(await done('uninstall', '--purge')).toContain(`Namespace ${home} stays, ${stays}`);
+  expect(await installed()).toEqual([`ConfigMap ${shop}/copied`, `Namespace /${home}`]);
+  expect(await cluster.find({ type: definitions, name: 'appservices.kosmos.io' })).toBeDefined();
+
+  await cluster.delete({ type: configMaps, namespace: home, name: 'theirs' });
+  await cluster.delete({ type: configMaps, namespace: shop, name: 'copied' });
+  await done('uninstall');
+  expect(await installed()).toEqual([]);
+});
+
+test('what is in the way is told in one line, and then nothing is written', async () => {
+  const line = async (args: string[], kubeconfig = sandbox.adminKubeconfig): Promise<string> => {
+    const { code, stdout, stderr } = await command(...args, '--kubeconfig', kubeconfig);
+    expect(stderr.split('\n')).toHaveLength(2);
+    return `${code} ${stdout}${stderr}`;
+  };
+  expect(await line(['install', '--apply', '--watch-namespace', 'none'])).toBe(
+    '3 There is no namespace none: create it, or leave it out of --watch-namespace\n',
+  );
+  expect(
+    await line(['install', '--apply', '--kinds', 'streamingress', '--ingress-namespace', 'none']),
+  ).toMatch(
+    /^3 streamingress\S* needs rights in the namespace none, which isn't there: create it, .*--kinds\n$/,
+  );
+  expect(await line(['install', '--apply', '--kinds', 'appservice'], sandbox.kubeconfig(nobody))).toMatch(
+    /^3 .*forbidden.*; use credentials that have that right, such as those of cluster-admin\n$/,
+  );
+
+  const role = { type: rbac('ClusterRole'), name: `reconstruct:${home}` };
+  await cluster.create(role.type, {
+    ...{ apiVersion: role.type.apiVersion, kind: 'ClusterRole', metadata: { name: role.name }, rules: [] },
+  });
+  expect(await line(['install', '--apply', '--kinds', 'appservice'])).toMatch(
+    /^3 ClusterRole reconstruct:\S+ is there and was made by somebody else: .* --namespace\n$/,
+  );
+  await cluster.delete(role);
+
+  await done('install', '--apply', '--kinds', 'jobwatcher', '--namespace', 'ops');
+  expect(await line(['install', '--apply', '--kinds', 'appservice,jobwatcher'])).toMatch(
+    /^3 An operator in the namespace ops already looks after jobwatcher\.batch\.my\.github\.com here: .*\n$/,
+  );
+  expect(await cluster.find({ type: namespaces, name: home })).toBeUndefined();
+  // Other kinds are no business of that one's, but it still needs the CRDs.
+  await done('install', '--apply', '--kinds', 'appservice');
+  expect(await line(['uninstall', '--purge'])).toMatch(
+    /^3 An operator in the namespace ops still needs .*\n$/,
+  );
+  await done('uninstall', '--namespace', 'ops');
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { Kind } from '../../src/contract/kind.js';
+import { installManifests } from '../../src/install/manifests.js';
+import type { InstallProps } from '../../src/install/props.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+
+const kinds: readonly Kind[] = [appService, jobWatcher, streamIngress];
+const props: InstallProps = { namespace: 'ops', image: 'example.com/reconstruct:1', kinds, replicas: 2 };
+
+const manifests = (changed: Partial<InstallProps> = {}): AnyObject[] =>
+  installManifests({ ...props, ...changed });
+
+interface Rule {
+  readonly apiGroups: string[];
+  readonly resources: string[];
+  readonly verbs: string[];
+  readonly resourceNames?: string[];
+}
+
+function rulesOf(objects: readonly AnyObject[], kind: string, name: string, namespace?: string): Rule[] {
+  const role = objects.find(
+    ({ kind: is, metadata }) => is === kind && metadata.name === name && metadata.namespace === namespace,
+  );
+  return (role?.rules ?? []) as Rule[];
+}
+
+const verbsOn = (rules: readonly Rule[], resource: string): string[] =>
+  [
+    ...new Set(rules.filter(({ resources }) => resources.includes(resource)).flatMap(({ verbs }) => verbs)),
+  ].sort();
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
+
+describe('installManifests', () => {
+  it('is the same each time, whatever the environment says, and each object is there once', () => {
+    const first = manifests();
+    expect(JSON.stringify(manifests())).toBe(JSON.stringify(first));
+    const ids = first.map(({ kind, metadata: { namespace, name } }) => [kind, namespace, name].join());
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('has what the rest needs first, and CRDs as they are but for the labels', () => {
+    const all = manifests();
+    const [namespace, ...rest] = all.map(({ kind }) => kind);
+    expect(namespace).toBe('Namespace');
+    expect(rest.lastIndexOf('CustomResourceDefinition')).toBe(2);
+    expect(rest.at(-1)).toBe('Deployment');
+    for (const { crd } of kinds)
+      expect(all.find(({ metadata }) => metadata.name === crd.metadata.name)?.spec).toEqual(crd.spec);
+  });
+
+  it('is this, for AppService alone', () => {
+    const objects = manifests({ kinds: [appService] });
+    expect(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition')).toMatchSnapshot();
+  });
+
+  it('is this, in single namespaces', () => {
+    const objects = manifests({ kinds: [jobWatcher], watchNamespaces: ['shop'], replicas: 1 });
+    expect(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition')).toMatchSnapshot();
+  });
+
+  it("leaves the labels of others' namespaces alone", () => {
+    for (const namespace of ['default', 'kube-system'])
+      expect(manifests({ namespace }).map(({ kind }) => kind)).not.toContain('Namespace');
+  });
+
+  it('restricts the Pod, and gives it what it may use', () => {
+    const { spec } = manifests().at(-1) as unknown as {
+      spec: { template: { spec: { securityContext: object; containers: [Record<string, unknown>] } } };
+    };
+    const pod = spec.template.spec;
+    expect(pod.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(pod.containers[0]).toMatchObject({
+      securityContext: {
+        ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
+        capabilities: { drop: ['ALL'] },
+      },
+      resources: {
+        requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '16Mi' },
+        limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '256Mi' },
+      },
+    });
+  });
+
+  it('selects the same Pods everywhere', () => {
+    const of = (kind: string): Record<string, unknown> =>
+      manifests().find(({ kind: is }) => is === kind)?.spec as Record<string, unknown>;
+    const { template, selector } = of('Deployment') as {
+      template: { metadata: { labels: object } };
+      selector: { matchLabels: object };
+    };
+    expect(selector.matchLabels).toEqual(template.metadata.labels);
+    expect(of('Service').selector).toEqual(template.metadata.labels);
+    expect(of('NetworkPolicy').podSelector).toEqual(selector);
+    expect(of('PodDisruptionBudget').selector).toEqual(selector);
+  });
+});
+
+describe('rights', () => {
+  it('have no wildcard, and nothing that leads to more rights', () => {
+    for (const changed of [{}, { watchNamespaces: ['shop'] }]) {
+      const roles = manifests(changed).filter(({ kind }) => kind.endsWith('Role'));
+      const rules = roles.flatMap((role) => role.rules as Rule[]);
+      expect(JSON.stringify(rules)).not.toContain('*');
+      const forbidden = ['secrets', 'pods/exec', 'serviceaccounts/token', 'escalate', 'bind', 'impersonate'];
+      for (const word of forbidden)
+        expect(rules.flatMap(({ resources, verbs }) => [...resources, ...verbs])).not.toContain(word);
+    }
+  });
+
+  it('are Roles alone in single namespaces: its own, those it watches, and that of the target', () => {
+    const all = manifests({ watchNamespaces: ['shop', 'billing'] });
+    expect(all.map(({ kind }) => kind).filter((kind) => kind.startsWith('Cluster'))).toEqual([]);
+    const roles = all.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'reconstruct:ops');
+    expect(roles.map(({ metadata }) => metadata.namespace)).toEqual([
+      'billing',
+      'ingress-nginx',
+      'ops',
+      'shop',
+    ]);
+    expect(verbsOn(rulesOf(all, 'Role', 'reconstruct:ops', 'shop'), 'deployments')).toContain('create');
+    expect(verbsOn(rulesOf(all, 'Role', 'reconstruct:ops', 'ops'), 'deployments')).toEqual([]);
+    expect(verbsOn(rulesOf(all, 'Role', 'reconstruct:ops', 'ops'), 'leases')).toEqual([
+      'create',
+      'get',
+      'update',
+    ]);
+  });
+
+  it('and arguments follow the flags of kinds', () => {
+    const flags = { '--ingress-namespace': 'edge', '--jobwatcher-admin-namespaces': ['a', 'b'] };
+    const all = manifests({ flags });
+    expect(verbsOn(rulesOf(all, 'Role', 'reconstruct:ops', 'edge'), 'configmaps')).toContain('patch');
+    expect(rulesOf(all, 'Role', 'reconstruct:ops', 'ingress-nginx')).toEqual([]);
+    expect(argumentsOf(all)).toEqual(
+      expect.arrayContaining(['--ingress-namespace=edge', '--jobwatcher-admin-namespaces=a,b']),
+    );
+  });
+
+  it('and arguments follow the policy, which is mounted', () => {
+    const text = 'streamingress: { targets: [{ name: edge, ingressNamespace: edge }] }\n';
+    const parsed = { streamingress: { targets: [{ name: 'edge', ingressNamespace: 'edge' }] } };
+    const all = manifests({ policy: { text, parsed } });
+    expect(verbsOn(rulesOf(all, 'Role', 'reconstruct:ops', 'edge'), 'configmaps')).toContain('patch');
+    expect(argumentsOf(all)).toContain('--policy=/etc/reconstruct/policy.yaml');
+    expect(all.find(({ kind }) => kind === 'ConfigMap')?.data).toEqual({ 'policy.yaml': text });
+    expect(JSON.stringify(all.at(-1)?.spec)).toContain('"mountPath":"/etc/reconstruct"');
+  });
+
+  it('name the kinds, so that an image with more of them asks for no more', () => {
+    expect(argumentsOf(manifests({ kinds: [appService] }))).toContain('--kinds=appservice.kosmos.io');
+  });
+});
+
+function argumentsOf(objects: readonly AnyObject[]): readonly string[] {
+  const { spec } = objects.at(-1) as unknown as {
+    spec: { template: { spec: { containers: [{ args: string[] }] } } };
+  };
+  return spec.template.spec.containers[0].args;
+}
+
+describe('what users may do', () => {
+  const inCluster = (role: string): Rule[] => rulesOf(manifests(), 'ClusterRole', `reconstruct:ops:${role}`);
+
+  it('is added to view, edit and admin: all may read, editors write what stays in a namespace, admins all', () => {
+    for (const { type } of kinds) expect(verbsOn(inCluster('view'), type.plural)).toEqual(READ);
+    expect(verbsOn(inCluster('edit'), 'appservices')).toEqual(WRITE);
+    expect(verbsOn(inCluster('edit'), 'appservices/scale')).toEqual(['patch', 'update']);
+    expect(verbsOn(inCluster('edit'), 'jobwatchers')).toEqual(WRITE);
+    expect(verbsOn(inCluster('edit'), 'streamingresses')).toEqual([]);
+    expect(verbsOn(inCluster('admin'), 'streamingresses')).toEqual(WRITE);
+    for (const role of ['view', 'edit', 'admin']) {
+      const { metadata } = manifests().find(({ metadata: { name } }) => name === `reconstruct:ops:${role}`)!;
+      const labels = Object.keys(metadata.labels!).filter((label) => label.includes('aggregate'));
+      expect(labels).toEqual([`rbac.authorization.k8s.io/aggregate-to-${role}`]);
+    }
+  });
+
+  it('is nothing but to read the status, whoever writes', () => {
+    for (const role of ['view', 'edit', 'admin'])
+      expect([[], ['get']]).toContainEqual(verbsOn(inCluster(role), 'appservices/status'));
+  });
+
+  it('is there as Roles in single namespaces, each with the rights of those before it', () => {
+    const all = manifests({ watchNamespaces: ['shop'] });
+    const of = (role: string): Rule[] => rulesOf(all, 'Role', `reconstruct:ops:${role}`, 'shop');
+    expect(verbsOn(of('view'), 'appservices')).toEqual(READ);
+    expect(verbsOn(of('edit'), 'appservices')).toEqual([...WRITE, ...READ].sort());
+    expect(verbsOn(of('edit'), 'streamingresses')).toEqual(READ);
+    expect(verbsOn(of('admin'), 'jobwatchers')).toEqual([...WRITE, ...READ].sort());
+  });
+});

@@ -1,0 +1,192 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { OperatorError } from '../../src/contract/error.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { applyInstallation } from '../../src/install/apply.js';
+import { installableKinds } from '../../src/install/installable.js';
+import type { InstallProps } from '../../src/install/props.js';
+import { uninstall } from '../../src/install/uninstall.js';
+import type { UninstallProps } from '../../src/install/uninstall.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { MemoryCluster } from './memory-cluster.js';
+
+const kinds = [appService, jobWatcher, streamIngress];
+const props: InstallProps = { namespace: 'ops', image: 'example.com/reconstruct:1', kinds, replicas: 2 };
+const managedFields = [{ manager: 'streamingress-controller', operation: 'Apply' }];
+const named = (kind: string, namespace: string, name: string, metadata: object = {}): AnyObject => ({
+  ...{ apiVersion: 'v1', kind, metadata: { namespace, name, ...metadata } },
+});
+const resource = (name: string): AnyObject => ({
+  ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: 'shop', name } },
+});
+
+let cluster: MemoryCluster;
+let told: string[];
+
+const tell = (line: string): void => void told.push(line);
+const install = (changed: Partial<InstallProps> = {}): Promise<void> =>
+  applyInstallation({ ...props, ...changed }, cluster, tell);
+
+async function remove(changed: Partial<UninstallProps> = {}): Promise<string[]> {
+  cluster.writes.length = told.length = 0;
+  await uninstall({ namespace: 'ops', kinds, purge: false, dryRun: false, ...changed }, cluster, tell);
+  return cluster.writes;
+}
+
+const namesLeft = (): string[] => cluster.all.map(({ kind, metadata: { name } }) => `${kind} ${name}`).sort();
+
+beforeEach(() => {
+  cluster = new MemoryCluster([
+    ...[named('ConfigMap', 'edge', 'tcp', { managedFields }), named('ConfigMap', 'edge', 'foreign')],
+    named('Service', 'edge', 'proxy', { managedFields }),
+    ...[resource('web'), resource('api')],
+  ]);
+  told = [];
+});
+
+describe('uninstall', () => {
+  it('leaves the cluster as it was, but for the CRDs', async () => {
+    const before = namesLeft();
+    await install();
+    expect(namesLeft().length).toBeGreaterThan(before.length + 10);
+    await remove();
+    expect(namesLeft()).toEqual(
+      [...before, ...kinds.map(({ crd }) => `CustomResourceDefinition ${crd.metadata.name}`)].sort(),
+    );
+    expect(cluster.writes.filter((write) => write.startsWith('apply'))).toEqual([]);
+  });
+
+  it('purges in this order: controller, what is shared, custom resources with what they own, CRDs, the rest', async () => {
+    await install();
+    const writes = await remove({ purge: true });
+    expect(writes.slice(0, 8)).toEqual([
+      'delete Deployment ops/reconstruct Foreground',
+      'apply Service edge/proxy by streamingress-controller',
+      'apply ConfigMap edge/tcp by streamingress-controller',
+      'delete AppService shop/web Foreground',
+      'delete AppService shop/api Foreground',
+      ...kinds.map(({ crd }) => `delete CustomResourceDefinition ${crd.metadata.name} Background`).sort(),
+    ]);
+    expect(writes.at(-1)).toBe('delete Namespace ops Background');
+    expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
+  });
+
+  it('foretells exactly that, and writes nothing', async () => {
+    await install();
+    const foretold = await remove({ purge: true, dryRun: true }).then(() =>
+      told.map((line) => line.replace(' would be', '')).sort(),
+    );
+    expect(cluster.writes).toEqual([]);
+    await remove({ purge: true });
+    expect([...told].sort()).toEqual(foretold);
+  });
+
+  it('releases nothing of an object that belongs to a custom resource', async () => {
+    await install();
+    const ownerReferences = [{ apiVersion: 'a/v1', kind: 'A', name: 'a', uid: 'a', controller: true }];
+    cluster.put(named('Service', 'edge', 'owned', { managedFields, ownerReferences }));
+    expect(await remove({ purge: true })).not.toContain(
+      'apply Service edge/owned by streamingress-controller',
+    );
+  });
+
+  it('takes the lease, and keeps a namespace that it has not made', async () => {
+    cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ops' } });
+    await install();
+    expect(told).toContain('Namespace ops left as it is');
+    const lease = named('Lease', 'ops', 'reconstruct');
+    cluster.put({ ...lease, apiVersion: 'coordination.k8s.io/v1' });
+    expect(await remove()).toContain('delete Lease ops/reconstruct Background');
+    expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it("does all the rest where an object can't do without what is ours, and then says so", async () => {
+    await install();
+    const apply = cluster.apply.bind(cluster);
+    cluster.apply = (type, object, options) =>
+      object.kind === 'Service'
+        ? Promise.reject(new OperatorError({ reason: 'Invalid', message: 'spec.ports: Required value' }))
+        : apply(type, object, options);
+    await expect(remove({ purge: true })).rejects.toThrow('spec.ports: Required value');
+    expect(told).not.toContain('Service edge/proxy released from streamingress-controller');
+    expect(told).toContain('ConfigMap edge/tcp released from streamingress-controller');
+    expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
+  });
+
+  it('leaves the lease of a process that nobody has installed', async () => {
+    const lease = named('Lease', 'ops', 'reconstruct');
+    cluster.put({ ...lease, apiVersion: 'coordination.k8s.io/v1' });
+    expect(await remove()).toEqual([]);
+  });
+
+  it('says that there is nothing, where there is nothing', async () => {
+    expect(await remove({ purge: false })).toEqual([]);
+    expect(told).toEqual(['Nothing is installed in the namespace ops']);
+  });
+});
+
+describe('applyInstallation', () => {
+  it('changes nothing where something of others is in the way', async () => {
+    cluster.put(named('ServiceAccount', 'ops', 'reconstruct'));
+    await expect(install()).rejects.toMatchObject({
+      reason: 'OwnershipConflict',
+      message: expect.stringContaining('ServiceAccount ops/reconstruct is there') as string,
+    });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('waits for what is being deleted, and writes nothing until then', async () => {
+    await install();
+    const home = cluster.all.find(({ kind }) => kind === 'Namespace')!;
+    cluster.put({ ...home, metadata: { ...home.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    cluster.writes.length = 0;
+    await expect(install()).rejects.toThrow('In vain until Namespace ops, which is being deleted, is gone');
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('waits until the CRDs are served before it goes on', async () => {
+    const crd = appService.crd as unknown as AnyObject;
+    cluster.put = function (object) {
+      const stored = { ...object, ...(object.kind === crd.kind && { status: { conditions: null } }) };
+      return MemoryCluster.prototype.put.call(this, stored);
+    };
+    await expect(install()).rejects.toThrow(`In vain until the API server serves ${crd.metadata.name}`);
+    expect(cluster.writes.at(-1)).toMatch(/^apply CustomResourceDefinition/);
+  });
+
+  it('refuses to look after what another operator looks after, and nothing else', async () => {
+    await install({ namespace: 'first', kinds: [appService], watchNamespaces: ['a', 'b'] });
+    await expect(install({ kinds: [appService], watchNamespaces: ['b'] })).rejects.toMatchObject({
+      reason: 'AlreadyInstalled',
+    });
+    await expect(install({ kinds })).rejects.toMatchObject({ reason: 'AlreadyInstalled' });
+    await install({ kinds: [appService], watchNamespaces: ['c'] });
+    await install({ kinds: [jobWatcher], namespace: 'third' });
+    await expect(remove({ purge: true })).rejects.toMatchObject({ reason: 'StillInUse' });
+  });
+});
+
+describe('installableKinds', () => {
+  const choose = (mayLeaveOut: boolean, changed: Partial<InstallProps> = {}): Promise<readonly string[]> =>
+    installableKinds({ ...props, ...changed }, cluster, { mayLeaveOut, tell }).then((chosen) =>
+      chosen.map(({ name }) => name),
+    );
+
+  it('leaves out what needs a namespace that is not there, and says so', async () => {
+    expect(await choose(true)).toEqual(['appservice', 'jobwatcher']);
+    expect(told).toEqual([expect.stringContaining('needs rights in the namespace ingress-nginx')]);
+    cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ingress-nginx' } });
+    expect(await choose(false)).toHaveLength(3);
+  });
+
+  it('refuses where that was asked for, or nothing would be left', async () => {
+    await expect(choose(false)).rejects.toMatchObject({ reason: 'NamespaceMissing' });
+    await expect(choose(true, { kinds: [streamIngress] })).rejects.toThrow('No kind is left');
+    await expect(choose(true, { watchNamespaces: ['a'] })).rejects.toThrow('There is no namespace a:');
+  });
+
+  it('needs no namespace of its own, which is made on the way', async () => {
+    expect(await choose(false, { namespace: 'ingress-nginx' })).toHaveLength(3);
+  });
+});
