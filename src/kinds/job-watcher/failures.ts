@@ -1,5 +1,6 @@
 import type { OperatorError } from '../../contract/error.js';
 import type { KeptJob } from './keep-job.js';
+import type { DueJob } from './pass.js';
 import type { RunOutcome } from './run.js';
 
 /**
@@ -18,5 +19,14 @@ export class Failures {
     const news = failed.filter(({ due, error }) => this.errors.get(due.job) !== error);
     for (const { due, error } of news) this.errors.set(due.job, error);
     return { deleted, failed: news };
+  }
+
+  /** Which of them still stand, whether or not it was their turn. */
+  standing(due: Iterable<DueJob>, deleted: readonly DueJob[]): RunOutcome['failed'] {
+    const gone = new Set(deleted.map(({ job }) => job));
+    return [...due].flatMap((one) => {
+      const error = gone.has(one.job) ? undefined : this.errors.get(one.job);
+      return error ? [{ due: one, error }] : [];
+    });
   }
 }

@@ -37,6 +37,8 @@ export interface WatcherPass {
   readonly skipped: Map<Reason, number>;
   /** To be deleted now, in turn; of a dry run, what would be. */
   due: readonly DueJob[];
+  /** What is due and has failed before, within the limits or not. */
+  failed: readonly DueJob[];
   /** More were due than the limits allow, and none is deleted. */
   exceeded?: { readonly due: number };
   /** The keys of others, no dry runs, that match the same Jobs. */
@@ -86,7 +88,15 @@ function collect(due: Map<Watcher, DueJob[]>, found: DueJob): void {
 }
 
 function emptyPass(): WatcherPass {
-  return { namespaces: new Set(), matched: 0, finished: 0, skipped: new Map(), due: [], overlaps: new Set() };
+  return {
+    namespaces: new Set(),
+    matched: 0,
+    finished: 0,
+    skipped: new Map(),
+    due: [],
+    failed: [],
+    overlaps: new Set(),
+  };
 }
 
 function countJob(result: WatcherPass, { metadata, finish }: KeptJob): void {
@@ -134,6 +144,7 @@ function dueAtOf({ ttlSeconds }: Due, finish: Finish): number {
 
 /** Holds what is due against the watcher's limits. */
 function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, input: PassInput): void {
+  if (!watcher.dryRun) result.failed = due.filter(({ job }) => input.hasFailed(job));
   const opensAt = input.opensAt(watcher);
   if (opensAt > input.now) {
     count(result, 'Limited', due.length);

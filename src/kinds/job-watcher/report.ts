@@ -48,7 +48,9 @@ export class Report {
     const { untold, failures, now, finishedAt } = this.context;
     const tried = failures.tried(outcome);
     untold.add(uidOf(cr), tried, now, finishedAt(tried));
-    const output = this.output(outcome);
+    const suspects = new Set([...(this.pass?.failed ?? []), ...outcome.failed.map(({ due }) => due)]);
+    const failed = failures.standing(suspects, outcome.deleted);
+    const output = this.output({ deleted: outcome.deleted, failed });
     if (output.isNews) untold.offer(uidOf(cr), output.status, now);
     const told = { ...output, tried };
     this.last = { changes, told };

@@ -109,6 +109,11 @@ describe('kyverno', () => {
     world.refuse = ({ metadata }) => (metadata.name.startsWith('stuck') ? refused : undefined);
     world.turn();
     expect(world.turn()).toEqual(['other']);
+    expect(world.condition('Stalled')).toBe('True Invalid');
+    for (let index = 0; index < 1000; index++)
+      world.addJob({ name: `more-${index}`, ended: 'Complete', endedAt: -20 });
+    expect(world.turn()).toHaveLength(1000);
+    expect(world.condition('Stalled')).toBe('True Invalid');
     // It is the engine that asks again, when that may be of use.
     world.goTo(10);
     expect(world.next).toBeUndefined();
@@ -120,7 +125,13 @@ describe('kyverno', () => {
     world.addJob({ name: 'other', ended: 'Complete', endedAt: -50 });
     world.refuse = ({ metadata }) => (metadata.name === 'stuck' ? refused : undefined);
     world.turn();
+    expect(world.condition('Stalled')).toBe('True Invalid');
     expect(world.goTo(15)).toEqual(['other']);
+    // As long as one can't be deleted, it stays so.
+    expect(world.condition('Stalled')).toBe('True Invalid');
+    world.jobs.clear();
+    world.goTo(60);
+    expect(world.condition('Ready')).toBe('True Watching');
   });
 
   test('one that is refused for good is told and counted once, until it changes', () => {
