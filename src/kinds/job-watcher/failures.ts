@@ -17,7 +17,7 @@ export class Failures {
   /** What an outcome has of news: a failure that is the last one itself was remembered by the engine, and not tried. */
   tried({ deleted, failed }: RunOutcome): RunOutcome {
     const news = failed.filter(({ due, error }) => this.errors.get(due.job) !== error);
-    for (const { due, error } of news) this.errors.set(due.job, error);
+    for (const { due, error } of news) if (speaksOfTheJob(error)) this.errors.set(due.job, error);
     return { deleted, failed: news };
   }
 
@@ -29,4 +29,9 @@ export class Failures {
       return error ? [{ due: one, error }] : [];
     });
   }
+}
+
+/** Where nobody has answered, nothing was said of the Job. */
+function speaksOfTheJob({ reason }: OperatorError): boolean {
+  return reason !== 'Unreachable' && reason !== 'NotLeading';
 }
