@@ -74,18 +74,20 @@ export class World {
     this.announced = [];
     const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
     this.plan = plan;
-    let givenUp = false;
-    const changes = plan.delete.map((step): Change => {
-      if (givenUp) return { ref: refOf(step.object), action: 'skipped' };
+    const changes: Change[] = [];
+    // Then nothing else is tried, the status included.
+    const givenUp = (): boolean => changes.some(({ error }) => error?.reason === 'Unreachable');
+    for (const step of plan.delete) {
+      if (givenUp()) {
+        changes.push({ ref: refOf(step.object), action: 'skipped' });
+        continue;
+      }
       this.announced.push(step.announce?.note ?? '');
-      const change = this.delete(step.object);
-      // Then nothing else is tried, the status included.
-      givenUp = change.error?.reason === 'Unreachable';
-      return change;
-    });
-    for (const { target, status } of givenUp ? [] : plan.status)
+      changes.push(this.delete(step.object));
+    }
+    for (const { target, status } of givenUp() ? [] : plan.status)
       this.writeStatus(keyOf(target), status(changes));
-    for (const { regarding, event } of givenUp ? [] : plan.events) {
+    for (const { regarding, event } of givenUp() ? [] : plan.events) {
       const sent = event(changes);
       if (sent) this.events.push({ ...sent, regarding: regarding.name });
     }
