@@ -23,6 +23,7 @@ beforeAll(async () => {
       taken: {},
       balanced: {},
       unnamed: {},
+      nodes: {},
       gone: {},
       few: { maxListeners: 1 },
     },
