@@ -14,6 +14,8 @@ const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 15_000, jitter: 1 }
  */
 const CERTAIN_AFTER_MILLISECONDS = 10_000;
 
+const OPTIONAL_IS_MISSING = 'The kind is not installed; it is not needed, and will be used once it is there';
+
 export interface MissingKindProps {
   readonly scope: Scope;
   readonly store: Store;
@@ -94,7 +96,7 @@ export class MissingKind {
         ...(news === 'warn' && { hint: hintFor(error) }),
         retryMilliseconds: Math.round(delay),
       },
-      'The kind is not served, will look for it again',
+      news === 'info' ? OPTIONAL_IS_MISSING : 'The kind is not served, will look for it again',
     );
   }
 

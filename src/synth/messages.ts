@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv';
 import { formatHelp } from './formats.js';
 import { LIST_KEYS } from './json-schema.js';
 import type { JsonSchema } from './json-schema.js';
+import { helpWithPattern } from './known-patterns.js';
 import { showValue } from './problem.js';
 import type { Path, Problem } from './problem.js';
 import { suggest } from './suggest.js';
@@ -58,13 +59,18 @@ function describe(error: ErrorObject, path: Path): Problem {
   }
 }
 
-/** The pattern that Kubernetes itself gives to quantities says nothing to people. */
-const QUANTITY_PATTERN = /\[KMGTPE\]i/;
-
 function mismatch(value: unknown, pattern: string): Pick<Problem, 'message' | 'remedy'> {
-  return QUANTITY_PATTERN.test(pattern)
-    ? { message: `${showValue(value)} is not a quantity`, remedy: 'give one such as 500m, 2 or 1Gi' }
+  const help = helpWithPattern(pattern);
+  return help
+    ? {
+        message: `${showValue(value)} is not ${help.name}`,
+        remedy: `give one such as ${either(help.examples)}`,
+      }
     : { message: `${showValue(value)} doesn't match ${pattern}`, remedy: 'give text that does' };
+}
+
+function either(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
 function giveExample(example: string): string {

@@ -9,8 +9,8 @@ export interface Problem {
   readonly path: Path;
   /** What is wrong, with the value that was given: `99999 is more than 65535`. */
   readonly message: string;
-  /** What to do about it: `give a number between 1 and 65535`. */
-  readonly remedy: string;
+  /** What to do about it: `give a number between 1 and 65535`. @default - the message says so itself */
+  readonly remedy?: string;
 }
 
 /** More problems than these are only counted: who reads them has enough to do. */
@@ -46,7 +46,8 @@ export function formatPath(path: Path): string {
 
 /** A problem without its place in a file: `spec.size: "2" is a string, not an integer; write it without quotes`. */
 export function formatProblem({ path, message, remedy }: Problem): string {
-  return `${path.length > 0 ? `${formatPath(path)}: ` : ''}${message}; ${remedy}`;
+  const place = path.length > 0 ? `${formatPath(path)}: ` : '';
+  return `${place}${message}${remedy === undefined ? '' : `; ${remedy}`}`;
 }
 
 /** A value as messages show it: JSON, cut after 60 characters. */

@@ -859,6 +859,22 @@ describe('Reflector, of a kind that is not served', () => {
     ]);
   });
 
+  it('is told of without alarm where it is optional', async () => {
+    const { lines } = await started(
+      {},
+      (server) => {
+        always(server, missing);
+      },
+      { optional: true },
+    );
+    expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
+      {
+        level: 'info',
+        message: expect.stringMatching(/^The kind is not installed; it is not needed/) as string,
+      },
+    ]);
+  });
+
   it('is not synced by its absence where it is required', async () => {
     const { reflector } = await started({}, (server) => {
       always(server, missing);

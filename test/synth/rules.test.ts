@@ -54,6 +54,15 @@ test('nor where an integer is one of two alternatives', () => {
   expect(problemsAt({ a: 1.5, b: 'b' }, x, rule).join()).not.toContain('no b');
 });
 
+test.each([
+  ['name is taken; choose another', 'name is taken; choose another'],
+  ['give exactly one of the two', 'give exactly one of the two'],
+  ['name is taken', 'name is taken; change it'],
+])('a message that tells what to do needs no more: %s', (message, told) => {
+  const x: StructuralSchema = { type: 'object', properties: { a: { type: 'string' } } };
+  expect(problemsAt({ a: 'b' }, x, { rule: 'self.a != "b"', message })).toEqual([`spec.x: ${told}`]);
+});
+
 test.each<[string, object, string[]]>([
   [
     'a message',

@@ -79,10 +79,20 @@ export function judge(rule: Rule, variables: Variables, value: unknown, path: Pa
     const remedy = 'change it so that the rule can be judged';
     return { problem: { path, message: withValue(value, message), remedy }, isError: true };
   }
-  const remedy = REMEDIES[source.reason ?? ''] ?? 'change it';
   const at = valueAt(value, fieldPath);
-  const message = withValue(at, messageFor(rule, variables));
-  return { problem: { path: [...path, ...fieldPath], message, remedy }, isError: false };
+  const said = messageFor(rule, variables);
+  const remedy = remedyFor(source.reason, said);
+  const problem = {
+    path: [...path, ...fieldPath],
+    message: withValue(at, said),
+    ...(remedy !== undefined && { remedy }),
+  };
+  return { problem, isError: false };
+}
+
+/** A rule whose message tells what to do needs no more. */
+function remedyFor(reason: string | undefined, message: string): string | undefined {
+  return /; |^give /.test(message) ? undefined : (REMEDIES[reason ?? ''] ?? 'change it');
 }
 
 function messageFor({ source, messageProgram }: Rule, variables: Variables): string {
