@@ -81,8 +81,10 @@ const outOfBounds: readonly (readonly [string, object])[] = [
 test.each(outOfBounds)('refuses what is past the edge at %s: %j', async (field, spec) => {
   const { status, body } = await answerTo(spec);
   const { causes } = body.details as { causes: readonly { field: string }[] };
+  // Where a text is too long, the API server adds that it hasn't looked at the rules.
+  const fields = causes.map((cause) => cause.field).filter((at) => at !== '<nil>');
 
-  expect([status, ...new Set(causes.map((cause) => cause.field))]).toEqual([422, field]);
+  expect([status, ...new Set(fields)]).toEqual([422, field]);
 });
 
 const longest = 'a'.repeat(63);
