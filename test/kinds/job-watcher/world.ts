@@ -72,18 +72,19 @@ export class World {
     this.announced = [];
     const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
     this.plan = plan;
-    let givenUp = false;
-    const changes = plan.delete.map((step): Change => {
-      if (givenUp) return { ref: refOf(step.object), action: 'skipped' };
-      this.announced.push(step.announce?.note ?? '');
-      const change = this.delete(step.object);
-      // Then nothing else is tried, the status included.
-      givenUp = change.error?.reason === 'Unreachable';
-      return change;
-    });
-    for (const { target, status } of givenUp ? [] : plan.status)
-      this.writeStatus(keyOf(target), status(changes));
-    for (const { regarding, event } of givenUp ? [] : plan.events) {
+    const changes: Change[] = [];
+    for (const { object, announce } of plan.delete) {
+      if (changes.some(isOutOfReach)) {
+        changes.push({ ref: refOf(object), action: 'skipped' });
+        continue;
+      }
+      this.announced.push(announce?.note ?? '');
+      changes.push(this.delete(object));
+    }
+    // Then nothing else is tried, the status included.
+    const { status: statuses, events } = changes.some(isOutOfReach) ? { status: [], events: [] } : plan;
+    for (const { target, status } of statuses) this.writeStatus(keyOf(target), status(changes));
+    for (const { regarding, event } of events) {
       const sent = event(changes);
       if (sent) this.events.push({ ...sent, regarding: regarding.name });
     }
@@ -160,6 +161,10 @@ export class World {
     this.statusWrites.push(cr.metadata.name);
     this.watchers.set(key, { ...cr, status });
   }
+}
+
+function isOutOfReach({ error }: Change): boolean {
+  return error?.reason === 'Unreachable';
 }
 
 function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
