@@ -75,19 +75,18 @@ export class World {
     const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
     this.plan = plan;
     const changes: Change[] = [];
-    // Then nothing else is tried, the status included.
-    const givenUp = (): boolean => changes.some(({ error }) => error?.reason === 'Unreachable');
-    for (const step of plan.delete) {
-      if (givenUp()) {
-        changes.push({ ref: refOf(step.object), action: 'skipped' });
+    for (const { object, announce } of plan.delete) {
+      if (changes.some(isOutOfReach)) {
+        changes.push({ ref: refOf(object), action: 'skipped' });
         continue;
       }
-      this.announced.push(step.announce?.note ?? '');
-      changes.push(this.delete(step.object));
+      this.announced.push(announce?.note ?? '');
+      changes.push(this.delete(object));
     }
-    for (const { target, status } of givenUp() ? [] : plan.status)
-      this.writeStatus(keyOf(target), status(changes));
-    for (const { regarding, event } of givenUp() ? [] : plan.events) {
+    // Then nothing else is tried, the status included.
+    const { status: statuses, events } = changes.some(isOutOfReach) ? { status: [], events: [] } : plan;
+    for (const { target, status } of statuses) this.writeStatus(keyOf(target), status(changes));
+    for (const { regarding, event } of events) {
       const sent = event(changes);
       if (sent) this.events.push({ ...sent, regarding: regarding.name });
     }
@@ -160,6 +159,10 @@ export class World {
     this.statusWrites.push(cr.metadata.name);
     this.watchers.set(key, { ...cr, status });
   }
+}
+
+function isOutOfReach({ error }: Change): boolean {
+  return error?.reason === 'Unreachable';
 }
 
 function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
