@@ -43,8 +43,7 @@ export class MappedIndex {
   private remove(key: string, object: AnyObject): void {
     const objects = this.byKey.get(key);
     if (objects instanceof Map) objects.delete(nameOf(object));
-    if (objects instanceof Map ? objects.size === 0 : objects && nameOf(objects) === nameOf(object))
-      this.byKey.delete(key);
+    if (!(objects instanceof Map) || objects.size === 0) this.byKey.delete(key);
   }
 
   /** A mapping that throws is reported where the keys are queued. */
