@@ -121,7 +121,10 @@ describe('What is only read', () => {
           expect(kept(one).sort()).toEqual(
             wanted.map(({ metadata }) => `shop/${metadata.name}@${metadata.resourceVersion ?? ''}`).sort(),
           );
-          expect(one.reader.mappedTo(CONFIG_MAP, 'shop/web')).toHaveLength(wanted.length);
+          const mapped = one.reader.mappedTo(CONFIG_MAP, 'shop/web');
+          expect(mapped).toHaveLength(wanted.length);
+          for (const object of mapped)
+            expect(object).toBe(one.store.get(`shop/${object.metadata.name}`)?.object);
         });
       }),
     );

@@ -4,6 +4,8 @@ import { newest } from './keep-last.js';
 import type { KeptJob } from './keep-job.js';
 import { allowance } from './limits.js';
 import type { Reason } from './reasons.js';
+import { Tallies } from './tallies.js';
+import type { Tally } from './tallies.js';
 import type { Watcher } from './watcher.js';
 
 export interface PassInput {
@@ -60,23 +62,25 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
   const newestOf = newestByWatcher(input, jobs);
   const due = new Map<Watcher, DueJob[]>();
   let noted: readonly Verdict[] = [];
+  const tallies = new Tallies((tally) => {
+    addUp(tally, results);
+    // As a rule, the Jobs of the next are matched by the same watchers.
+    if (sameWatchers(tally.verdicts, noted)) return;
+    noteOverlaps(tally.verdicts, results);
+    noted = tally.verdicts;
+  });
   for (const job of jobs) {
     const verdicts = input.verdicts(job);
-    // As a rule, the next Job is matched by the same watchers.
-    if (verdicts.length > 1 && !sameWatchers(verdicts, noted)) {
-      noteOverlaps(verdicts, results);
-      noted = verdicts;
-    }
-    for (const verdict of verdicts) {
+    for (const verdict of tallies.add(job, verdicts)) {
       const result = results.get(verdict.watcher) as WatcherPass;
-      countJob(result, job);
-      const reason = stays(verdict, job, verdicts, newestOf) ?? ripe(verdict, job, input);
+      const reason = isNewest(verdict, job, verdicts, newestOf) ? 'KeepLast' : ripe(verdict, job, input);
       if (typeof reason !== 'string') collect(due, reason);
       else count(result, reason);
-      if (reason === 'NotDue' && 'ttlSeconds' in verdict)
+      if (reason === 'NotDue')
         result.next = Math.min(result.next ?? Infinity, dueAtOf(verdict, job.finish as Finish));
     }
   }
+  tallies.end();
   for (const [watcher, jobsDue] of due) settle(watcher, jobsDue, results.get(watcher) as WatcherPass, input);
   return results;
 }
@@ -99,28 +103,30 @@ function emptyPass(): WatcherPass {
   };
 }
 
-function countJob(result: WatcherPass, { metadata, finish }: KeptJob): void {
-  result.namespaces.add(metadata.namespace);
-  result.matched++;
-  if (finish !== undefined) result.finished++;
+/** What the Jobs of a tally come to for each watcher that matches them. */
+function addUp(
+  { verdicts, namespaces, matched, finished }: Tally,
+  results: ReadonlyMap<Watcher, WatcherPass>,
+): void {
+  for (const verdict of verdicts) {
+    const result = results.get(verdict.watcher) as WatcherPass;
+    for (const namespace of namespaces) result.namespaces.add(namespace);
+    result.matched += matched;
+    result.finished += finished;
+    if ('stays' in verdict) count(result, verdict.stays, matched);
+  }
 }
 
 function count(result: WatcherPass, reason: Reason, jobs = 1): void {
   result.skipped.set(reason, (result.skipped.get(reason) ?? 0) + jobs);
 }
 
-/** Why a Job stays whatever the time is. */
-function stays(
-  verdict: Verdict,
-  job: KeptJob,
-  all: readonly Verdict[],
-  newestOf: NewestOf,
-): Reason | undefined {
-  if ('stays' in verdict) return verdict.stays;
-  const isKept =
+/** Whether somebody who has a say keeps the Job as one of the newest. */
+function isNewest(verdict: Due, job: KeptJob, all: readonly Verdict[], newestOf: NewestOf): boolean {
+  return (
     newestOf.size > 0 &&
-    all.some(({ watcher }) => hasSay(watcher, verdict) && newestOf.get(watcher)?.has(job));
-  return isKept ? 'KeepLast' : undefined;
+    all.some(({ watcher }) => hasSay(watcher, verdict) && (newestOf.get(watcher)?.has(job) ?? false))
+  );
 }
 
 /** Any other than a dry run may keep a Job, whatever its priority; a dry run is judged as if it were none. */
@@ -129,8 +135,7 @@ function hasSay(watcher: Watcher, verdict: Verdict): boolean {
 }
 
 /** The Job, where its time has come; else why it stays for now. */
-function ripe(verdict: Verdict, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
-  if ('stays' in verdict) return verdict.stays;
+function ripe(verdict: Due, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
   const finish = job.finish as Finish;
   const dueAt = dueAtOf(verdict, finish);
   if (dueAt > now) return 'NotDue';

@@ -65,3 +65,30 @@ test('counts namespaces, Jobs, and those that have finished', () => {
   expect(look([everywhere], jobs, 0)[0]).toMatchObject({ matched: 3, finished: 2, due: [] });
   expect(look([everywhere], jobs, 0)[0]?.namespaces.size).toBe(2);
 });
+
+test('counts right where no two Jobs are judged alike, however many they are', () => {
+  const watchers = ['a', 'b'].map((name) => watcher({ completedTTL: '10s' }, { name }));
+  const annotations = (seconds: number) => ({ 'batch.my.github.com/ttl-after-completed': `${seconds}s` });
+  const jobs = Array.from({ length: 2500 }, (_, index) =>
+    completed({ name: `job-${index}`, metadata: { annotations: annotations(index) } }),
+  );
+
+  const [a, b] = look(watchers, [...jobs, job()], 1000);
+
+  // The TTL is lengthened and never shortened; of equals, the first by name decides.
+  expect(a).toMatchObject({ matched: 2501, finished: 2500, next: START + 1_001_000 });
+  expect(a?.due).toHaveLength(1001);
+  expect(a?.skipped).toEqual(
+    new Map([
+      ['NotDue', 1499],
+      ['NotFinished', 1],
+    ]),
+  );
+  expect(b).toMatchObject({ matched: 2501, finished: 2500, due: [], overlaps: new Set(['default/a']) });
+  expect(b?.skipped).toEqual(
+    new Map([
+      ['DecidedByOther', 2500],
+      ['NotFinished', 1],
+    ]),
+  );
+});
