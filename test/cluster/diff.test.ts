@@ -147,7 +147,7 @@ describe('a settled custom resource', () => {
       {
         ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'settled', namespace } },
         spec: { template: { spec: { terminationGracePeriodSeconds: 7 } } },
-      } as never,
+      },
       'somebody',
     );
 
