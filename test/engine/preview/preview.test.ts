@@ -226,7 +226,7 @@ describe('A preview', () => {
     const object = anObject(DEPLOYMENT, 'web', {}, { spec: { paused: true } });
     const controller = controllerOf((_, reader) => {
       const made = reader.controlledBy(DEPLOYMENT, 'uid-web').length > 0;
-      const handed = { ...object, spec: { replicas: 3 } };
+      const handed = { ...object, spec: { replicas: 3, paused: true } };
       const handing = made ? [{ object: handed, fieldManager: 'widget-replicas', handOver: true }] : [];
       return { ...NOTHING, apply: [...handing, applying(object)], again: () => !made };
     });
