@@ -88,7 +88,7 @@ export interface Kind {
   readonly crd: CustomResourceDefinition;
   /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
-  /** Options that `run` and `synth` take for this kind; only of kinds that come with the project. @default - none */
+  /** Options that `run`, `synth` and `diff` take for this kind; only of kinds that come with the project. @default - none */
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
   /**

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { addKindFlags, kindFlagValues } from '../../src/cli/kind-flags.js';
+import { diffCommand } from '../../src/cli/diff.js';
 import { runCommand } from '../../src/cli/run.js';
 import { synthCommand } from '../../src/cli/synth.js';
 import type { KindFlag } from '../../src/contract/kind-flag.js';
@@ -44,6 +45,7 @@ describe('Flags of kinds', () => {
   it.each([
     ['run', runCommand],
     ['synth', synthCommand],
+    ['diff', diffCommand],
   ])('are in the help of %s', (_, command) => {
     expect(command(FLAGS).helpInformation()).toContain('--demo-namespace <namespace>');
   });
@@ -62,7 +64,7 @@ describe('Flags of kinds', () => {
   it('of the kinds that come with the project get in nobody else’s way', () => {
     const names = builtInFlags.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
-    for (const command of [runCommand([]), synthCommand([])])
+    for (const command of [runCommand([]), synthCommand([]), diffCommand([])])
       for (const { long } of command.options) expect(names).not.toContain(long);
   });
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../contract/error.js';
 import type { Kind, KindContext } from '../../contract/kind.js';
-import { refOf } from '../../contract/object.js';
+import { objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
@@ -45,6 +45,8 @@ export async function compare(props: CompareProps): Promise<Outcome> {
     const kinds = [...new Set(given.map(({ input }) => input.kind))];
     const previews: Preview[] = [];
     for (const kind of kinds) previews.push(await previewKind(kind, given, props));
+    const problems = given.flatMap((one) => problemsOf(one, previews));
+    if (problems.length > 0) throw new InputError(problems);
     return {
       objects: [...given.map(ofResource), ...previews.flatMap(({ objects }) => objects)],
       explanations: previews.flatMap(({ explanations }) => explanations),
@@ -104,6 +106,16 @@ async function previewKind(kind: Kind, all: readonly Given[], props: CompareProp
   const asked = new Set(given.map(({ after }) => JSON.stringify(refOf(after))));
   const explanations = found.explanations.filter(({ of }) => asked.has(JSON.stringify(of)));
   return { ...found, explanations };
+}
+
+/** Why nothing can be made of a custom resource, as where a policy forbids it. */
+function problemsOf({ input, after }: Given, previews: readonly Preview[]): string[] {
+  const own = previews
+    .flatMap(({ objects }) => objects)
+    .filter(({ ref }) => objectId(ref) === objectId(after));
+  return own.flatMap(({ error }) =>
+    error ? [`${placeOf(input.document, error.path)}: ${error.message}`] : [],
+  );
 }
 
 function ofResource({ before, after }: Given): ObjectPreview {

@@ -146,6 +146,19 @@ describe('A preview', () => {
     expect(seen).toContainEqual(['shop/new', [{ size: 3 }, 1]]);
   });
 
+  it('lays it over the one that is there where all of its kind are listed', async () => {
+    const after = { ...given, spec: { size: 2 } };
+    const seen: unknown[] = [];
+    const controller = controllerOf((key, reader) => {
+      seen.push(reader.mappedTo(WIDGET, key)[0]?.spec);
+      return NOTHING;
+    });
+    const watches = [{ ...controller.watches[0]!, keep: (object: AnyObject) => object }];
+    await previewed(new Server([given]), { ...controller, watches }, { given: [{ before: given, after }] });
+
+    expect(seen).toEqual([undefined, { size: 2 }]);
+  });
+
   it('tells what is new, what changes and what stays, and deletes nothing', async () => {
     const live = [given, owned(map('changed', '1')), owned(map('same', '1')), owned(map('gone', '1'))];
     const server = new Server(live);
@@ -213,12 +226,15 @@ describe('A preview', () => {
     const object = anObject(DEPLOYMENT, 'web', {}, { spec: { paused: true } });
     const controller = controllerOf((_, reader) => {
       const made = reader.controlledBy(DEPLOYMENT, 'uid-web').length > 0;
-      const handed = { ...object, spec: { replicas: 3 } };
+      const handed = { ...object, spec: { replicas: 3, paused: true } };
       const handing = made ? [{ object: handed, fieldManager: 'widget-replicas', handOver: true }] : [];
       return { ...NOTHING, apply: [...handing, applying(object)], again: () => !made };
     });
-    const { objects } = await previewed(new Server([given]), controller);
+    const server = new Server([given]);
+    const { objects } = await previewed(server, controller);
 
+    // Nothing can be tried on what isn't there.
+    expect(server.requests.filter((request) => request.startsWith('PATCH'))).toHaveLength(1);
     expect(objects).toMatchObject([{ action: 'created', after: { spec: { paused: true, replicas: 3 } } }]);
   });
 

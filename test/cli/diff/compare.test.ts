@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { compare } from '../../../src/cli/diff/compare.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import { render } from '../../../src/synth/render.js';
+import { failure } from '../../engine/support/builders.js';
+import { folderWith, widgetKind } from '../../synth/fixtures.js';
+
+const WEB = `apiVersion: demo.example.com/v1
+kind: Widget
+metadata: { name: web }
+spec: { image: nginx }
+`;
+const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
+
+/** An API server that has nothing; `answer` says what it makes of other requests. */
+function serverOf(answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined) {
+  const requests: ApiRequest[] = [];
+  const transport: Transport = {
+    host: 'api.test',
+    request: (req) => {
+      requests.push(req);
+      return Promise.resolve(answer(req) ?? usual(req));
+    },
+    stream: () => Promise.reject(new Error('no streams')),
+    close: () => Promise.resolve(),
+  };
+  return { transport, requests };
+}
+
+function usual({ method, path, body }: ApiRequest): ApiResponse {
+  const sent = body as AnyObject;
+  if (method !== 'GET') return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'dry' } } };
+  const isList = path.endsWith('s');
+  return isList
+    ? { status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }
+    : failure(404, 'NotFound', `${path} not found`);
+}
+
+async function compared(transport: Transport, text = WEB, context = { render }) {
+  const folder = folderWith({ 'a.yaml': text });
+  const props = {
+    sources: [join(folder, 'a.yaml')],
+    recursive: false,
+    kinds: [widgetKind()],
+    namespace: 'shop',
+  };
+  return compare({ ...props, transport, contextFor: () => context, warn: () => undefined });
+}
+
+describe('a comparison', () => {
+  test('of a new custom resource is a dry run of it, then of what it makes', async () => {
+    const { transport, requests } = serverOf();
+    const { objects } = await compared(transport);
+
+    expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual([
+      'created Widget',
+      'created ConfigMap',
+    ]);
+    const [created] = requests.filter(({ method }) => method === 'POST');
+    expect(created).toMatchObject({
+      path: PATH,
+      query: { dryRun: 'All', fieldValidation: 'Strict' },
+      body: { metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } },
+    });
+    expect(requests.filter(({ method, query }) => method !== 'GET' && query?.dryRun !== 'All')).toEqual([]);
+  });
+
+  test('of one that is there puts the file in its place, with labels of both', async () => {
+    const metadata = {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'u',
+      resourceVersion: '7',
+      labels: { team: 'a' },
+    };
+    const live = {
+      apiVersion: 'demo.example.com/v1',
+      kind: 'Widget',
+      metadata,
+      spec: { image: 'nginx', size: 9 },
+    };
+    const { transport, requests } = serverOf(({ method, path, body }) => {
+      if (path !== `${PATH}/web`) return undefined;
+      return { status: 200, body: method === 'GET' ? live : body };
+    });
+    const text = WEB.replace('{ name: web }', '{ name: web, labels: { tier: front } }');
+    const { objects } = await compared(transport, text);
+
+    expect(objects[0]).toMatchObject({ action: 'changed', before: live });
+    expect(requests.find(({ method }) => method === 'PUT')).toMatchObject({
+      path: `${PATH}/web`,
+      query: { dryRun: 'All' },
+      body: { metadata: { ...metadata, labels: { team: 'a', tier: 'front' } }, spec: { image: 'nginx' } },
+    });
+    const sent = requests.find(({ method }) => method === 'PUT')!.body as AnyObject;
+    expect(sent.spec).not.toHaveProperty('size');
+  });
+
+  test('of what the API server refuses names the place', async () => {
+    const { transport } = serverOf(({ method }) =>
+      method === 'POST' ? failure(422, 'Invalid', 'no such image') : undefined,
+    );
+    await expect(compared(transport)).rejects.toThrow(
+      /a.yaml: document 1, line 1: the API server refuses it: .*no such image/,
+    );
+  });
+
+  test("of what can't be rendered, as where a policy forbids it, names the place too", async () => {
+    const denied = () => {
+      throw new OperatorError({ reason: 'PolicyDenied', message: 'not this image', path: ['spec', 'image'] });
+    };
+    await expect(compared(serverOf().transport, WEB, { render: denied })).rejects.toMatchObject({
+      reason: 'InvalidInput',
+      message: expect.stringMatching(/a.yaml: document 1, line 4: not this image$/) as string,
+    });
+  });
+
+  test.each([
+    [403, 'Forbidden', 'cannot get', /^The cluster refuses: .*cannot get/],
+    [404, undefined, '404 page not found', /the kind isn't installed in the cluster; apply its CRD first$/],
+  ])('that is answered with %i ends with exit code 3', async (code, reason, message, told) => {
+    const { transport } = serverOf(() => failure(code, reason, message));
+    await expect(compared(transport)).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(told) as string,
+    });
+  });
+});
