@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
-import { builtInFlags } from '../../../src/kinds/flags.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy, TargetProps } from '../../../src/kinds/stream-ingress/policy.js';
 import { DEFAULT_TARGET } from '../../../src/kinds/stream-ingress/settings.js';
@@ -14,8 +13,6 @@ import { installCrd } from './crds.js';
 import { Proxy } from './stream-proxy.js';
 import { makeUpstream } from './upstreams.js';
 import type { UpstreamProps } from './upstreams.js';
-
-const FLAGS_ARE_KNOWN = builtInFlags.some(({ name }) => name === '--ingress-namespace');
 
 export interface StandProps {
   readonly cluster: Cluster;
@@ -94,12 +91,8 @@ export class Stand implements AsyncDisposable {
   async settings({ policy = {}, ingressController, rights = (rules) => rules }: Start = {}): Promise<
     Pick<ControllerProps, 'kinds' | 'namespaces' | 'rules' | 'args'>
   > {
-    const described = this.described(ingressController);
-    const flags = FLAGS_ARE_KNOWN ? described : {};
-    const section: StreamIngressPolicy = {
-      ...policy,
-      targets: [...this.targets(), ...(FLAGS_ARE_KNOWN ? [] : targetsOfFlags(described))],
-    };
+    const flags = this.described(ingressController);
+    const section: StreamIngressPolicy = { ...policy, targets: this.targets() };
     const file = join(this.folder, 'policy.yaml');
     await writeFile(file, JSON.stringify({ [kind.name]: section }));
     const namespaces = [...this.names.values()];
@@ -142,15 +135,6 @@ export class Stand implements AsyncDisposable {
       ...(namespaces && { namespaces: namespaces.map((each) => this.namespace(each)) }),
     }));
   }
-}
-
-/** The same, as the policy says it. */
-function targetsOfFlags(flags: Readonly<Record<string, string>>): TargetProps[] {
-  const { '--ingress-namespace': ingressNamespace, '--ingress-controller': ingressController } = flags;
-  if (ingressNamespace === undefined) return [];
-  return [
-    { name: DEFAULT_TARGET, ingressNamespace, ...(ingressController !== undefined && { ingressController }) },
-  ];
 }
 
 function known<T>(map: ReadonlyMap<string, T>, name: string): T {
