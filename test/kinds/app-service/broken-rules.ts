@@ -79,6 +79,23 @@ export const brokenRules: readonly BrokenRule[] = [
     message: 'the same nodePort',
   },
   {
+    // The API server gives a node port to a number, whatever its protocol.
+    spec: {
+      ports: [
+        { port: 80, name: 'a', nodePort: 30080 },
+        { port: 81, name: 'b', nodePort: 30080, protocol: 'UDP' },
+      ],
+    },
+    valid: {
+      ports: [
+        { port: 80, name: 'a', nodePort: 30080 },
+        { port: 80, name: 'b', nodePort: 30080, protocol: 'SCTP' },
+      ],
+    },
+    path: 'spec.ports',
+    message: 'the same nodePort',
+  },
+  {
     spec: {
       ports: [
         { port: 80, name: 'a', targetPort: 'web' },
