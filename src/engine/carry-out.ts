@@ -1,7 +1,8 @@
 import type { ChangeSet } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import { refOf } from '../contract/object.js';
+import { objectId, refOf } from '../contract/object.js';
+import type { ObjectRef } from '../contract/object.js';
 import type { Applier } from './apply.js';
 import { applySteps } from './apply-steps.js';
 import type { Take } from './apply-steps.js';
@@ -70,10 +71,10 @@ export async function carryOut(
   const statusChanges = await writeStatuses(due, async (step) =>
     steps.take(refOf(step.target), async () => tools.statusWriter.write(step, changes, reader)),
   );
-  // While the status can't be written, what was told can't be remembered, and would be told with every try.
-  if (statusChanges.every(({ action }) => action !== 'failed')) {
-    if (!steps.ended) for (const { regarding, props } of events) tools.recorder.send(regarding, props);
-  }
+  const remembers = rememberedBy(statusChanges);
+  if (!steps.ended)
+    for (const { regarding, props } of events)
+      if (remembers(regarding)) tools.recorder.send(regarding, props);
   const { givenUp, pending } = steps;
   return {
     changes,
@@ -88,6 +89,17 @@ export async function carryOut(
 /** A failure is to be told at once. */
 function allWell(changes: ChangeSet): boolean {
   return changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
+}
+
+/**
+ * Whether what was told of an object is remembered in a status. While one can't be written, it would be told with every
+ * try; so would what is told of objects without a status, since it may be any that remembers it.
+ */
+function rememberedBy(statusChanges: ChangeSet): (regarding: ObjectRef) => boolean {
+  if (statusChanges.every(({ action }) => action !== 'failed')) return () => true;
+  const written = statusChanges.filter(({ action }) => action !== 'failed');
+  const targets = new Set(written.map(({ ref }) => objectId(ref)));
+  return (regarding) => targets.has(objectId(regarding));
 }
 
 function eventsOf(

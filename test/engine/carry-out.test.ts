@@ -144,6 +144,23 @@ describe('carryOut', () => {
     expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
   });
 
+  it('tells what another status remembers, whichever of them can not be written', async () => {
+    const { work, reader, tools, server } = setup();
+    const other = widget('other');
+    reader.store(WIDGET).observed(server.put(WIDGET, other as unknown as AnyObject));
+    server.intercept = ({ path }) =>
+      path.endsWith('/web/status') ? failure(403, 'Forbidden', 'no') : undefined;
+    const status = [
+      ...work.status,
+      { target: other, fieldManager: STATUS_MANAGER, status: () => ({ replicas: 3 }) },
+    ];
+    const regardingOther = { ...regarding, name: 'other' };
+    const events = [...work.events, { regarding: regardingOther, event: () => EVENT }];
+    await carryOut({ ...work, status, events }, reader, tools, NEVER);
+    const bodies = server.requests.filter(({ path }) => path.endsWith('/events')).map(({ body }) => body);
+    expect(bodies).toMatchObject([{ regarding: regardingOther }]);
+  });
+
   it('survives an event function that throws', async () => {
     const { reader, tools } = setup();
     const event = (): EventProps => {
