@@ -42,29 +42,28 @@ export class Contents {
   }
 
   readonly has = (demand: Demand): boolean => {
-    const watch = this.watchFor(demand.type);
-    // What no watch covers is refused by the reader.
-    if (!watch) return true;
-    if (this.isOne(demand, watch) && this.loaded.has(idOfObject(watch.type, demand.key))) return true;
-    return this.scopes(demand, watch).every((scope) => this.isLoaded(scope));
+    const watches = this.watchesFor(demand);
+    if (isOne(demand, watches) && this.loaded.has(idOfObject(demand.type, demand.key))) return true;
+    return watches.every((watch) => this.scopes(demand, watch).every((scope) => this.isLoaded(scope)));
   };
 
   async load(demand: Demand): Promise<void> {
-    const watch = this.watchFor(demand.type);
-    if (!watch || this.has(demand)) return;
-    await this.whereServed(watch, async () => {
-      if (this.isOne(demand, watch)) await this.loadOne(watch.type, demand.key);
-      else for (const scope of this.scopes(demand, watch)) await this.loadAll(scope);
-    });
+    if (this.has(demand)) return;
+    const watches = this.watchesFor(demand);
+    const [first] = watches;
+    if (first && isOne(demand, watches)) {
+      await this.whereServed(first, () => this.loadOne(first.type, demand.key));
+      return;
+    }
+    for (const watch of watches)
+      await this.whereServed(watch, async () => {
+        for (const scope of this.scopes(demand, watch)) await this.loadAll(scope, watch);
+      });
   }
 
-  private watchFor(type: TypeRef): Watch | undefined {
-    return this.props.watches.find((watch) => groupKind(watch.type) === groupKind(type));
-  }
-
-  /** By its name one can't tell whether a selector matches it. */
-  private isOne(demand: Demand, { selector }: Watch): demand is Extract<Demand, { readonly key: string }> {
-    return 'key' in demand && selector === undefined;
+  /** What no watch covers is refused by the reader. */
+  private watchesFor({ type }: Demand): Watch[] {
+    return this.props.watches.filter((watch) => groupKind(watch.type) === groupKind(type));
   }
 
   /** What is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
@@ -88,7 +87,7 @@ export class Contents {
   private async loadOne(type: ResourceType, key: string): Promise<void> {
     const given = this.given.get(objectIdOf(type, key));
     const object = given ?? (await this.find(type, key));
-    if (object) this.props.reader.store(type).observed(object);
+    if (object) this.props.reader.store(object).observed(object);
     this.loaded.add(idOfObject(type, key));
   }
 
@@ -101,10 +100,10 @@ export class Contents {
     }
   }
 
-  private async loadAll(scope: Scope): Promise<void> {
+  private async loadAll(scope: Scope, watch: Watch): Promise<void> {
     if (this.isLoaded(scope)) return;
     const { type, namespace } = scope;
-    const store = this.props.reader.store(type);
+    const store = this.props.reader.storeOf(watch);
     const project = (object: AnyObject): Entry | undefined =>
       store.project(this.given.get(objectId(object)) ?? object);
     const { entries, resourceVersion } = await listPages(this.props.api, scope, project, NEVER);
@@ -122,10 +121,19 @@ export class Contents {
       await load();
     } catch (error) {
       if (!watch.optional || !(error instanceof ApiError) || !error.kindNotServed) throw error;
-      this.props.reader.store(watch.type).setServed(undefined, false);
-      this.loaded.add(idOfScope({ type: watch.type }));
+      this.props.reader.storeOf(watch).setServed(undefined, false);
+      const { type, name } = watch;
+      this.loaded.add(idOfScope({ type, ...(name !== undefined && { name }) }));
     }
   }
+}
+
+/** By its name one can't tell whether a selector matches it. */
+function isOne(
+  demand: Demand,
+  watches: readonly Watch[],
+): demand is Extract<Demand, { readonly key: string }> {
+  return 'key' in demand && watches.every(({ selector }) => selector === undefined);
 }
 
 function isIn({ namespace, name }: Scope, { metadata }: AnyObject): boolean {
@@ -140,8 +148,8 @@ function idOfObject(type: TypeRef, key: string): string {
 }
 
 /** Of all namespaces, where none is named. */
-function idOfScope({ type, namespace = '' }: Scope): string {
-  return `all ${groupKind(type)} ${namespace}`;
+function idOfScope({ type, namespace = '', name = '' }: Scope): string {
+  return `all ${groupKind(type)} ${namespace} ${name}`;
 }
 
 function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {

@@ -85,7 +85,7 @@ export class ControllerPreview {
     const keys = this.props.given.flatMap(({ before, after }) => {
       const watch = watches.find(({ type }) => groupKind(type) === groupKind(after));
       if (!watch) return [];
-      const store = this.reader.store(watch.type);
+      const store = this.reader.storeOf(watch);
       const kept = [after, ...(before ? [before] : [])].map((object) => store.project(object)?.object);
       return kept.flatMap((object) => (object ? watch.mapsTo(object) : []));
     });
@@ -171,7 +171,11 @@ export class ControllerPreview {
   private pretend(changes: ChangeSet, objects: ReadonlyMap<string, ObjectPreview>, made: Set<string>): void {
     for (const { ref, action } of changes) {
       const id = objectId(ref);
-      const store = this.reader.store(ref);
+      const { namespace, name } = ref;
+      const store = this.reader.store({
+        ...ref,
+        metadata: { name, ...(namespace !== undefined && { namespace }) },
+      });
       if (action === 'deleted') store.gone(objectKey(ref.namespace, ref.name));
       const answer = this.dryRun.tried.get(id)?.after;
       if (objects.get(id)?.action !== 'created' || !answer) continue;
