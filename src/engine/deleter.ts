@@ -1,7 +1,8 @@
 import type { Change } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
 import type { DeleteStep } from '../contract/delete-step.js';
-import { refOf } from '../contract/object.js';
+import { describeRef, refOf } from '../contract/object.js';
+import type { ObjectRef } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Api } from './api.js';
 import { sleep } from './clock.js';
@@ -88,15 +89,19 @@ export class Deleter {
     const change = await prune(this.props.api, step, reader);
     const error = change.error && step.foreign ? this.refusals.note(object, change.error) : change.error;
     if (change.action === 'deleted') reader.deleted(object);
-    if (audit) {
-      const { namespace, name, kind } = ref;
-      const outcome = outcomeOf(change);
-      this.props.log.info(
-        { ...audit, kind, namespace, name, uid, outcome },
-        `Deletion of ${kind}: ${outcome}`,
-      );
-    }
+    if (audit) this.record(ref, uid, audit, change);
     return error ? { ...change, error } : change;
+  }
+
+  /** The line's own `kind` is that of the controller. */
+  private record(ref: ObjectRef, uid: string, audit: object, change: Change): void {
+    const outcome = outcomeOf(change);
+    const what = describeRef(ref);
+    const { kind, namespace, name } = ref;
+    this.props.log[change.error ? 'warn' : 'info'](
+      { ...audit, objectKind: kind, namespace, name, uid, outcome },
+      change.error ? `${what} couldn't be deleted: ${outcome}` : `Deletion of ${what}: ${outcome}`,
+    );
   }
 }
 

@@ -176,21 +176,26 @@ describe('A deletion', () => {
   });
 
   it.each([
-    ['deleted', () => undefined],
-    ['gone', () => failure(404, 'NotFound', 'no')],
-    ['changed', () => failure(409, 'Conflict', 'no')],
-    ['Forbidden', () => failure(403, 'Forbidden', 'no')],
-  ])('leaves one line of audit with its fields and the outcome %s', async (outcome, intercept) => {
+    ['deleted', 'info', () => undefined],
+    ['gone', 'info', () => failure(404, 'NotFound', 'no')],
+    ['changed', 'info', () => failure(409, 'Conflict', 'no')],
+    ['Forbidden', 'warn', () => failure(403, 'Forbidden', 'no')],
+  ])('leaves one line of audit with its fields and the outcome %s', async (outcome, level, intercept) => {
     const { sweep, server, lines } = setup('a');
     server.intercept = ({ method }) => (method === 'DELETE' ? intercept() : undefined);
     await sweep({}, { audit: { watcher: 'shop/w', ttlSeconds: 5 } });
     const audits = lines.filter(({ fields }) => 'watcher' in fields);
     expect(audits).toMatchObject([
       {
-        level: 'info',
-        fields: { watcher: 'shop/w', ttlSeconds: 5, namespace: 'shop', name: 'a', uid: 'uid-a', outcome },
+        level,
+        fields: {
+          ...{ watcher: 'shop/w', ttlSeconds: 5, outcome },
+          ...{ objectKind: 'ConfigMap', namespace: 'shop', name: 'a', uid: 'uid-a' },
+        },
       },
     ]);
+    // The controller's own would be there twice.
+    expect(audits[0]?.fields).not.toHaveProperty('kind');
   });
 
   it('is remembered by name for 24 hours', async () => {
