@@ -24,6 +24,8 @@ const pages: Readonly<Record<string, Page>> = {
   'README.md': { prepare: asCloned, setUp: ['npm ci', 'npm run demo', 'npm test'] },
   'docs/reference/appservice.md': { prepare: asCloned, setUp: [] },
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
+  'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
+  'docs/reference/streamingress.md': { prepare: asCloned, setUp: [] },
   'docs/your-own-kind.md': {
     prepare: asWritten,
     setUp: [

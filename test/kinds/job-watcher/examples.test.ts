@@ -8,7 +8,9 @@ import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
 import { synth } from '../../../src/synth/synth.js';
 
 const folder = new URL('../../../examples/jobwatcher/', import.meta.url);
-const files = readdirSync(folder).sort();
+const files = readdirSync(folder)
+  .filter((file) => file.endsWith('.yaml'))
+  .sort();
 const text = (file: string): string => readFileSync(new URL(file, folder), 'utf8');
 const example = (file: string): LiveWatcher => parse(text(file)) as LiveWatcher;
 

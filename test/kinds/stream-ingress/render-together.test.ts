@@ -12,7 +12,7 @@ import { streamIngress } from './builders.js';
 import type { Given } from './builders.js';
 
 const examples = new URL('../../../examples/streamingress/', import.meta.url);
-const policyFile = fileURLToPath(new URL('policy.yaml', examples));
+const policyFile = fileURLToPath(new URL('admin/policy.yaml', examples));
 
 function together(
   given: readonly Given[],
@@ -38,7 +38,7 @@ const edge = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as cons
 
 test('the examples, with their policy, are what a repository can hold', async () => {
   const sources = readdirSync(examples)
-    .filter((file) => !['policy.yaml', 'reference-grant.yaml'].includes(file))
+    .filter((file) => file.endsWith('.yaml'))
     .map((file) => fileURLToPath(new URL(file, examples)));
 
   const files = await synth({ kinds: [kind], sources, policy: await loadPolicy(policyFile, [kind]) });
@@ -49,8 +49,8 @@ test('the examples, with their policy, are what a repository can hold', async ()
 
 test('every example of a StreamIngress is one', () => {
   expect(readdirSync(examples).sort()).toEqual([
-    ...['gateway.yaml', 'other-namespace.yaml', 'outside.yaml', 'policy.yaml', 'proxy-protocol.yaml'],
-    ...['reference-grant.yaml', 'tcp.yaml', 'udp.yaml'],
+    ...['admin', 'gateway.yaml', 'other-namespace.yaml', 'outside.yaml', 'proxy-protocol.yaml'],
+    ...['tcp.yaml', 'udp.yaml'],
   ]);
 });
 
