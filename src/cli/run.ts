@@ -39,7 +39,7 @@ interface RunOptions extends ClusterOptions {
 /** `reconstruct run`: the controller. */
 export function runCommand(flags = builtInFlags): Command {
   const command = new Command('run')
-    .description('Keep the cluster as its custom resources say, until SIGTERM or SIGINT')
+    .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
     .addOption(sharedOptions.config())

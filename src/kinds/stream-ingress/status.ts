@@ -107,6 +107,9 @@ function pick({ status, reason, message }: Pick<ConditionProps, 'status' | 'reas
 }
 
 function notProgrammed(refusal: Refusal | undefined): ConditionProps {
-  const reason = refusal?.reason === 'PortReserved' ? 'PortUnavailable' : 'Pending';
-  return { type: 'Programmed', status: 'False', reason, message: 'The port is opened once it is accepted' };
+  const [reason, message] =
+    refusal?.reason === 'PortReserved'
+      ? ['PortUnavailable', 'The port is reserved, so it is not opened']
+      : ['Pending', 'The port is opened once it is accepted'];
+  return { type: 'Programmed', status: 'False', reason, message };
 }
