@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../contract/error.js';
-import type { Policy } from '../contract/kind.js';
+import type { Kind, Policy } from '../contract/kind.js';
 import type { Clock } from '../engine/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -19,9 +19,19 @@ export interface PolicyFile {
 
 export interface FollowedPolicyProps {
   readonly file: PolicyFile;
+  /** Those that run: of no other does it matter what the policy says. */
+  readonly kinds: readonly Pick<Kind, 'name' | 'policyAtStart'>[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+}
+
+/** Who works by the policy. */
+export interface PolicyFollower {
+  /** Throws if the kinds can't work with a policy, be it right by their schemas. */
+  check(policy: Policy): void;
+  /** Is told, once a new policy is in force, the kinds of which it says something else than before. */
+  changed(kinds: readonly string[]): void;
 }
 
 /** What a look at the file has found: its text, or why there is none. */
@@ -34,8 +44,9 @@ const LOOK_MILLISECONDS = 2_000;
  * The policy in force: what its file said when it was last right. The file is looked at every two seconds, by its
  * content: a ConfigMap in a Pod is changed by another link to another folder, of which no watch of a file tells.
  *
- * **Guarantees.** There always is a policy. What can't be one changes nothing, is told once, and counts as refused
- * until the file is right again; a file that has gone is no exception.
+ * **Guarantees.** There always is a policy. What can't be one, or can't work, changes nothing, is told once, and counts
+ * as refused until the file is right again; a file that has gone is no exception. Only what is followed is told to be
+ * in force: of kinds with `policyAtStart` the section of the start stays, and what differs from it waits for a restart.
  *
  * **Caveats.** A change is taken up once two looks have found the same, so that half of what somebody is just writing
  * isn't taken for the whole.
@@ -69,35 +80,37 @@ export class FollowedPolicy {
     return this.digestInForce;
   }
 
-  /**
-   * Looks at the file from now on, until the signal aborts; this doesn't keep the process alive.
-   * @param onChange is told, once the new policy is in force, the kinds of which it says something else than before
-   */
-  follow(signal: AbortSignal, onChange: (kinds: readonly string[]) => void): void {
+  /** Looks at the file from now on, until the signal aborts; this doesn't keep the process alive. */
+  follow(signal: AbortSignal, follower: PolicyFollower): void {
     this.props.clock.setTimer(LOOK_MILLISECONDS, () => {
       if (signal.aborted) return;
-      void this.look(onChange).finally(() => {
-        this.follow(signal, onChange);
+      void this.look(follower).finally(() => {
+        this.follow(signal, follower);
       });
     });
   }
 
-  private async look(onChange: (kinds: readonly string[]) => void): Promise<void> {
+  private async look(follower: PolicyFollower): Promise<void> {
     const found = await this.find();
     const digest = digestOf(found);
     const isStable = digest === this.seen;
     this.seen = digest;
     if (!isStable || digest === this.settled) return;
     this.settled = digest;
-    const policy = this.parse(found);
+    const policy = this.parse(found, follower);
     if ('error' in policy) this.refuse(policy.error, digest);
-    else this.put(policy.parsed, digest, onChange);
+    else this.put(policy.parsed, digest, follower);
   }
 
-  private parse(found: Found): { readonly parsed: Policy } | { readonly error: unknown } {
+  private parse(
+    found: Found,
+    follower: PolicyFollower,
+  ): { readonly parsed: Policy } | { readonly error: unknown } {
     if ('error' in found) return found;
     try {
-      return { parsed: this.props.file.parse(found.text) };
+      const parsed = this.props.file.parse(found.text);
+      follower.check(parsed);
+      return { parsed };
     } catch (error) {
       return { error };
     }
@@ -111,15 +124,40 @@ export class FollowedPolicy {
     }
   }
 
-  private put(policy: Policy, digest: string, onChange: (kinds: readonly string[]) => void): void {
+  private put(policy: Policy, digest: string, follower: PolicyFollower): void {
     const { file, log, metrics } = this.props;
-    const kinds = differing(this.inForce, policy);
-    this.inForce = policy;
+    const { followed, waiting } = this.differing(policy);
+    this.inForce = { ...policy, ...this.sectionsOfStart() };
     this.digestInForce = digest;
-    metrics.policyChanges.inc({ outcome: 'in_force' });
+    const isAll = waiting.length === 0;
+    metrics.policyChanges.inc({ outcome: isAll ? 'in_force' : 'needs_restart' });
     metrics.policyRefused.set(0);
-    log.info({ policy: file.name, digest, kinds }, 'The policy has changed, and is in force');
-    if (kinds.length > 0) onChange(kinds);
+    metrics.policyNeedsRestart.set(isAll ? 0 : 1);
+    if (isAll || followed.length > 0) {
+      log.info({ policy: file.name, digest, kinds: followed }, 'The policy has changed, and is in force');
+    }
+    if (!isAll) {
+      log.warn(
+        { policy: file.name, digest, kinds: waiting },
+        'The policy of these kinds has changed, and needs a restart: that of the start stays in force',
+      );
+    }
+    if (followed.length > 0) follower.changed(followed);
+  }
+
+  /** The kinds of which a policy says something else than the one in force, by what becomes of it. */
+  private differing(policy: Policy): { readonly followed: string[]; readonly waiting: string[] } {
+    const kinds = this.props.kinds.filter(({ name }) => !isDeepStrictEqual(this.inForce[name], policy[name]));
+    const names = (some: typeof kinds): string[] => [...new Set(some.map(({ name }) => name))].sort();
+    return {
+      followed: names(kinds.filter(({ policyAtStart }) => !policyAtStart)),
+      waiting: names(kinds.filter(({ policyAtStart }) => policyAtStart)),
+    };
+  }
+
+  private sectionsOfStart(): Policy {
+    const names = this.props.kinds.filter(({ policyAtStart }) => policyAtStart).map(({ name }) => name);
+    return Object.fromEntries(names.map((name) => [name, this.inForce[name]]));
   }
 
   private refuse(error: unknown, digest: string): void {
@@ -131,12 +169,6 @@ export class FollowedPolicy {
       'The policy has changed, and is refused: the one before stays in force',
     );
   }
-}
-
-/** The kinds of which two policies say something else. */
-function differing(a: Policy, b: Policy): string[] {
-  const kinds = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...kinds].filter((kind) => !isDeepStrictEqual(a[kind], b[kind])).sort();
 }
 
 function digestOf(found: Found): string {

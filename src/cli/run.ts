@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
-import type { Kind, Render } from '../contract/kind.js';
+import type { Controller } from '../contract/controller.js';
+import type { Kind, KindContext, Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import { builtInFlags } from '../kinds/flags.js';
@@ -85,18 +86,14 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
   const file = await policyFileOf(options, builtInKinds);
-  const policy = file && (await FollowedPolicy.open({ file, clock: systemClock, log, metrics }));
+  const policy = file && (await FollowedPolicy.open({ file, kinds, clock: systemClock, log, metrics }));
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);
   const kubeConfig = await loadKubeConfig(options);
   const election = electionFor(kubeConfig, options);
-  const manager = await createManager(
-    kubeConfig,
-    { ...options, election, followed: policy, flags },
-    kinds,
-    log,
-    metrics,
-  );
+  const controllersBy = await controllersOf(kinds, kubeConfig, { ...options, followed: policy, flags });
+  const controllers = controllersBy(policy?.current);
+  const manager = await createManager(kubeConfig, { ...options, election }, controllers, log, metrics);
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   const stop = (): void => {
@@ -121,8 +118,11 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
       },
       'Starting',
     );
-    policy?.follow(stopping.signal, (changed) => {
-      for (const name of changed) manager.lookAgain(name);
+    policy?.follow(stopping.signal, {
+      check: (changed) => void controllersBy(changed),
+      changed: (names) => {
+        for (const name of names) manager.lookAgain(name);
+      },
     });
     await manager.run(stopping.signal);
   } finally {
@@ -141,31 +141,39 @@ function electionFor(kubeConfig: KubeConfig, options: RunOptions): ElectionProps
   };
 }
 
+/**
+ * Tells how the controllers of all kinds are made by a policy. What they render follows the one in force.
+ * @returns throws OperatorError where a kind can't work with the policy
+ */
+async function controllersOf(
+  kinds: readonly Kind[],
+  kubeConfig: KubeConfig,
+  options: RunOptions & { readonly followed: FollowedPolicy | undefined; readonly flags: FlagValues },
+): Promise<(policy: Policy | undefined) => Controller[]> {
+  const { render } = await import('../synth/render.js');
+  const context: KindContext = {
+    render: (kind, cr) => render(kind, cr, options.followed?.current),
+    flags: options.flags,
+    operatorNamespace: currentNamespace(kubeConfig),
+    ...(options.watchNamespace && { namespaces: options.watchNamespace }),
+  };
+  return (policy) =>
+    kinds.flatMap((kind) => kind.controllers({ ...context, ...(policy && { policy: policy[kind.name] }) }));
+}
+
 async function createManager(
   kubeConfig: KubeConfig,
-  options: RunOptions & {
-    readonly election: ElectionProps | undefined;
-    readonly followed: FollowedPolicy | undefined;
-    readonly flags: FlagValues;
-  },
-  kinds: readonly Kind[],
+  options: RunOptions & { readonly election: ElectionProps | undefined },
+  controllers: readonly Controller[],
   log: Logger,
   metrics: Metrics,
 ): Promise<Manager> {
-  const [{ Manager }, { UndiciTransport }, { render }] = await Promise.all([
+  const [{ Manager }, { UndiciTransport }] = await Promise.all([
     import('../engine/manager.js'),
     import('../engine/undici-transport.js'),
-    import('../synth/render.js'),
   ]);
-  const renderAllowed: Render = (kind, cr) => render(kind, cr, options.followed?.current);
   return new Manager({
-    controllers: kinds.flatMap((kind) =>
-      kind.controllers({
-        ...{ render: renderAllowed, flags: options.flags, operatorNamespace: currentNamespace(kubeConfig) },
-        ...(options.followed && { policy: options.followed.current[kind.type.kind.toLowerCase()] }),
-        ...(options.watchNamespace && { namespaces: options.watchNamespace }),
-      }),
-    ),
+    controllers,
     transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
     log,
     metrics,

@@ -60,8 +60,8 @@ export interface KindContext {
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
   /**
-   * The kind's section of the admin's policy at the start, valid by its `policySchema`: what controllers are made of
-   * doesn't follow it, and a change needs a restart.
+   * The kind's section of the admin's policy at the start, valid by its `policySchema`. What controllers are made of
+   * doesn't follow it: a kind that uses it says so by `policyAtStart`.
    * @default - nothing is restricted
    */
   readonly policy?: unknown;
@@ -88,7 +88,15 @@ export interface Kind {
   readonly crd: CustomResourceDefinition;
   /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
-  /** Options that `run`, `synth` and `diff` take for this kind; only of kinds that come with the project. @default - none */
+  /**
+   * Whether its controllers are made of its section of the policy, so that a change of it needs a restart, and is told so.
+   * @default false - what is rendered follows the policy in force
+   */
+  readonly policyAtStart?: boolean;
+  /**
+   * Options that `run`, `synth`, `diff` and `install` take for this kind; only of kinds that come with the project.
+   * @default - none
+   */
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
   /**
@@ -99,7 +107,7 @@ export interface Kind {
   readonly writers?: 'edit' | 'admin';
   /**
    * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow
-   * from what they watch.
+   * from what they watch. Nothing begins by it: it is called too to check a policy that has changed.
    * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
    */
   controllers(context: KindContext): readonly Controller[];

@@ -189,12 +189,17 @@ export class Metrics {
 
   readonly policyChanges = this.counter(
     'reconstruct_policy_changes_total',
-    'Changes of the policy file while it runs, by what became of them: in_force, refused',
+    'Changes of the policy file while it runs, by what became of them: in_force, needs_restart, refused',
     ['outcome'],
   );
   readonly policyRefused = this.gauge(
     'reconstruct_policy_refused',
-    'Whether the policy file holds no policy, so that the one before stays in force: 1 or 0',
+    'Whether the policy file holds none that can work, so that the one before stays in force: 1 or 0',
+    [],
+  );
+  readonly policyNeedsRestart = this.gauge(
+    'reconstruct_policy_needs_restart',
+    'Whether the policy says something else of a kind that follows it only at the start: 1 or 0',
     [],
   );
 

@@ -5,6 +5,8 @@ import { CliError } from '../../src/cli/exit.js';
 import { FollowedPolicy } from '../../src/cli/followed-policy.js';
 import type { PolicyFile } from '../../src/cli/followed-policy.js';
 import { parsePolicy, readPolicy } from '../../src/cli/policy.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { Kind, Policy } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { recordingLogger } from '../engine/support/builders.js';
@@ -27,6 +29,19 @@ interface Setup {
   readonly stop: () => void;
 }
 
+/** A kind that follows its section, another one, and one that is made of it at the start. */
+const kinds: readonly Kind[] = [
+  appService,
+  { ...appService, name: 'other' },
+  { ...appService, name: 'proxy', policyAtStart: true },
+];
+
+/** Schemas don't say that this can't work. */
+function refuseThirteen({ proxy }: Policy): void {
+  if ((proxy as { readonly maxSize?: number } | undefined)?.maxSize !== 13) return;
+  throw new OperatorError({ reason: 'InvalidInput', message: 'proxy: 13 is of no use; give another' });
+}
+
 async function following(begin: string, file: Partial<PolicyFile> = {}): Promise<Setup> {
   let content: string | CliError = begin;
   const [lines, told]: [LogLine[], string[][]] = [[], []];
@@ -35,12 +50,16 @@ async function following(begin: string, file: Partial<PolicyFile> = {}): Promise
     file: {
       name: 'policy.yaml',
       read: () => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content)),
-      parse: (text) => parsePolicy('policy.yaml', text, [appService, { ...appService, name: 'other' }]),
+      parse: (text) => parsePolicy('policy.yaml', text, [...kinds, { ...appService, name: 'idle' }]),
       ...file,
     },
+    kinds,
     ...{ clock, metrics, log: recordingLogger(lines) },
   });
-  policy.follow(stopping.signal, (kinds) => told.push([...kinds]));
+  policy.follow(stopping.signal, {
+    check: refuseThirteen,
+    changed: (names) => void told.push([...names]),
+  });
   const look = async (times = 2): Promise<void> => {
     for (let n = 0; n < times; n++) {
       await clock.advance(2_000);
@@ -86,6 +105,7 @@ test('what the file says anew is in force after two looks, and is told with a di
   expect(await counted(metrics)).toEqual([
     'reconstruct_policy_changes_total{outcome="in_force"} 1',
     'reconstruct_policy_refused 0',
+    'reconstruct_policy_needs_restart 0',
   ]);
 });
 
@@ -114,6 +134,7 @@ test.each([
   expect(await counted(metrics)).toEqual([
     'reconstruct_policy_changes_total{outcome="refused"} 1',
     'reconstruct_policy_refused 1',
+    'reconstruct_policy_needs_restart 0',
   ]);
 });
 
@@ -149,6 +170,73 @@ test('only the kinds of which it says something else are told', async () => {
   write('{}');
   await look();
   expect(told).toEqual([['other'], ['appservice', 'other']]);
+});
+
+const proxy = (size: number): string => `${large}\nproxy: { maxSize: ${size} }`;
+
+test('what is taken at the start alone is never told to be in force: it needs a restart', async () => {
+  const { policy, write, look, lines, told, metrics } = await following(proxy(1));
+  write(proxy(2));
+
+  await look(10);
+
+  expect(policy.current.proxy).toEqual({ maxSize: 1 });
+  expect(told).toEqual([]);
+  expect(lines).toEqual([
+    {
+      level: 'warn',
+      fields: { policy: 'policy.yaml', digest: policy.digest, kinds: ['proxy'] },
+      message: 'The policy of these kinds has changed, and needs a restart: that of the start stays in force',
+    },
+  ]);
+  expect(await counted(metrics)).toEqual([
+    'reconstruct_policy_changes_total{outcome="needs_restart"} 1',
+    'reconstruct_policy_refused 0',
+    'reconstruct_policy_needs_restart 1',
+  ]);
+});
+
+test('what is followed is in force beside it, and nothing waits once the file says what it said at the start', async () => {
+  const { policy, write, look, lines, told, metrics } = await following(proxy(1));
+  for (const text of [`${small}\nproxy: { maxSize: 2 }`, small, `${small}\nproxy: { maxSize: 1 }`]) {
+    write(text);
+    await look();
+  }
+
+  expect(policy.current).toEqual({ appservice: { maxSize: 3 }, proxy: { maxSize: 1 } });
+  expect(told).toEqual([['appservice']]);
+  expect(lines.map(({ level, fields }) => [level, fields.kinds])).toEqual([
+    ['info', ['appservice']],
+    ['warn', ['proxy']],
+    ['warn', ['proxy']],
+    ['info', []],
+  ]);
+  expect(await counted(metrics)).toContain('reconstruct_policy_needs_restart 0');
+});
+
+test('what a kind can’t work with is refused as a whole, be it right by the schemas', async () => {
+  const { policy, write, look, lines, told, metrics } = await following(large);
+  write(`${small}\nproxy: { maxSize: 13 }`);
+
+  await look(10);
+
+  expect(policy.current.appservice).toEqual({ maxSize: 30 });
+  expect(told).toEqual([]);
+  expect(lines).toMatchObject([
+    {
+      level: 'error',
+      fields: { inForce: policy.digest, errors: ['proxy: 13 is of no use; give another'] },
+    },
+  ]);
+  expect(await counted(metrics)).toContain('reconstruct_policy_refused 1');
+});
+
+test('a kind that doesn’t run is not told', async () => {
+  const { write, look, lines, told } = await following(large);
+  write(`${large}\nidle: { maxSize: 1 }`);
+  await look();
+  expect(told).toEqual([]);
+  expect(lines).toMatchObject([{ level: 'info', fields: { kinds: [] } }]);
 });
 
 test('it ends with the signal', async () => {

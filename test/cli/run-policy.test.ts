@@ -9,11 +9,18 @@ import { folderWith } from '../synth/fixtures.js';
 const started = vi.hoisted(() => ({
   render: undefined as Render | undefined,
   lookedAgain: [] as string[],
+  errors: [] as object[],
   running: undefined as Promise<undefined> | undefined,
 }));
 
 vi.mock('../../src/cli/memory.js', () => ({ startLean: () => undefined }));
 vi.mock('../../src/cli/servers.js', () => ({ startServers: () => Promise.resolve([]) }));
+vi.mock('../../src/telemetry/logger.js', () => ({
+  createLogger: () => ({
+    ...{ info: () => undefined, warn: () => undefined },
+    error: (fields: object, message: string) => started.errors.push({ ...fields, message }),
+  }),
+}));
 vi.mock('../../src/engine/undici-transport.js', () => ({ UndiciTransport: vi.fn() }));
 vi.mock('../../src/cli/cluster.js', () => ({
   loadKubeConfig: () => ({ getCurrentCluster: () => null, getCurrentContext: () => 'test' }),
@@ -39,17 +46,19 @@ vi.mock('../../src/kinds/index.js', async () => {
       return kind.controllers(context);
     },
   };
-  return { builtInKinds: [spy] };
+  const { streamIngress } = await import('../../src/kinds/stream-ingress/kind.js');
+  return { builtInKinds: [spy, streamIngress] };
 });
 
 beforeEach(() => {
   started.render = undefined;
   started.running = undefined;
   started.lookedAgain = [];
+  started.errors = [];
 });
 
 async function run(...args: string[]): Promise<void> {
-  await runCommand().parseAsync(['--log-level', 'error', ...args], { from: 'user' });
+  await runCommand().parseAsync(args, { from: 'user' });
 }
 
 const web = {
@@ -65,28 +74,76 @@ test('the controller renders by the policy', async () => {
   expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
 });
 
-test('by the one that the file has later too, and the kinds that it concerns are looked at again', async () => {
+/** A controller that is at work by the policy of a file. */
+async function runningBy(policy: string): Promise<{
+  readonly file: string;
+  readonly look: () => Promise<void>;
+  readonly end: () => Promise<void>;
+}> {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
-  const { promise, resolve: end } = Promise.withResolvers<undefined>();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
   started.running = promise;
-  const file = join(folderWith({ 'policy.yaml': 'appservice: { maxSize: 4 }' }), 'policy.yaml');
+  started.render = undefined;
+  const file = join(folderWith({ 'policy.yaml': policy }), 'policy.yaml');
   const running = run('--policy', file);
   await vi.waitFor(() => {
     expect(started.render?.(appService, web)).toHaveLength(1);
   });
+  return {
+    file,
+    look: async () => {
+      await vi.advanceTimersByTimeAsync(2_000);
+    },
+    end: () => {
+      resolve(undefined);
+      return running;
+    },
+  };
+}
+
+test('by the one that the file has later too, and the kinds that it concerns are looked at again', async () => {
+  const { file, look, end } = await runningBy('appservice: { maxSize: 4 }');
 
   writeFileSync(file, 'appservice: { maxSize: 3 }');
   await vi.waitFor(async () => {
-    await vi.advanceTimersByTimeAsync(2_000);
+    await look();
     expect(started.lookedAgain).toEqual(['appservice']);
   });
 
   expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
-  end(undefined);
-  await running;
+  await end();
+});
+
+test('targets that can’t work are refused while it runs, as at the start: the rest of the file isn’t in force either', async () => {
+  const twice = 'streamingress: { targets: [{ name: a }, { name: b }] }';
+  const wrong = join(folderWith({ 'policy.yaml': twice }), 'policy.yaml');
+  await expect(run('--policy', wrong)).rejects.toThrow(/is there twice, in a and b/);
+
+  const { file, look, end } = await runningBy('appservice: { maxSize: 4 }');
+  writeFileSync(file, `appservice: { maxSize: 3 }\n${twice}`);
+  await vi.waitFor(async () => {
+    await look();
+    expect(started.errors).toContainEqual(
+      expect.objectContaining({
+        policy: file,
+        errors: [expect.stringContaining('is there twice, in a and b')],
+        message: 'The policy has changed, and is refused: the one before stays in force',
+      }),
+    );
+  });
+
+  expect(started.lookedAgain).toEqual([]);
+  expect(started.render?.(appService, web)).toHaveLength(1);
+
+  writeFileSync(file, 'appservice: { maxSize: 3 }\nstreamingress: { targets: [{ name: a }] }');
+  await vi.waitFor(async () => {
+    await look();
+    expect(started.lookedAgain).toEqual(['appservice']);
+  });
+  await end();
 });
 
 test('without one nothing is forbidden', async () => {

@@ -103,7 +103,7 @@ describe('rule 1: the claim is target, protocol and port', () => {
 });
 
 describe('rule 2: the winner', () => {
-  test('is the oldest, whatever its name, and stays it through a restart', async () => {
+  test('defect (an election that is a race): is the oldest, whatever its name, and stays it through a restart', async () => {
     const proxy = stand.proxy('losers');
     const oldest = await proxy.ask(team, 'z', { listen: 9200 });
     const younger = await askLater(oldest, proxy, shop, 'a', { listen: 9200 });
@@ -157,8 +157,8 @@ describe('rule 3: holding', () => {
   });
 });
 
-describe('rule 4: the loser', () => {
-  test('is told by conditions and an event, with the name of a winner of its own namespace alone; nothing of it is written', async () => {
+describe('rules 4 and 8: the loser', () => {
+  test('defect (silent conflicts): is told by conditions and an event, with the name of a winner of its own namespace alone; nothing of it is written', async () => {
     const proxy = stand.proxy('losers');
     const winner = await proxy.ask(shop, 'holder', { listen: 9400 });
     const neighbour = await askLater(winner, proxy, shop, 'neighbour', {
@@ -197,7 +197,7 @@ describe('rule 4: the loser', () => {
   });
 });
 
-describe('a target is the admin’s', () => {
+describe('defect (any user names any Service and ConfigMap): a target is the admin’s', () => {
   test('no field of a StreamIngress says what it consists of', async () => {
     const spec = { listen: 9000, upstream: { service: 'db', port: 5432 } };
     const { apiVersion, kind: of } = kind.type;
@@ -227,7 +227,7 @@ describe('a target is the admin’s', () => {
     }
   });
 
-  test('ports out of its ranges and namespaces that it doesn’t serve are refused', async () => {
+  test('rule 8: ports out of its ranges and namespaces that it doesn’t serve are refused', async () => {
     const proxy = stand.proxy('limited');
     const outside = await proxy.ask(shop, 'outside', { listen: 9010 });
     const { Accepted } = await outside.is({
@@ -238,7 +238,7 @@ describe('a target is the admin’s', () => {
     expect(await proxy.entries()).not.toHaveProperty('9010');
   });
 
-  test.each(['TCP', 'UDP'] as const)('the ports of the proxy itself are refused for %s', async (protocol) => {
+  test.each(['TCP', 'UDP'] as const)('rule 8: the proxy’s ports are refused for %s', async (protocol) => {
     const proxy = stand.proxy('reserved');
     const written = await proxy.writesFromNowOn();
     expect(NGINX_RESERVED_PORTS).toEqual(expect.arrayContaining([80, 443, 442, 8181, 8443, 10254]));
@@ -258,7 +258,7 @@ describe('a target is the admin’s', () => {
     expect((await proxy.ports()).slice(0, 2)).toEqual(CHART);
   });
 
-  test('443 doesn’t rewrite the port of HTTPS where nothing is reserved either: it is the chart’s', async () => {
+  test('defect (listen 443 rewrites the port of HTTPS): 443 doesn’t rewrite the port of HTTPS where nothing is reserved either: it is the chart’s', async () => {
     const proxy = stand.proxy('all');
     const https = await proxy.ask(shop, 'https', { listen: 443 });
     const { Programmed } = await https.is({

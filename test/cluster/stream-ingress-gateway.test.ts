@@ -80,7 +80,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('where the Gateway API isn’t installed a port is stalled, and opened by itself once it is', async () => {
+test('rule 11: where the Gateway API isn’t installed a port is stalled, and opened by itself once it is', async () => {
   await shop.ask('early', { listen: 9000 });
   await shop.told('early', { Stalled: 'True KindNotInstalled', Programmed: 'False KindNotInstalled' });
 
@@ -108,7 +108,7 @@ function specOf(children: Readonly<Record<string, AnyObject>>, of: string): unkn
   return children[of]?.spec;
 }
 
-describe('children', () => {
+describe('rule 11: children', () => {
   test('are one ListenerSet and one route by the protocol, which the StreamIngress owns, and which go with it', async () => {
     await shop.ask('dns', { protocol: 'UDP', listen: 9001, upstream: { service: 'dns', port: 'main' } });
 
@@ -193,7 +193,7 @@ describe('children', () => {
   });
 });
 
-describe('what the Gateway says', () => {
+describe('rules 8 and 11: what the Gateway says', () => {
   const changes: readonly (readonly [string, Verdict, Words])[] = [
     ['nothing', {}, { Ready: 'Unknown Pending', Stalled: 'False Pending', Programmed: 'Unknown Pending' }],
     [
@@ -264,7 +264,7 @@ describe('what the Gateway says', () => {
   });
 });
 
-test('a target serves the namespaces that the admin names, and nothing is made for others', async () => {
+test('rule 11: a target serves the namespaces that the admin names, and nothing is made for others', async () => {
   await shop.ask('outside', { listen: 9020, className: 'internal' });
   await shop.told('outside', {
     Stalled: 'True NamespaceNotPermitted',
@@ -274,7 +274,7 @@ test('a target serves the namespaces that the admin names, and nothing is made f
   expect(await shop.children('outside')).toEqual({});
 });
 
-test('of two that ask for one port the older has it and the other nothing, until the older is gone', async () => {
+test('rules 2, 4 and 11: of two that ask for one port the older has it and the other nothing, until the older is gone', async () => {
   await shop.ask('z-older', { listen: 9030 });
   const { metadata } = await cluster.get(shop.place('z-older'));
   // Times are whole seconds: of one of the same second, the name would decide.
@@ -294,7 +294,7 @@ test('of two that ask for one port the older has it and the other nothing, until
   await shop.told('a-younger', { Accepted: 'True Accepted' });
 });
 
-test('a grant that is revoked takes ListenerSet and route away, also while another port can’t be opened', async () => {
+test('rules 6 and 11: a grant that is revoked takes ListenerSet and route away, also while another port can’t be opened', async () => {
   await shop.ask('granted', { listen: 9040, upstream: { namespace: infra, service: 'broker', port: 5672 } });
   await shop.told('granted', { Stalled: 'True RefNotPermitted', ResolvedRefs: 'False RefNotPermitted' });
   expect(await shop.children('granted')).toEqual({});
@@ -330,7 +330,7 @@ test('a grant that is revoked takes ListenerSet and route away, also while anoth
   await shop.told('granted', { Stalled: 'True RefNotPermitted', Programmed: 'Unknown Pending' });
 });
 
-test('what is settled costs no request, also after a restart', async () => {
+test('rule 11: what is settled costs no request, also after a restart', async () => {
   await shop.ask('settled', { listen: 9050 });
   await shop.say('settled', OPEN);
   await shop.told('settled', { Ready: 'True Programmed' });
@@ -394,7 +394,7 @@ test.for(['v1', 'v1alpha2'] as const)(
   },
 );
 
-test('routes move to another version as they are', async () => {
+test('rule 11: routes move to another version as they are', async () => {
   await installGatewayApi(cluster, [tcpRoutes, udpRoutes], 'experimental');
   const ports = new GatewayPorts(cluster, await cluster.makeNamespace('gateway-version'));
   await makeService(cluster, { namespace: ports.namespace, name: 'db' }, 5432);
@@ -418,7 +418,7 @@ test('routes move to another version as they are', async () => {
   expect(await ports.words('moves')).toMatchObject({ Ready: 'True Programmed' });
 });
 
-test('a class that is no Gateway any more loses its ListenerSets and routes', async () => {
+test('rule 11: a class that is no Gateway any more loses its ListenerSets and routes', async () => {
   const ports = new GatewayPorts(cluster, await cluster.makeNamespace('gateway-class'));
   await makeService(cluster, { namespace: ports.namespace, name: 'db' }, 5432);
   const run = (...classes: readonly string[]): Promise<RunningController> => {

@@ -209,7 +209,7 @@ test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer 
   for (const stream of [tcp, udp]) await stream.isReady();
 });
 
-test('a port has a name, and a number as its target; its node port is the API server’s, and stays', async () => {
+test('rule 9, defect (a port without a name beside others): a port has a name, and a number as its target; its node port is the API server’s, and stays', async () => {
   const proxy = stand.proxy('nodes');
   await proxy.makeService({ type: 'LoadBalancer' });
   const nodePorts = async (): Promise<Record<string, unknown>> => {

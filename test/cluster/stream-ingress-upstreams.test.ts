@@ -50,7 +50,7 @@ async function anotherIsOpen(proxy: Proxy, listen: number): Promise<void> {
   await (await proxy.ask(shop, `after-${proxy.className ?? ''}-${listen}`, { listen })).isReady();
 }
 
-test('what ingress-nginx reads: the four forms of a value, and a port as it is given, by number or name', async () => {
+test('defects (PROXY protocol always or never, a port by name misread): what ingress-nginx reads: the four forms of a value, and a port as it is given, by number or name', async () => {
   const proxy = stand.proxy('values');
   const [decode, encode] = [true, true];
   const streams = [
@@ -110,7 +110,7 @@ describe('rule 5: the first opening waits for', () => {
 });
 
 describe('rule 5: what is open stays open', () => {
-  test('while nobody is ready (NoReadyEndpoints), which is told and costs ingress-nginx no reload', async () => {
+  test('rule 8, Ready is what all three say: while nobody is ready (NoReadyEndpoints), which is told and costs ingress-nginx no reload', async () => {
     const proxy = stand.proxy('endpoints');
     await stand.makeUpstream(shop, 'api');
     const stream = await proxy.ask(shop, 'api', { listen: 9000, upstream: { service: 'api' } });
@@ -178,7 +178,7 @@ describe('rule 5: what is open stays open', () => {
 
 const DENIED = { ...WAITING, ResolvedRefs: 'False RefNotPermitted', ...stalled('RefNotPermitted') };
 
-describe('rule 6: another namespace', () => {
+describe('rule 6, defect (any namespace is reached): another namespace', () => {
   test('has to permit it by a ReferenceGrant for this kind, this namespace and this Service; revoked, the port closes', async () => {
     const proxy = stand.proxy('permitted');
     await stand.makeUpstream(infra, 'broker');

@@ -82,7 +82,7 @@ test('the tutorial: a StreamIngress opens a port, a second one on it is refused,
   });
 });
 
-test('what is settled costs no request, also after a restart, and while somebody else holds a port', async () => {
+test('rule 9: what is settled costs no request, also after a restart, and while somebody else holds a port', async () => {
   await proxy.put(proxy.tcp, { data: { 9101: 'a/b:1' } });
   const own = await ask('own', { listen: 9100 });
   const foreign = await ask('foreign', { listen: 9101 });
@@ -101,7 +101,7 @@ test('what is settled costs no request, also after a restart, and while somebody
   expect(writes(await requests()).map(summary)).toEqual([]);
 });
 
-test('what somebody removes comes back; the Service made anew by its chart gets its ports', async () => {
+test('rule 9, defect (no repair of what others remove): it comes back; the Service made anew by its chart gets its ports', async () => {
   const kept = await ask('kept', { listen: 9200 });
   const open = async (): Promise<void> => {
     expect(await proxy.entries()).toMatchObject({ 9200: `${shop}/db:5432` });
@@ -123,7 +123,7 @@ const withTarget = (name: string, port: number, targetPort: number): object => (
   spec: { ports: [{ name, port, protocol: 'TCP', targetPort }] },
 });
 
-test('a port of ours in which somebody edits a field is made anew as it was', async () => {
+test('rule 9: a port of ours in which somebody edits a field is made anew as it was', async () => {
   const edited = await ask('edited', { listen: 9300 });
   await edited.isReady();
 
@@ -137,7 +137,7 @@ test('a port of ours in which somebody edits a field is made anew as it was', as
   });
 });
 
-test('a port that somebody takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
+test('rule 9: a port that somebody takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
   const taken = await ask('taken', { listen: 9400 });
   await taken.isReady();
 
@@ -253,7 +253,7 @@ test('rule 9: where changes never end, they are written all the same', async () 
 });
 
 describe('rule 10: deletion', () => {
-  test('nobody waits for the operator, be it dead and the ConfigMap gone: no finalizer; the next start cleans up', async () => {
+  test('defect (a finalizer that fails for ever): nobody waits for the operator, be it dead and the ConfigMap gone: no finalizer; the next start cleans up', async () => {
     const stream = await ask('orphan', { listen: 9700 });
     await stream.isReady();
     expect((await cluster.get(stream.place)).metadata).not.toHaveProperty('finalizers');
@@ -269,7 +269,7 @@ describe('rule 10: deletion', () => {
     expect(await proxy.entries()).toBeUndefined();
   });
 
-  test('our last entry goes with everything that is ours, and all that is theirs stays as it was', async () => {
+  test('defect (a delete that never cleans up): our last entry goes with everything that is ours, and all that is theirs stays as it was', async () => {
     await proxy.put(proxy.tcp, { data: { 9800: 'a/b:1' } });
     await cluster.merge(proxy.tcp, { metadata: { labels: { team: 'edge' } }, data: { 9801: 'c/d:2:PROXY' } });
     const [map, service] = [await foreignPart(proxy.tcp), await foreignPart(proxy.service)];

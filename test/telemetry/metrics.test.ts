@@ -21,6 +21,7 @@ it('has the names that existing dashboards know', async () => {
     'reconstruct_events_total',
     'reconstruct_fenced_writes_total',
     'reconstruct_policy_changes_total',
+    'reconstruct_policy_needs_restart',
     'reconstruct_policy_refused',
     'reconstruct_server_paused',
     'reconstruct_store_objects',

@@ -19,7 +19,7 @@ const type = servedType(crd, storedVersion(crd));
  */
 export const streamIngress: Kind = {
   name: 'streamingress',
-  ...{ type, crd, policySchema, flags },
+  ...{ type, crd, policySchema, policyAtStart: true, flags },
   writers: 'admin',
   rendering: { together: (resources, context) => renderTogether(type, resources, context) },
   controllers: (context) => {
