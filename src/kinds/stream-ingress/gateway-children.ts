@@ -4,6 +4,7 @@ import { OperatorError } from '../../contract/error.js';
 import type { Render, RenderedKind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { FIELD_MANAGER } from './held.js';
+import { routeLeadsToUpstream } from './gateway-route.js';
 import type { Resolution } from './resolve.js';
 import type { StreamIngress } from './spec.js';
 
@@ -19,7 +20,8 @@ const LEFT: ChildPlan = { apply: [], delete: [] };
 
 /**
  * The ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
- * deleted where it isn't permitted.
+ * deleted where it isn't permitted. What leads to another Service than the one that is asked for isn't left either:
+ * nobody has looked whether that is still permitted.
  */
 export function planChildren(
   cr: StreamIngress,
@@ -28,12 +30,13 @@ export function planChildren(
   render: (cr: StreamIngress) => readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  if (gate === 'keep') return LEFT;
+  const left = routeLeadsToUpstream(present, cr) ? LEFT : dropChildren(present);
+  if (gate === 'keep') return left;
   try {
     const objects = render(port === undefined ? cr : withPort(cr, port));
     return { apply: objects.map((object) => applyStep(cr, object)), delete: [] };
   } catch (error) {
-    if (error instanceof OperatorError) return { ...LEFT, error };
+    if (error instanceof OperatorError) return { ...left, error };
     throw error;
   }
 }
