@@ -12,7 +12,9 @@ import type { GatewayTarget } from './targets.js';
 import type { View } from './view.js';
 
 /** What is done for the custom resources of a Gateway, and what can be said of each afterwards. */
-export interface GatewayPlan extends Pick<Plan, 'apply' | 'delete' | 'again'> {
+export interface GatewayPlan extends Pick<Plan, 'apply' | 'delete'> {
+  /** Nobody's failed apply may keep what has to go. */
+  readonly deleteFirst: true;
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
@@ -35,12 +37,10 @@ export function planGateway(
       excess.has(cr) ? dropChildren(children) : planChildren(cr, view.resolution(cr), children, render),
     );
   }
-  const deletes = [...plans.values()].flatMap((plan) => plan.delete);
   return {
-    // What has to go goes first, in a plan of its own: nobody's failed apply may keep it.
-    apply: deletes.length > 0 ? [] : [...plans.values()].flatMap(({ apply }) => apply),
-    delete: deletes,
-    again: (changes) => deletes.length > 0 && changes.every(({ action }) => action !== 'failed'),
+    apply: [...plans.values()].flatMap(({ apply }) => apply),
+    delete: [...plans.values()].flatMap((plan) => plan.delete),
+    deleteFirst: true,
     findings: (cr, changes) => {
       if (excess.has(cr)) return { programmed: tooMany(target) };
       const children = childrenNow(cr);

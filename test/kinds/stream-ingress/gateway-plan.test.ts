@@ -81,16 +81,14 @@ describe('a Gateway', () => {
     });
   });
 
-  test('closes at once what isn’t permitted any more, before anything else', () => {
+  test('closes at once what isn’t permitted any more, before anything else, and opens the others', () => {
     const foreign = streamIngress({ upstream: { namespace: 'infra' } });
     const other = streamIngress({ name: 'b', listen: 9001 });
-    const { apply, delete: deletes, again } = plan(foreign, other, ...upstream, ...made());
-    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
-    expect(again!([])).toBe(true);
-    expect(
-      again!([{ ref: refOf(cr), action: 'failed', error: new OperatorError({ reason: 'a', message: 'b' }) }]),
-    ).toBe(false);
-    expect(plan(other, ...upstream).again!([])).toBe(false);
+    const result = plan(foreign, other, ...upstream, ...made());
+    expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
+    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+    expect(result.deleteFirst).toBe(true);
+    expect(result.again).toBeUndefined();
   });
 
   test('mirrors what is said of the children', () => {
@@ -162,6 +160,26 @@ describe('a Gateway', () => {
     expect(found).toMatchObject({
       web: { Stalled: 'True OwnershipConflict' },
       b: { Programmed: 'Unknown Pending' },
+    });
+  });
+
+  test('a failure stays told while another’s port is closed', () => {
+    const foreign = streamIngress({ name: 'a', listen: 9002, upstream: { namespace: 'infra' } });
+    const crs = [cr, foreign, ...upstream, ...made({ name: 'a', listen: 9002 })];
+    const result = plan(...crs);
+    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
+    const changes = [
+      ...result.apply.map(({ object: child }) =>
+        child.kind === 'TCPRoute'
+          ? { ref: refOf(child), action: 'failed' as const, error }
+          : { ref: refOf(child), action: 'unchanged' as const },
+      ),
+      ...result.delete.map(({ object: child }) => ({ ref: refOf(child), action: 'deleted' as const })),
+    ];
+    expect(changes.map(({ action }) => action)).toEqual(['unchanged', 'failed', 'deleted', 'deleted']);
+    expect(conditions(result, changes)).toMatchObject({
+      web: { Stalled: 'True OwnershipConflict' },
+      a: { Stalled: 'True RefNotPermitted' },
     });
   });
 
