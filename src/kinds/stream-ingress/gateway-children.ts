@@ -12,11 +12,13 @@ import type { StreamIngress } from './spec.js';
 export interface ChildPlan {
   readonly apply: readonly ApplyStep[];
   readonly delete: readonly DeleteStep[];
+  /** Whether the port is open, or is opened. */
+  readonly open: boolean;
   /** Why nothing can be rendered. */
   readonly error?: OperatorError;
 }
 
-const LEFT: ChildPlan = { apply: [], delete: [] };
+const LEFT: ChildPlan = { apply: [], delete: [], open: true };
 
 /**
  * The ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
@@ -34,7 +36,7 @@ export function planChildren(
   if (gate === 'keep') return left;
   try {
     const objects = render(port === undefined ? cr : withPort(cr, port));
-    return { apply: objects.map((object) => applyStep(cr, object)), delete: [] };
+    return { apply: objects.map((object) => applyStep(cr, object)), delete: [], open: true };
   } catch (error) {
     if (error instanceof OperatorError) return { ...left, error };
     throw error;
@@ -43,7 +45,7 @@ export function planChildren(
 
 export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
-  return { apply: [], delete: left.map((object) => ({ object })) };
+  return { apply: [], delete: left.map((object) => ({ object })), open: false };
 }
 
 export function childrenOf(

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../src/contract/error.js';
 import { refOf } from '../../../src/contract/object.js';
 import { streamIngress } from './builders.js';
 import type { Given } from './builders.js';
-import { conditions, controllers, readerOf, reconcile, upstream } from './world.js';
+import { conditions, controllers, reconcile, upstream } from './world.js';
 
 const cr = streamIngress();
 
@@ -193,13 +193,46 @@ describe('a Gateway', () => {
     });
   });
 
-  test('opens as many as the admin allows', () => {
+  describe('opens as many as the admin allows', () => {
     const limited = controllers({
       policy: { targets: [{ ...policy.targets[0]!, maxListeners: 1 }] },
     }).statuses;
-    const crs = [cr, streamIngress({ name: 'b', listen: 9001, minute: 1 })];
-    const result = limited.reconcile('edge', readerOf(limited, [...crs, ...upstream]), new Date());
-    expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
-    expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
+    const second = streamIngress({ name: 'b', listen: 9001, minute: 1 });
+    const limitedPlan = (...objects: object[]) => reconcile(limited, objects, 'edge');
+
+    test('and tells the others', () => {
+      const result = limitedPlan(cr, second, ...upstream);
+      expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
+      expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
+    });
+
+    test('of which those that are open stay open, also while their upstream is lost', () => {
+      const younger = made({ name: 'b', listen: 9001, minute: 1 });
+      const result = limitedPlan(cr, second, ...upstream, ...younger);
+      expect([names(result.apply), result.delete]).toEqual([['ListenerSet b', 'TCPRoute b'], []]);
+      const elsewhere = streamIngress({ is_service: false, upstream: { service: 'elsewhere' } });
+      const lost = limitedPlan(elsewhere, second, ...younger);
+      expect([lost.apply, lost.delete]).toEqual([[], []]);
+      expect(conditions(lost).web).toMatchObject({ Programmed: 'False TooManyListeners' });
+    });
+
+    test.each<[string, Given]>([
+      ['waits for its upstream', { upstream: { service: 'missing' } }],
+      ['isn’t permitted', { upstream: { namespace: 'infra' } }],
+      ['can’t be rendered', { is_service: false, upstream: { port: 'sql' } }],
+    ])('and one that %s takes nobody’s place', (_, given) => {
+      const result = limitedPlan(streamIngress(given), second, ...upstream);
+      expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+      expect(conditions(result).b).toMatchObject({ Programmed: 'Unknown Pending' });
+      expect(conditions(result).web!.Programmed).not.toContain('TooManyListeners');
+    });
+
+    test('nor does one that is closed, since it isn’t permitted any more or leads elsewhere', () => {
+      for (const given of [{ namespace: 'infra' }, { service: 'missing' }]) {
+        const result = limitedPlan(streamIngress({ upstream: given }), second, ...upstream, ...made());
+        expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
+        expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+      }
+    });
   });
 });
