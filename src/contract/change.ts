@@ -46,5 +46,8 @@ export interface Change {
   readonly skippedFor?: 'changed' | 'paced';
 }
 
-/** The outcome of a plan, object by object, in its order. Logs, metrics, status and events all read this. */
+/**
+ * The outcome of a plan, object by object: of its applies, then of its deletes, each in the plan's order. Logs, metrics,
+ * status and events all read this.
+ */
 export type ChangeSet = readonly Change[];

@@ -141,10 +141,17 @@ export interface Plan {
    */
   readonly apply: readonly ApplyStep[];
   /**
-   * Carried out one after another, and only when every apply has succeeded. One that fails doesn't keep the next from
-   * being tried.
+   * Carried out one after another, and only when every apply has succeeded, unless `deleteFirst` is set. One that fails
+   * doesn't keep the next from being tried.
    */
   readonly delete: readonly DeleteStep[];
+  /**
+   * The deletes are carried out before the applies, and neither wait for the others' success: for plans of many custom
+   * resources, where nobody's failure may keep open what another has lost the right to. What is deleted isn't applied by
+   * the same plan.
+   * @default false - applies come first
+   */
+  readonly deleteFirst?: boolean;
   /**
    * Deletes are paced to this many a second, over all plans of the controller. After 30 s of them, the rest of the
    * plan's is `skipped`, and the key is taken again as soon as its status is written; a second later where none had its

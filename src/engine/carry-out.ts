@@ -5,7 +5,6 @@ import { objectId, refOf } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
 import type { Applier } from './apply.js';
 import { applySteps } from './apply-steps.js';
-import type { Take } from './apply-steps.js';
 import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
 import type { StatusWriter } from './status.js';
@@ -22,7 +21,7 @@ export interface Tools {
 }
 
 export interface Outcome {
-  /** Of the applies and deletes, in the plan's order. */
+  /** Of the applies and then of the deletes, whichever came first. */
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
@@ -37,7 +36,8 @@ export interface Outcome {
 }
 
 /**
- * Carries a plan out: applies, then deletes if all applies succeeded, then status, then events.
+ * Carries a plan out: applies, then deletes if all applies succeeded, then status, then events. Where the plan says so,
+ * deletes come first, and neither they nor the applies wait for the others' success.
  *
  * While the API server is out of reach or overloaded, or once the signal has aborted, nothing more is tried, the
  * status included: it couldn't be written either.
@@ -53,13 +53,7 @@ export async function carryOut(
   othersWait: () => boolean = () => false,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
-  const take: Take = async (ref, step) => steps.take(ref, step);
-  const applied = await applySteps(plan.apply, reader, tools.applier, take);
-  const failed = applied.some(({ action }) => action === 'failed');
-  const deleted = failed
-    ? plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)
-    : await tools.deleter.carryOut(plan, reader, steps, signal);
-  const changes: ChangeSet = [...applied, ...deleted];
+  const changes = await changeObjects(plan, reader, tools, steps, signal);
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = steps.ended ? [] : eventsOf(plan, changes, tools);
   const statusError = steps.ended ? undefined : plan.statusError?.(changes);
@@ -84,6 +78,26 @@ export async function carryOut(
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),
   };
+}
+
+async function changeObjects(
+  plan: Plan,
+  reader: StoreReader,
+  { applier, deleter }: Tools,
+  steps: Steps,
+  signal: AbortSignal,
+): Promise<ChangeSet> {
+  const applying = async (): Promise<ChangeSet> =>
+    applySteps(plan.apply, reader, applier, async (ref, step) => steps.take(ref, step));
+  const deleting = async (): Promise<ChangeSet> => deleter.carryOut(plan, reader, steps, signal);
+  if (plan.deleteFirst) {
+    const deleted = await deleting();
+    return [...(await applying()), ...deleted];
+  }
+  const applied = await applying();
+  const failed = applied.some(({ action }) => action === 'failed');
+  const skipped = plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const);
+  return [...applied, ...(failed ? skipped : await deleting())];
 }
 
 /** A failure is to be told at once. */

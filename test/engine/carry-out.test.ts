@@ -172,6 +172,52 @@ describe('carryOut', () => {
   });
 });
 
+describe('carryOut, of a plan that deletes first', () => {
+  function deletingFirst() {
+    const bench = setup();
+    return { ...bench, work: { ...bench.work, deleteFirst: true } };
+  }
+  const namesIn = (writes: readonly string[]): string[] =>
+    writes.map((write) => write.replace(/.*\/namespaces\/shop\//, ''));
+
+  it('deletes, then applies, and tells of both in the order of any plan', async () => {
+    const { work, reader, tools, server, seen } = deletingFirst();
+    const outcome = await carryOut(work, reader, tools, NEVER);
+    expect(namesIn(server.writes)).toEqual([
+      ...['configmaps/old', 'configmaps/a', 'configmaps/b', 'widgets/web/status', 'events'],
+    ]);
+    expect(outcome.changes.map(({ ref, action }) => `${action} ${ref.name}`)).toEqual([
+      ...['created a', 'created b', 'deleted old'],
+    ]);
+    expect(seen).toEqual({ status: outcome.changes, event: outcome.changes });
+  });
+
+  it('deletes although an apply is refused', async () => {
+    const { work, reader, tools, server } = deletingFirst();
+    server.intercept = ({ path }) => (path.endsWith('/a') ? failure(422, 'Invalid', 'no') : undefined);
+    const { changes } = await carryOut(work, reader, tools, NEVER);
+    expect(changes.map(({ action }) => action)).toEqual(['failed', 'created', 'deleted']);
+    expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
+  });
+
+  it('applies although a delete is refused', async () => {
+    const { work, reader, tools, server } = deletingFirst();
+    server.intercept = ({ method }) => (method === 'DELETE' ? failure(403, 'Forbidden', 'no') : undefined);
+    const outcome = await carryOut(work, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['created', 'created', 'failed', 'configured']);
+    expect(outcome.changes.at(-1)?.error).toMatchObject({ reason: 'Forbidden' });
+  });
+
+  it('applies nothing when the API server is overloaded', async () => {
+    const { work, reader, tools, server } = deletingFirst();
+    server.intercept = () => failure(429, 'TooManyRequests', 'later');
+    expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
+      ...['skipped', 'skipped', 'failed', 'skipped'],
+    ]);
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
 describe('carryOut, given up', () => {
   const late = new OperatorError({ reason: 'ReconcileTimeout', message: 'too long', retry: 'backoff' });
 

@@ -99,12 +99,13 @@ export class ControllerPreview {
     for (let round = 1; round <= MOST_ROUNDS; round++) {
       const { plan, explained } = await this.plan(key);
       if (round === 1) explanations.push(...explained);
-      const changes = await this.apply(plan, made, objects);
-      const failed = changes.some(({ action }) => action === 'failed');
       const deleted = plan.delete.filter(({ foreign }) => !foreign).map(({ object }) => object);
-      for (const object of deleted) note(objects, asDeleted(object, failed));
+      if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
+      const changes = await this.apply(plan, made, objects);
+      const kept = !plan.deleteFirst && changes.some(({ action }) => action === 'failed');
+      if (!plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, kept));
       if (plan.error) note(objects, asFailed(this.refOfKey(key), plan.error));
-      const gone = failed ? [] : deleted;
+      const gone = kept ? [] : deleted;
       const all: ChangeSet = [
         ...changes,
         ...gone.map((object) => ({ ref: refOf(object), action: 'deleted' }) as const),

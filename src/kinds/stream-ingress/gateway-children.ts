@@ -4,6 +4,7 @@ import { OperatorError } from '../../contract/error.js';
 import type { Render, RenderedKind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { FIELD_MANAGER } from './held.js';
+import { routeLeadsToUpstream } from './gateway-route.js';
 import type { Resolution } from './resolve.js';
 import type { StreamIngress } from './spec.js';
 
@@ -11,15 +12,18 @@ import type { StreamIngress } from './spec.js';
 export interface ChildPlan {
   readonly apply: readonly ApplyStep[];
   readonly delete: readonly DeleteStep[];
+  /** Whether the port is open, or is opened. */
+  readonly open: boolean;
   /** Why nothing can be rendered. */
   readonly error?: OperatorError;
 }
 
-const LEFT: ChildPlan = { apply: [], delete: [] };
+const LEFT: ChildPlan = { apply: [], delete: [], open: true };
 
 /**
  * The ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
- * deleted where it isn't permitted.
+ * deleted where it isn't permitted. What leads to another Service than the one that is asked for isn't left either:
+ * nobody has looked whether that is still permitted.
  */
 export function planChildren(
   cr: StreamIngress,
@@ -28,19 +32,20 @@ export function planChildren(
   render: (cr: StreamIngress) => readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  if (gate === 'keep') return LEFT;
+  const left = routeLeadsToUpstream(present, cr) ? LEFT : dropChildren(present);
+  if (gate === 'keep') return left;
   try {
     const objects = render(port === undefined ? cr : withPort(cr, port));
-    return { apply: objects.map((object) => applyStep(cr, object)), delete: [] };
+    return { apply: objects.map((object) => applyStep(cr, object)), delete: [], open: true };
   } catch (error) {
-    if (error instanceof OperatorError) return { ...LEFT, error };
+    if (error instanceof OperatorError) return { ...left, error };
     throw error;
   }
 }
 
 export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
-  return { apply: [], delete: left.map((object) => ({ object })) };
+  return { apply: [], delete: left.map((object) => ({ object })), open: false };
 }
 
 export function childrenOf(

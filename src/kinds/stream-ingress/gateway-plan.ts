@@ -12,7 +12,9 @@ import type { GatewayTarget } from './targets.js';
 import type { View } from './view.js';
 
 /** What is done for the custom resources of a Gateway, and what can be said of each afterwards. */
-export interface GatewayPlan extends Pick<Plan, 'apply' | 'delete' | 'again'> {
+export interface GatewayPlan extends Pick<Plan, 'apply' | 'delete'> {
+  /** Nobody's failed apply may keep what has to go. */
+  readonly deleteFirst: true;
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
@@ -25,22 +27,17 @@ export function planGateway(
 ): GatewayPlan {
   const { claims } = view;
   const childrenNow = (cr: StreamIngress): AnyObject[] => childrenOf(rendering, cr, reader);
-  const excess = beyond(target, claims.holders, (cr) => childrenNow(cr).length > 0);
   const plans = new Map<StreamIngress, ChildPlan>();
   for (const cr of claims.refused.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
-  for (const cr of claims.holders) {
-    const children = childrenNow(cr);
-    plans.set(
-      cr,
-      excess.has(cr) ? dropChildren(children) : planChildren(cr, view.resolution(cr), children, render),
-    );
-  }
-  const deletes = [...plans.values()].flatMap((plan) => plan.delete);
+  for (const cr of claims.holders)
+    plans.set(cr, planChildren(cr, view.resolution(cr), childrenNow(cr), render));
+  const open = claims.holders.filter((cr) => plans.get(cr)?.open);
+  const excess = beyond(target, open, (cr) => childrenNow(cr).length > 0);
+  for (const cr of excess) plans.set(cr, dropChildren(childrenNow(cr)));
   return {
-    // What has to go goes first, in a plan of its own: nobody's failed apply may keep it.
-    apply: deletes.length > 0 ? [] : [...plans.values()].flatMap(({ apply }) => apply),
-    delete: deletes,
-    again: (changes) => deletes.length > 0 && changes.every(({ action }) => action !== 'failed'),
+    apply: [...plans.values()].flatMap(({ apply }) => apply),
+    delete: [...plans.values()].flatMap((plan) => plan.delete),
+    deleteFirst: true,
     findings: (cr, changes) => {
       if (excess.has(cr)) return { programmed: tooMany(target) };
       const children = childrenNow(cr);
@@ -53,14 +50,17 @@ export function planGateway(
   };
 }
 
-/** Those for whom there is no room; whoever is open stays open, also where an older one would come in. */
+/**
+ * Those for whom there is no room; whoever is open stays open, also where an older one would come in.
+ * @param wanted those whose port is to be open, the oldest first; who only waits takes nobody's place
+ */
 function beyond(
   { maxListeners = Infinity }: GatewayTarget,
-  holders: readonly StreamIngress[],
+  wanted: readonly StreamIngress[],
   isOpen: (cr: StreamIngress) => boolean,
 ): ReadonlySet<StreamIngress> {
-  if (holders.length <= maxListeners) return new Set();
-  const ordered = [...holders.filter(isOpen), ...holders.filter((cr) => !isOpen(cr))];
+  if (wanted.length <= maxListeners) return new Set();
+  const ordered = [...wanted.filter(isOpen), ...wanted.filter((cr) => !isOpen(cr))];
   return new Set(ordered.slice(maxListeners));
 }
 

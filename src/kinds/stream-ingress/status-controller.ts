@@ -91,8 +91,8 @@ export class StatusController implements Controller {
       const common = findings(target.name, view, cr);
       return common.refusal ? common : { ...common, ...gateway.findings(cr, changes) };
     };
-    const { apply, delete: deletes, again } = gateway;
-    return { ...plan(crs, findingsOf, now), apply, delete: deletes, ...(again && { again }) };
+    const { apply, delete: deletes, deleteFirst } = gateway;
+    return { ...plan(crs, findingsOf, now), apply, delete: deletes, deleteFirst };
   }
 
   private rendering(target: GatewayTarget) {

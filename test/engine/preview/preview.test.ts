@@ -192,6 +192,20 @@ describe('A preview', () => {
     ]);
   });
 
+  it('deletes first where the plan says so, whatever becomes of the applies', async () => {
+    const theirs = anObject(CONFIG_MAP, 'web', { uid: 'x', resourceVersion: '7' }, { data: {} });
+    const gone = owned(map('gone', '1'));
+    const controller = controllerOf(() => ({
+      ...{ ...NOTHING, deleteFirst: true },
+      apply: [applying(map('web', '1')), applying(map('new', '1'))],
+      delete: [{ object: gone }],
+    }));
+
+    expect(await actions(new Server([given, theirs, gone]), controller)).toEqual([
+      ...['deleted ConfigMap gone', 'failed ConfigMap web', 'created ConfigMap new'],
+    ]);
+  });
+
   it('tells what would be made anew', async () => {
     const server = new Server([given, owned(map('web', '1'))]);
     server.intercept = ({ method }) =>

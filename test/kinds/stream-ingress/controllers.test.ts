@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
-import { refOf } from '../../../src/contract/object.js';
 import { rulesFor } from '../../../src/install/rules.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import { object, streamIngress } from './builders.js';
-import {
-  applied,
-  conditions,
-  controllers,
-  nginxService,
-  readerOf,
-  reconcile,
-  tcpServices,
-  upstream,
-} from './world.js';
+import { applied, conditions, controllers, nginxService, reconcile, tcpServices, upstream } from './world.js';
 
 const { statuses, shared } = controllers();
 const cr = streamIngress();
@@ -188,155 +178,6 @@ describe('the shared objects', () => {
       expect(events[0]!.event([done({})])).toBeUndefined();
       expect(plan(cr, ...open).events).toEqual([]);
     });
-  });
-});
-
-describe('a Gateway', () => {
-  const policy = { targets: [{ name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const] };
-  const { statuses: edge, shared: none } = controllers({ policy });
-  const plan = (...objects: object[]) => reconcile(edge, objects, 'edge');
-  const made = (...given: Parameters<typeof streamIngress>) =>
-    plan(streamIngress(...given), ...upstream).apply.map(({ object: child, owner }) => ({
-      ...child,
-      metadata: {
-        ...child.metadata,
-        uid: `${child.kind} ${child.metadata.name}`,
-        generation: 1,
-        ownerReferences: [owner!],
-      },
-    }));
-  const names = (steps: readonly { readonly object: { kind: string; metadata: { name: string } } }[]) =>
-    steps.map(({ object: { kind: of, metadata } }) => `${of} ${metadata.name}`);
-
-  test('nothing shared is written', () => {
-    expect(none).toBeUndefined();
-  });
-
-  test('has a ListenerSet and a route for each holder, owned by it', () => {
-    const { apply } = plan(cr, streamIngress({ name: 'late', minute: 1 }), ...upstream);
-    expect(names(apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
-    expect(apply[0]!.owner).toMatchObject({
-      kind: 'StreamIngress',
-      name: 'web',
-      uid: 'shop/web',
-      controller: true,
-    });
-  });
-
-  test('a port by name is written by number', () => {
-    const [, route] = made({ upstream: { port: 'sql' } });
-    expect(JSON.stringify(route)).toContain('{"name":"db","port":5432}');
-  });
-
-  test('waits for the upstream, and keeps what is open when it is lost', () => {
-    const missing = streamIngress({ upstream: { service: 'missing' } });
-    expect(plan(missing).apply).toEqual([]);
-    const later = plan(missing, ...made());
-    expect([later.apply, later.delete]).toEqual([[], []]);
-  });
-
-  test('closes at once what isn’t permitted any more, before anything else', () => {
-    const foreign = streamIngress({ upstream: { namespace: 'infra' } });
-    const other = streamIngress({ name: 'b', listen: 9001 });
-    const { apply, delete: deletes, again } = plan(foreign, other, ...upstream, ...made());
-    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
-    expect(again!([])).toBe(true);
-    expect(
-      again!([{ ref: refOf(cr), action: 'failed', error: new OperatorError({ reason: 'a', message: 'b' }) }]),
-    ).toBe(false);
-    expect(plan(other, ...upstream).again!([])).toBe(false);
-  });
-
-  test('mirrors what is said of the children', () => {
-    const children = made().map((child) => ({
-      ...child,
-      status:
-        child.kind === 'ListenerSet'
-          ? {
-              conditions: [
-                { type: 'Accepted', status: 'True' },
-                { type: 'Programmed', status: 'True' },
-              ],
-            }
-          : {
-              parents: [
-                {
-                  conditions: [
-                    { type: 'Accepted', status: 'True' },
-                    { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted', message: 'ask' },
-                  ],
-                },
-              ],
-            },
-    }));
-    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
-      ...{
-        Ready: 'False RefNotPermitted',
-        ResolvedRefs: 'False RefNotPermitted',
-        Programmed: 'True Programmed',
-      },
-    });
-  });
-
-  test.each([
-    ['NotAllowed', 'True'],
-    ['ParentNotProgrammed', 'False'],
-  ])('what it refuses for %s waits for somebody’s hand: %s', (reason, stalled) => {
-    const said = { type: 'Accepted', status: 'False', reason, message: reason };
-    const children = made().map((child) => ({ ...child, status: { conditions: [said] } }));
-    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
-      ...{ Ready: `False ${reason}`, Stalled: `${stalled} ${reason}` },
-    });
-  });
-
-  test.each([
-    ['is none any more', [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }]],
-    [
-      'is an ingress-nginx now',
-      [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }, { name: 'edge' }],
-    ],
-  ] as const)('what was made for a class that %s is removed', (_, targets) => {
-    const { statuses: later } = controllers({ policy: { targets } });
-    const classed = streamIngress({ className: 'edge' });
-    const { apply, delete: deletes } = reconcile(later, [classed, ...upstream, ...made()], 'edge');
-    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
-  });
-
-  test('a failure is told to whom it concerns, and to nobody else', () => {
-    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
-    const ref = {
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'TCPRoute',
-      namespace: 'shop',
-      name: 'web',
-    };
-    const found = conditions(plan(cr, streamIngress({ name: 'b', listen: 9001 }), ...upstream), [
-      { ref, action: 'failed', error },
-    ]);
-    expect(found).toMatchObject({
-      web: { Stalled: 'True OwnershipConflict' },
-      b: { Programmed: 'Unknown Pending' },
-    });
-  });
-
-  test('a port that can’t be rendered is told, and the others are made', () => {
-    const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
-    const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
-    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
-    expect(conditions(result).web).toMatchObject({
-      Programmed: 'False PortNotFound',
-      Stalled: 'True PortNotFound',
-    });
-  });
-
-  test('opens as many as the admin allows', () => {
-    const limited = controllers({
-      policy: { targets: [{ ...policy.targets[0]!, maxListeners: 1 }] },
-    }).statuses;
-    const crs = [cr, streamIngress({ name: 'b', listen: 9001, minute: 1 })];
-    const result = limited.reconcile('edge', readerOf(limited, [...crs, ...upstream]), new Date());
-    expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
-    expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
   });
 });
 

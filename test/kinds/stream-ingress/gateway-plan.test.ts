@@ -1,0 +1,238 @@
+import { describe, expect, test } from 'vitest';
+import { OperatorError } from '../../../src/contract/error.js';
+import { refOf } from '../../../src/contract/object.js';
+import { streamIngress } from './builders.js';
+import type { Given } from './builders.js';
+import { conditions, controllers, reconcile, upstream } from './world.js';
+
+const cr = streamIngress();
+
+describe('a Gateway', () => {
+  const policy = { targets: [{ name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const] };
+  const { statuses: edge, shared: none } = controllers({ policy });
+  const plan = (...objects: object[]) => reconcile(edge, objects, 'edge');
+  const made = (...given: Parameters<typeof streamIngress>) =>
+    plan(streamIngress(...given), ...upstream).apply.map(({ object: child, owner }) => ({
+      ...child,
+      metadata: {
+        ...child.metadata,
+        uid: `${child.kind} ${child.metadata.name}`,
+        generation: 1,
+        ownerReferences: [owner!],
+      },
+    }));
+  const names = (steps: readonly { readonly object: { kind: string; metadata: { name: string } } }[]) =>
+    steps.map(({ object: { kind: of, metadata } }) => `${of} ${metadata.name}`);
+
+  /** The children of `cr`, whose route has these backends. */
+  const leadingTo = (...backendRefs: object[]) =>
+    made().map((child) =>
+      child.kind === 'TCPRoute' ? { ...child, spec: { rules: [{ backendRefs }] } } : child,
+    );
+
+  test('nothing shared is written', () => {
+    expect(none).toBeUndefined();
+  });
+
+  test('has a ListenerSet and a route for each holder, owned by it', () => {
+    const { apply } = plan(cr, streamIngress({ name: 'late', minute: 1 }), ...upstream);
+    expect(names(apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
+    expect(apply[0]!.owner).toMatchObject({
+      kind: 'StreamIngress',
+      name: 'web',
+      uid: 'shop/web',
+      controller: true,
+    });
+  });
+
+  test('a port by name is written by number', () => {
+    const [, route] = made({ upstream: { port: 'sql' } });
+    expect(JSON.stringify(route)).toContain('{"name":"db","port":5432}');
+  });
+
+  test('waits for the upstream, and keeps what is open when it is lost', () => {
+    for (const { apply, delete: deletes } of [plan(cr), plan(cr, ...made())])
+      expect([apply, deletes]).toEqual([[], []]);
+  });
+
+  describe('closes what leads to an upstream that was edited to', () => {
+    test.each<[string, Given]>([
+      ['a Service that isn’t there', { upstream: { service: 'missing' } }],
+      ['a port that can’t be rendered', { is_service: false, upstream: { service: 'other', port: 'sql' } }],
+    ])('%s', (_, given) => {
+      const { apply, delete: deletes } = plan(streamIngress(given), ...upstream, ...made());
+      expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
+    });
+
+    test('a Service of that name in another namespace, and of another in that', () => {
+      for (const ref of [
+        { name: 'db', namespace: 'infra' },
+        { name: 'other', namespace: 'shop' },
+      ])
+        expect(names(plan(cr, ...leadingTo(ref)).delete), JSON.stringify(ref)).toHaveLength(2);
+    });
+
+    test('that is what each route leads to, in the namespace of the route where none is named', () => {
+      expect(plan(cr, ...leadingTo({ name: 'db' })).delete).toEqual([]);
+      expect(plan(cr, ...leadingTo({ name: 'db', namespace: 'shop' })).delete).toEqual([]);
+      expect(plan(cr, ...leadingTo()).delete).toHaveLength(2);
+      expect(plan(cr, ...leadingTo({ name: 'db' }, { name: 'other' })).delete).toHaveLength(2);
+      expect(plan(cr, ...leadingTo({ name: 'db', kind: 'Backend' })).delete).toHaveLength(2);
+    });
+  });
+
+  test('closes at once what isn’t permitted any more, before anything else, and opens the others', () => {
+    const foreign = streamIngress({ upstream: { namespace: 'infra' } });
+    const other = streamIngress({ name: 'b', listen: 9001 });
+    const result = plan(foreign, other, ...upstream, ...made());
+    expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
+    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+    expect(result.deleteFirst).toBe(true);
+    expect(result.again).toBeUndefined();
+  });
+
+  test('mirrors what is said of the children', () => {
+    const children = made().map((child) => ({
+      ...child,
+      status:
+        child.kind === 'ListenerSet'
+          ? {
+              conditions: [
+                { type: 'Accepted', status: 'True' },
+                { type: 'Programmed', status: 'True' },
+              ],
+            }
+          : {
+              parents: [
+                {
+                  conditions: [
+                    { type: 'Accepted', status: 'True' },
+                    { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted', message: 'ask' },
+                  ],
+                },
+              ],
+            },
+    }));
+    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
+      ...{
+        Ready: 'False RefNotPermitted',
+        ResolvedRefs: 'False RefNotPermitted',
+        Programmed: 'True Programmed',
+      },
+    });
+  });
+
+  test.each([
+    ['NotAllowed', 'True'],
+    ['ParentNotProgrammed', 'False'],
+  ])('what it refuses for %s waits for somebody’s hand: %s', (reason, stalled) => {
+    const said = { type: 'Accepted', status: 'False', reason, message: reason };
+    const children = made().map((child) => ({ ...child, status: { conditions: [said] } }));
+    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
+      ...{ Ready: `False ${reason}`, Stalled: `${stalled} ${reason}` },
+    });
+  });
+
+  test.each([
+    ['is none any more', [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }]],
+    [
+      'is an ingress-nginx now',
+      [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }, { name: 'edge' }],
+    ],
+  ] as const)('what was made for a class that %s is removed', (_, targets) => {
+    const { statuses: later } = controllers({ policy: { targets } });
+    const classed = streamIngress({ className: 'edge' });
+    const { apply, delete: deletes } = reconcile(later, [classed, ...upstream, ...made()], 'edge');
+    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
+  });
+
+  test('a failure is told to whom it concerns, and to nobody else', () => {
+    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
+    const ref = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'TCPRoute',
+      namespace: 'shop',
+      name: 'web',
+    };
+    const found = conditions(plan(cr, streamIngress({ name: 'b', listen: 9001 }), ...upstream), [
+      { ref, action: 'failed', error },
+    ]);
+    expect(found).toMatchObject({
+      web: { Stalled: 'True OwnershipConflict' },
+      b: { Programmed: 'Unknown Pending' },
+    });
+  });
+
+  test('a failure stays told while another’s port is closed', () => {
+    const foreign = streamIngress({ name: 'a', listen: 9002, upstream: { namespace: 'infra' } });
+    const crs = [cr, foreign, ...upstream, ...made({ name: 'a', listen: 9002 })];
+    const result = plan(...crs);
+    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
+    const changes = [
+      ...result.apply.map(({ object: child }) =>
+        child.kind === 'TCPRoute'
+          ? { ref: refOf(child), action: 'failed' as const, error }
+          : { ref: refOf(child), action: 'unchanged' as const },
+      ),
+      ...result.delete.map(({ object: child }) => ({ ref: refOf(child), action: 'deleted' as const })),
+    ];
+    expect(changes.map(({ action }) => action)).toEqual(['unchanged', 'failed', 'deleted', 'deleted']);
+    expect(conditions(result, changes)).toMatchObject({
+      web: { Stalled: 'True OwnershipConflict' },
+      a: { Stalled: 'True RefNotPermitted' },
+    });
+  });
+
+  test('a port that can’t be rendered is told, and the others are made', () => {
+    const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
+    const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
+    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+    expect(conditions(result).web).toMatchObject({
+      Programmed: 'False PortNotFound',
+      Stalled: 'True PortNotFound',
+    });
+  });
+
+  describe('opens as many as the admin allows', () => {
+    const limited = controllers({
+      policy: { targets: [{ ...policy.targets[0]!, maxListeners: 1 }] },
+    }).statuses;
+    const second = streamIngress({ name: 'b', listen: 9001, minute: 1 });
+    const limitedPlan = (...objects: object[]) => reconcile(limited, objects, 'edge');
+
+    test('and tells the others', () => {
+      const result = limitedPlan(cr, second, ...upstream);
+      expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
+      expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
+    });
+
+    test('of which those that are open stay open, also while their upstream is lost', () => {
+      const younger = made({ name: 'b', listen: 9001, minute: 1 });
+      const result = limitedPlan(cr, second, ...upstream, ...younger);
+      expect([names(result.apply), result.delete]).toEqual([['ListenerSet b', 'TCPRoute b'], []]);
+      const elsewhere = streamIngress({ is_service: false, upstream: { service: 'elsewhere' } });
+      const lost = limitedPlan(elsewhere, second, ...younger);
+      expect([lost.apply, lost.delete]).toEqual([[], []]);
+      expect(conditions(lost).web).toMatchObject({ Programmed: 'False TooManyListeners' });
+    });
+
+    test.each<[string, Given]>([
+      ['waits for its upstream', { upstream: { service: 'missing' } }],
+      ['isn’t permitted', { upstream: { namespace: 'infra' } }],
+      ['can’t be rendered', { is_service: false, upstream: { port: 'sql' } }],
+    ])('and one that %s takes nobody’s place', (_, given) => {
+      const result = limitedPlan(streamIngress(given), second, ...upstream);
+      expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+      expect(conditions(result).b).toMatchObject({ Programmed: 'Unknown Pending' });
+      expect(conditions(result).web!.Programmed).not.toContain('TooManyListeners');
+    });
+
+    test('nor does one that is closed, since it isn’t permitted any more or leads elsewhere', () => {
+      for (const given of [{ namespace: 'infra' }, { service: 'missing' }]) {
+        const result = limitedPlan(streamIngress({ upstream: given }), second, ...upstream, ...made());
+        expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
+        expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+      }
+    });
+  });
+});
