@@ -12,7 +12,7 @@ import { childrenOf, dropChildren, rememberingRender } from './gateway-children.
 import { planGateway } from './gateway-plan.js';
 import { gatewayRendering, gatewayTypes } from './gateway-port.js';
 import { openings } from './openings.js';
-import { addressesOf, programmed } from './programmed.js';
+import { addressesOf, programmed, stillOpen } from './programmed.js';
 import { KIND } from './spec.js';
 import type { StreamIngress } from './spec.js';
 import { stalledEvent, statusOf } from './status.js';
@@ -78,8 +78,10 @@ export class StatusController implements Controller {
     const readBack = { state, openings: opened, ...(controller !== undefined && { controller }) };
     return (cr) => {
       const common = findings(target.name, view, cr);
-      if (common.refusal) return common;
-      return { ...common, programmed: programmed(target, cr, readBack), addresses: addressesOf(cr, state) };
+      if (!common.refusal)
+        return { ...common, programmed: programmed(target, cr, readBack), addresses: addressesOf(cr, state) };
+      const left = common.refusal.reason === 'PortConflict' ? undefined : stillOpen(target, cr, readBack);
+      return left ? { ...common, programmed: left } : common;
     };
   }
 
