@@ -5,6 +5,7 @@ import { writesTo } from '../scenarios/support/proxied-request.js';
 import { Scenario } from '../scenarios/support/scenario.js';
 import { Cluster, collection, deployments } from './support/cluster.js';
 import { eventually } from './support/eventually.js';
+import { refusePort } from './support/refusing-services.js';
 import { CHART, failing, stalled } from './support/stream-proxy.js';
 import type { Proxy } from './support/stream-proxy.js';
 import { Stand } from './support/stream-stand.js';
@@ -26,10 +27,13 @@ beforeAll(async () => {
       nodes: {},
       gone: {},
       few: { maxListeners: 1 },
+      refusing: {},
+      last: {},
     },
   });
   shop = stand.namespace('shop');
-  for (const name of ['default', 'held', 'taken', 'few']) await stand.proxy(name).makeService();
+  for (const name of ['default', 'held', 'taken', 'few', 'refusing', 'last'])
+    await stand.proxy(name).makeService();
   await stand.makeUpstream(shop);
   await stand.makeUpstream(shop, 'dns', { protocol: 'UDP' });
   await stand.start({ ingressController: 'Deployment/nginx' });
@@ -256,6 +260,56 @@ test('rule 7: TargetNotConfigured where the one port of the Service has no name,
   await proxy.makeService(ports({ name: 'http' }));
   await stream.isReady();
   expect(await proxy.ports()).toEqual(['http 80/TCP -> http', 'si-9500-tcp 9500/TCP -> 9500']);
+});
+
+describe('rule 9: what the API server refuses of the Service', () => {
+  test('of a port that is to be opened, keeps no other open', async () => {
+    const proxy = stand.proxy('refusing');
+    const open = await proxy.ask(shop, 'open-before', { listen: 9700 });
+    const stays = await proxy.ask(shop, 'stays', { listen: 9702 });
+    for (const stream of [open, stays]) await stream.isReady();
+    const allow = await refusePort(cluster, proxy.service, 9701);
+    const refused = await proxy.ask(shop, 'refused', { listen: 9701 });
+    expect(await refused.event('Invalid')).toContain('not port 9701');
+
+    // Never there, so the port is to be closed.
+    await cluster.merge(open.place, { spec: { upstream: { service: 'never' } } });
+    await eventually(async () => {
+      expect(await proxy.ports()).toEqual([...CHART, 'si-9702-tcp 9702/TCP -> 9702']);
+      expect(await proxy.entries()).not.toHaveProperty('9700');
+    });
+    await open.is({ Programmed: 'False Pending' });
+    await refused.is({ Programmed: 'Unknown Pending' });
+    await stays.isReady();
+    await allow();
+    await stays.delete();
+    await refused.isReady();
+  });
+
+  test('of a port that is to be closed, leaves that without its entry, and it is told', async () => {
+    const proxy = stand.proxy('last');
+    const closing = await proxy.ask(shop, 'closing', { listen: 9710 });
+    await closing.isReady();
+    // Without those of the chart, ours is the last one, which the API server doesn't let go.
+    await proxy.put(proxy.service, { spec: { selector: { app: 'nginx' } } });
+    expect(await proxy.ports()).toEqual(['si-9710-tcp 9710/TCP -> 9710']);
+    await cluster.merge(closing.place, { spec: { upstream: { service: 'never' } } });
+
+    const { Programmed } = await closing.is({ Programmed: 'False NotClosed', ...failing('ServiceNotFound') });
+    expect(Programmed).toContain('The port has yet to be closed: ');
+    await eventually(async () => {
+      expect(await proxy.entries()).toEqual({});
+    });
+    expect(await closing.event('Invalid')).toContain('spec.ports');
+    await eventually(async () => {
+      expect((await closing.told()).messages.Programmed).toContain('with nothing behind it');
+    });
+
+    // What comes takes its place.
+    await (await proxy.ask(shop, 'next', { listen: 9711 })).isReady();
+    expect(await proxy.ports()).toEqual(['si-9711-tcp 9711/TCP -> 9711']);
+    await closing.is({ Programmed: 'False Pending' });
+  });
 });
 
 test('rule 7: Programmed is what is read back, never what was sent: Pending until both objects have the port', async () => {

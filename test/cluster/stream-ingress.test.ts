@@ -195,7 +195,7 @@ describe('rule 9: writes', () => {
     await eventually(async () => {
       expect(await proxy.entries()).not.toHaveProperty('9500');
     });
-    expect((await written()).slice(2)).toEqual([toMap, toService, toMap]);
+    expect((await written()).slice(2)).toEqual([toService, toMap, toService]);
 
     await second.delete();
     await eventually(async () => {

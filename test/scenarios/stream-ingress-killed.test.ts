@@ -23,7 +23,7 @@ async function killedWhileHeld(
   rule.remove();
 }
 
-/** The second of two writes to the ConfigMap, where one pass opens and closes. */
+/** The second of two writes to the Service, where one pass opens and closes. */
 function second(matches: Matcher): Matcher {
   let seen = 0;
   return (request) => matches(request) && seen++ > 0;
@@ -63,16 +63,29 @@ const halves: readonly (readonly [what: string, Half])[] = [
     },
   ],
   [
-    'one port is opened and another closed, and the entry of the other is there yet',
+    'one port is closed and another opened, and the entry of the one is there yet',
     {
-      held: () => second(writesTo('configmaps')),
+      held: () => writesTo('configmaps'),
       change: async (stage) => {
         await stage.drop(9000);
         await stage.ask(9001);
       },
-      left: { entries: [9000, 9001], ports: [9001] },
+      left: { entries: [9000], ports: [] },
       after: [9001],
-      writes: ['patch configmaps 200', 'patch services 200', 'patch configmaps 200'],
+      writes: ['patch services 200', 'patch configmaps 200', 'patch services 200'],
+    },
+  ],
+  [
+    'one port is closed and another opened, and the other has its entry alone',
+    {
+      held: () => second(writesTo('services')),
+      change: async (stage) => {
+        await stage.drop(9000);
+        await stage.ask(9001);
+      },
+      left: { entries: [9001], ports: [] },
+      after: [9001],
+      writes: ['patch services 200', 'patch configmaps 200', 'patch services 200'],
     },
   ],
 ];

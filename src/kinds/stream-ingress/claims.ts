@@ -17,8 +17,11 @@ export interface Claims {
  * `namespace/name`. What the admin doesn't allow holds nothing, and neither does what is being deleted; what only lacks
  * its upstream does.
  *
- * **Guarantees.** Independent of the order in which they come. A holder stays one until it goes: what makes a claim
- * can't be changed, so none can become older than another.
+ * **Guarantees.** Independent of the order in which they come. What makes a claim can't be changed, so none becomes older
+ * by an edit: a holder stays one until it goes, but for the caveat.
+ *
+ * **Caveats.** Age is what the API server has written, in whole seconds. Of the same second, one that comes later takes
+ * the port where its name comes first; so does one that an API server dates whose clock is behind that of another.
  */
 export function claimsOf(target: Target, all: readonly StreamIngress[]): Claims {
   const refused = new Map<StreamIngress, Refusal>();

@@ -3,6 +3,7 @@ import { entryOf, servicePort } from './entry.js';
 import type { Entry } from './entry.js';
 import type { KeptArguments } from './kept-arguments.js';
 import type { KeptAddress } from './kept-service.js';
+import { notClosed } from './not-closed.js';
 import { entryIn, portIn } from './openings.js';
 import type { Openings, SharedState } from './openings.js';
 import type { StreamIngress } from './spec.js';
@@ -21,6 +22,8 @@ export interface ReadBack {
 export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): ConditionProps {
   const { state, openings } = readBack;
   const obstacle = openings.obstacles.get(cr);
+  const left = openings.open.has(cr) ? undefined : stillOpen(target, cr, readBack);
+  if (left && obstacle?.reason !== 'PortUnavailable') return left;
   if (obstacle) return condition('False', obstacle.reason, obstacle.message);
   const entry = entryOf(cr);
   if (!openings.open.has(cr))
@@ -32,6 +35,16 @@ export function programmed(target: NginxTarget, cr: StreamIngress, readBack: Rea
   if (refused) return condition('False', 'LoadBalancerPortsError', refused);
   const message = `Service ${target.namespace}/${target.service} has port ${entry.listen}/${entry.protocol}`;
   return condition('True', 'Programmed', message);
+}
+
+/** Where something is still there of a port that isn't to be open; @see notClosed */
+export function stillOpen(
+  target: NginxTarget,
+  cr: StreamIngress,
+  { openings, state }: ReadBack,
+): ConditionProps | undefined {
+  const message = notClosed(target, cr, openings.entries, state);
+  return message === undefined ? undefined : condition('False', 'NotClosed', message);
 }
 
 /** `address:port` for each address of the target's Service. */

@@ -11,28 +11,25 @@ import { sharedWrites } from './writes.js';
 
 /**
  * What is applied to the shared objects of a target. Where somebody else has got a key or port since it was looked at,
- * that alone is left out and the rest is applied; what depends on a step that failed isn't done.
+ * that alone is left out and the rest is applied. A port whose entry couldn't be written isn't opened; an entry goes
+ * also where its port couldn't be closed, since a port with nothing behind it only refuses connections.
  */
 export function sharedSteps(target: NginxTarget, entries: readonly Entry[], state: SharedState): ApplyStep[] {
-  const writes = sharedWrites(target, entries, state);
-  const service = writes.findIndex(({ kind }) => kind === 'Service');
-  return writes.map((object, index) => {
-    if (index === service) return step(object, (changes) => behindEntries(target, object, state, changes));
-    // An entry goes after its port: where that couldn't be closed, it stays.
-    const closes = service >= 0 && index > service;
-    return step(object, (changes) => (closes && failed(changes, 'Service') ? undefined : object));
-  });
+  return sharedWrites(target, entries, state).map((object) =>
+    object.kind === 'Service'
+      ? step(object, (changes) => behindEntries(target, object, state, changes))
+      : step(object),
+  );
 }
 
-function step(object: AnyObject, revise: (changes: ChangeSet) => AnyObject | undefined): ApplyStep {
-  let intent: AnyObject | undefined = object;
+function step(object: AnyObject, revise: (changes: ChangeSet) => AnyObject = () => object): ApplyStep {
+  let intent = object;
   return {
     object,
     fieldManager: FIELD_MANAGER,
     ...(object.kind === 'Service' && { mustExist: true }),
     revise: (changes) => (intent = revise(changes)),
     onConflict: (conflicts) =>
-      intent &&
       withoutConflicts(
         intent,
         conflicts.map(({ field }) => field),

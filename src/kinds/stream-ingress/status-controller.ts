@@ -1,5 +1,5 @@
 import type { ChangeSet } from '../../contract/change.js';
-import type { Controller, Plan, Reader, Watch } from '../../contract/controller.js';
+import type { Controller, Plan, Reader, Settle, Watch } from '../../contract/controller.js';
 import type { DeleteStep } from '../../contract/delete-step.js';
 import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
@@ -12,7 +12,7 @@ import { childrenOf, dropChildren, rememberingRender } from './gateway-children.
 import { planGateway } from './gateway-plan.js';
 import { gatewayRendering, gatewayTypes } from './gateway-port.js';
 import { openings } from './openings.js';
-import { addressesOf, programmed } from './programmed.js';
+import { addressesOf, programmed, stillOpen } from './programmed.js';
 import { KIND } from './spec.js';
 import type { StreamIngress } from './spec.js';
 import { stalledEvent, statusOf } from './status.js';
@@ -26,12 +26,16 @@ import type { Watches } from './watches.js';
 type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings;
 
 /**
- * Tells every custom resource how it fares, at once: who has the port, whether the upstream is there, and whether the
- * target has the port, read back from its objects. For a Gateway it also keeps the children.
+ * Tells every custom resource how it fares: who has the port, whether the upstream is there, and whether the target has
+ * the port, read back from its objects. For a Gateway it also keeps the children.
+ *
+ * Somewhere in a cluster some Service always gains or loses its last ready Pod, and each such change recomputes all
+ * statuses of a target: so a few are taken together, for much less than the two seconds within which a loser is told.
  */
 export class StatusController implements Controller {
   readonly name = 'streamingress';
   readonly kind = KIND;
+  readonly settle: Settle = { quietMilliseconds: 100, longestMilliseconds: 500 };
   readonly watches: readonly Watch[];
   private readonly renders: ReadonlyMap<string, (cr: StreamIngress) => AnyObject[]>;
 
@@ -78,8 +82,10 @@ export class StatusController implements Controller {
     const readBack = { state, openings: opened, ...(controller !== undefined && { controller }) };
     return (cr) => {
       const common = findings(target.name, view, cr);
-      if (common.refusal) return common;
-      return { ...common, programmed: programmed(target, cr, readBack), addresses: addressesOf(cr, state) };
+      if (!common.refusal)
+        return { ...common, programmed: programmed(target, cr, readBack), addresses: addressesOf(cr, state) };
+      const left = common.refusal.reason === 'PortConflict' ? undefined : stillOpen(target, cr, readBack);
+      return left ? { ...common, programmed: left } : common;
     };
   }
 

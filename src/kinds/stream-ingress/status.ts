@@ -18,7 +18,7 @@ export interface Findings {
   readonly refusal?: Refusal;
   /** Absent where there is no target. */
   readonly resolution?: Pick<ConditionProps, 'status' | 'reason' | 'message'>;
-  /** Absent where it isn't accepted. */
+  /** Where it isn't accepted, only while its port has yet to be closed. */
   readonly programmed?: Programmed;
   /** Where it is reached. */
   readonly addresses: readonly string[];

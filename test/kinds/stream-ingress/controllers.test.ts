@@ -52,6 +52,10 @@ describe('the statuses', () => {
     });
   });
 
+  test('wait for a moment of quiet, so that not each change of some Service recomputes all of them', () => {
+    expect(statuses.settle).toEqual({ quietMilliseconds: 100, longestMilliseconds: 500 });
+  });
+
   test('aren’t written for what is being deleted', () => {
     expect(reconcile(statuses, [streamIngress({ deleting: true })]).status).toEqual([]);
   });
@@ -87,7 +91,6 @@ describe('the shared objects', () => {
 
   test('a burst is waited out, for a second of quiet and five at most', () => {
     expect(shared!.settle).toEqual({ quietMilliseconds: 1000, longestMilliseconds: 5000 });
-    expect(statuses.settle).toBeUndefined();
   });
 
   test('of what it shares, it watches and wakes for the objects of the target alone', () => {
@@ -143,11 +146,58 @@ describe('the shared objects', () => {
       expect(ports(apply[1]!.revise!([done(failed)]))).toEqual([9000]);
     });
 
-    test('an entry stays while its port couldn’t be closed', () => {
+    const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
+
+    test('an entry goes also where its port couldn’t be closed, so that nothing is behind that', () => {
       const { apply } = plan(...open);
       expect(applied({ ...plan(), apply })).toEqual([`${service}: `, 'ConfigMap tcp-services: ']);
-      expect(apply[1]!.revise!([done(failed, 'Service', 'ingress-nginx-controller')])).toBeUndefined();
-      expect(apply[1]!.revise!([done({}, 'Service', 'ingress-nginx-controller')])).toBe(apply[1]!.object);
+      const { object: map, revise } = apply[1]!;
+      expect(revise ? revise([toService(failed)]) : map).toEqual(map);
+    });
+
+    test('what is refused of a port that opens keeps no other from being closed', () => {
+      const later = plan(crs[1]!, ...open);
+      expect(applied(later)).toEqual([
+        `${service}: `,
+        'ConfigMap tcp-services: 9001',
+        `${service}: 9001/TCP`,
+      ]);
+      // Where the one can't be closed, the other is opened all the same: that may be what the first waits for.
+      expect(ports(later.apply[2]!.revise!([toService(failed), done({})]))).toEqual([9001]);
+      expect(ports(later.apply[2]!.revise!([toService({}), done(failed)]))).toEqual([]);
+    });
+
+    test('those whose port can’t be closed are told in an event, and those who wait of what concerns them', () => {
+      const shut = streamIngress({ upstream: { namespace: 'infra' } });
+      const map = tcpServices({ 9000: 'infra/db:5432' });
+      const { apply, events } = plan(shut, crs[1]!, ...upstream, nginxService(9000), map);
+      expect(apply).toHaveLength(3);
+      const told = (...changes: Change[]) =>
+        Object.fromEntries(
+          events.map(({ regarding, event }) => {
+            const { action, reason } = event(changes) ?? {};
+            return [regarding.name, action && `${action} ${reason ?? ''}`];
+          }),
+        );
+      const [b, web] = ['Open Forbidden', 'Close Forbidden'];
+      expect(told(toService(failed), done({}), toService({}))).toEqual({ b: undefined, web });
+      expect(told(toService({}), done(failed), toService({}))).toEqual({ b, web });
+      expect(told(toService({}), done({}), toService(failed))).toEqual({ b, web: undefined });
+    });
+
+    test('so is who isn’t allowed any more, unless somebody else is to have the port', () => {
+      const policy = { targets: [{ name: 'default', namespaces: ['shop'] }] };
+      const { shared: limited, statuses: told } = controllers({ policy });
+      const refused = streamIngress({ name: 'old', namespace: 'zoo' });
+      const map = tcpServices({ 9000: 'zoo/db:5432' });
+      const closing = reconcile(limited!, [refused, nginxService(9000), map]);
+      expect(closing.events.map(({ event }) => event([toService(failed)])?.action)).toEqual(['Close']);
+      expect(conditions(reconcile(told, [refused, nginxService(9000), map])).old).toMatchObject({
+        ...{ Accepted: 'False NamespaceNotPermitted', Programmed: 'False NotClosed' },
+      });
+      const taken = [refused, cr, ...upstream, nginxService(9000), map];
+      expect(reconcile(limited!, taken).events.map(({ regarding }) => regarding.name)).toEqual(['web']);
+      expect(conditions(reconcile(told, taken)).old).toMatchObject({ Programmed: 'False Pending' });
     });
 
     test('on a conflict the keys of the causes drop out, and the rest stays', () => {

@@ -37,7 +37,21 @@ describe('Programmed', () => {
 
   test('is Pending while the upstream isn’t there', () => {
     expect(judge({}, 'keep').slice(0, 2)).toEqual(['False', 'Pending']);
-    expect(judge(written, 'shut').slice(0, 2)).toEqual(['False', 'Pending']);
+    expect(judge({}, 'shut').slice(0, 2)).toEqual(['False', 'Pending']);
+    const others = { 9000: { value: 'shop/db:5432', ...heldBy('helm') } };
+    expect(judge({ tcp: others }, 'shut').slice(0, 2)).toEqual(['False', 'PortUnavailable']);
+  });
+
+  const map = 'key 9000 of ConfigMap ingress-nginx/tcp-services';
+  const port = 'port 9000/TCP of Service ingress-nginx/ingress-nginx-controller';
+
+  test.each<[string, StateProps, string]>([
+    ['both are there', written, `${map} and ${port} are still there`],
+    ['the entry is there', { tcp: written.tcp! }, `${map} is still there`],
+    ['the port is there', { open: written.open! }, `${port} is still there, with nothing behind it`],
+    ['the Service is missing', { tcp: written.tcp!, service: null }, `${map} is still there`],
+  ])('is NotClosed while it is to be closed and %s', (_, state, left) => {
+    expect(judge(state, 'shut')).toEqual(['False', 'NotClosed', `The port has yet to be closed: ${left}`]);
   });
 
   test.each<[string, StateProps]>([

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Change } from '../../../src/contract/change.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import { refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { withoutConflicts } from '../../../src/kinds/stream-ingress/conflicts.js';
 import { entryOf, entryValue } from '../../../src/kinds/stream-ingress/entry.js';
 import type { EntryPort } from '../../../src/kinds/stream-ingress/entry.js';
+import { sharedSteps } from '../../../src/kinds/stream-ingress/shared-steps.js';
 import { sharedWrites } from '../../../src/kinds/stream-ingress/writes.js';
 import { heldBy, openPort, OURS, shared, streamIngress, target } from './builders.js';
 import type { StateProps } from './builders.js';
@@ -75,20 +79,22 @@ describe('order', () => {
     ]);
   });
 
-  test('both at once: what is added, the ports, what is removed', () => {
-    expect(written([cr(9000)], { tcp: mapped(9001), open: [openPort(9001)] })).toEqual([
-      'tcp-services: 9000 9001',
-      `${service}: 9000/TCP`,
-      'tcp-services: 9000',
+  test('both at once: the ports without what goes, the entries, the ports with what comes', () => {
+    const state = { tcp: mapped(9001, 9002), open: [openPort(9001), openPort(9002)] };
+    expect(written([cr(9000), cr(9002)], state)).toEqual([
+      `${service}: 9002/TCP`,
+      'tcp-services: 9000 9002',
+      `${service}: 9000/TCP 9002/TCP`,
     ]);
   });
 
   test('TCP and UDP each by their own', () => {
     const state = { tcp: mapped(9001), open: [openPort(9001)] };
     expect(written([cr(5353, 'UDP')], state)).toEqual([
+      `${service}: `,
+      'tcp-services: ',
       'udp-services: 5353',
       `${service}: 5353/UDP`,
-      'tcp-services: ',
     ]);
   });
 });
@@ -158,6 +164,45 @@ test('property: at no moment is a port open behind which there is no entry, and 
     { numRuns: 2000 },
   );
 });
+
+const outcomes = fc.array(fc.boolean(), { minLength: 4, maxLength: 4 });
+
+test('property: whatever is refused, what can be closed is closed, and nothing is opened without its entry', () => {
+  fc.assert(
+    fc.property(ports, ports, outcomes, (wanted, present, refused) => {
+      const state = shared({ tcp: mapped(...present), open: present.map((port) => openPort(port)) });
+      const steps = sharedSteps(
+        target,
+        wanted.map((port) => entryOf(cr(port))),
+        state,
+      );
+      let [entries, open] = [present, present];
+      const changes: Change[] = [];
+      for (const [index, { object, revise }] of steps.entries()) {
+        const intent = revise ? revise(changes) : object;
+        const failed = refused[index] === true;
+        changes.push({ ref: refOf(object), ...(failed ? FAILED : { action: 'configured' }) });
+        if (failed || !intent) continue;
+        if (intent.kind === 'ConfigMap') entries = Object.keys(intent.data ?? {}).map(Number);
+        else
+          open = ((intent.spec as { ports?: EntryPort[] } | undefined)?.ports ?? []).map(({ port }) => port);
+      }
+      const went = (kind: string): boolean =>
+        changes.some(({ ref, action }) => ref.kind === kind && action !== 'failed');
+      const extra = (of: readonly number[]) => of.filter((port) => !wanted.includes(port));
+      if (went('ConfigMap')) expect(extra(entries)).toEqual([]);
+      if (went('Service')) expect(extra(open)).toEqual([]);
+      const opened = open.filter((port) => !present.includes(port));
+      expect(opened.filter((port) => !entries.includes(port))).toEqual([]);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+const FAILED = {
+  action: 'failed',
+  error: new OperatorError({ reason: 'Invalid', message: 'no' }),
+} as const;
 
 describe('on a conflict', () => {
   const [map, patch] = sharedWrites(target, [entryOf(cr(9000)), entryOf(cr(9001))], shared());
