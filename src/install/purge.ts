@@ -6,7 +6,7 @@ import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { definitionType, nameOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { INSTALLED_SELECTOR, otherInstallations } from './ours.js';
+import { INSTALLED_SELECTOR, isInstalled, otherInstallations } from './ours.js';
 import { release, sharesOf } from './release.js';
 import type { Share } from './release.js';
 
@@ -34,7 +34,8 @@ export async function leavings(
       message: `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "reconstruct uninstall --namespace ${where}"`,
     });
   }
-  const definitions = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
+  const labelled = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
+  const definitions = labelled.filter(isInstalled);
   const resources = await Promise.all(
     definitions.map(async (definition) => {
       const crd = definition as unknown as CustomResourceDefinition;

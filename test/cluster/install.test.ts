@@ -318,6 +318,35 @@ test("what is others' stays: the namespace with what is in it, objects with our 
   expect(await installed()).toEqual([]);
 });
 
+test('a CRD that was there first is brought up to date, and a purge leaves it and its custom resources', async () => {
+  const { crd } = appService;
+  const place = { type: definitions, name: crd.metadata.name };
+  const labels = async (): Promise<unknown> => (await cluster.get(place)).metadata.labels;
+  await cluster.create(definitions, {
+    ...(crd as unknown as AnyObject),
+    metadata: { name: place.name, labels: { of: 'theirs' } },
+  });
+  for (const outcome of ['created', 'unchanged']) {
+    expect(await done('install', '--apply', '--kinds', 'appservice')).toContain(
+      `Deployment ${home}/reconstruct ${outcome}\n`,
+    );
+    expect(await labels()).toEqual({ of: 'theirs' });
+  }
+  await cluster.create(appService.type, {
+    ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'old' } },
+    spec: { size: 1, image: 'example.com/web:1' },
+  });
+
+  await done('uninstall', '--purge');
+  expect(await installed()).toEqual([]);
+  expect(await cluster.find(appPlace('old'))).toBeDefined();
+  expect(await labels()).toEqual({ of: 'theirs' });
+  await cluster.delete(place);
+  await eventually(async () => {
+    expect(await cluster.find(place)).toBeUndefined();
+  });
+});
+
 test('what is in the way is told in one line, and then nothing is written', async () => {
   const line = async (args: string[], kubeconfig = sandbox.adminKubeconfig): Promise<string> => {
     const { code, stdout, stderr } = await command(...args, '--kubeconfig', kubeconfig);

@@ -126,6 +126,34 @@ describe('uninstall', () => {
   });
 });
 
+describe('a CRD that somebody else has made', () => {
+  const crd = { ...appService.crd, metadata: { ...appService.crd.metadata, labels: { of: 'theirs' } } };
+
+  it('is brought up to date without our labels, and a purge leaves it and its custom resources', async () => {
+    cluster.put({ ...crd, spec: {} } as unknown as AnyObject);
+    await install();
+    const present = cluster.all.find(({ metadata }) => metadata.name === crd.metadata.name)!;
+    expect(present).toMatchObject({ spec: appService.crd.spec });
+    expect(present.metadata.labels).toEqual({ of: 'theirs' });
+    await remove({ purge: true });
+    expect(namesLeft()).toEqual(
+      expect.arrayContaining(['AppService api', 'AppService web', `${crd.kind} ${crd.metadata.name}`]),
+    );
+    expect(namesLeft()).not.toContain(`${crd.kind} ${jobWatcher.crd.metadata.name}`);
+  });
+
+  it('stays theirs however often it is installed, and ours stays ours', async () => {
+    cluster.put(crd as unknown as AnyObject);
+    await install();
+    await install();
+    const labels = cluster.all
+      .filter(({ kind }) => kind === crd.kind)
+      .map(({ metadata }) => metadata.labels?.['app.kubernetes.io/managed-by'])
+      .sort();
+    expect(labels).toEqual(['reconstruct-install', 'reconstruct-install', undefined]);
+  });
+});
+
 describe('applyInstallation', () => {
   it('changes nothing where something of others is in the way', async () => {
     cluster.put(named('ServiceAccount', 'ops', 'reconstruct'));
