@@ -130,7 +130,7 @@ describe('a CRD that somebody else has made', () => {
   const crd = { ...appService.crd, metadata: { ...appService.crd.metadata, labels: { of: 'theirs' } } };
 
   it('is brought up to date without our labels, and a purge leaves it and its custom resources', async () => {
-    cluster.put({ ...crd, spec: {} } as unknown as AnyObject);
+    cluster.put({ ...crd, spec: {} });
     await install();
     const present = cluster.all.find(({ metadata }) => metadata.name === crd.metadata.name)!;
     expect(present).toMatchObject({ spec: appService.crd.spec });
@@ -143,7 +143,7 @@ describe('a CRD that somebody else has made', () => {
   });
 
   it('stays theirs however often it is installed, and ours stays ours', async () => {
-    cluster.put(crd as unknown as AnyObject);
+    cluster.put(crd);
     await install();
     await install();
     const labels = cluster.all
@@ -192,6 +192,46 @@ describe('applyInstallation', () => {
     await install({ kinds: [appService], watchNamespaces: ['c'] });
     await install({ kinds: [jobWatcher], namespace: 'third' });
     await expect(remove({ purge: true })).rejects.toMatchObject({ reason: 'StillInUse' });
+  });
+});
+
+describe('two operators for different namespaces', () => {
+  const one = { namespace: 'first', kinds: [streamIngress], watchNamespaces: ['a'] };
+  const other = { namespace: 'second', kinds, watchNamespaces: ['b'] };
+
+  it('may not write into the same object of a third one', async () => {
+    await install(one);
+    const before = cluster.writes.length;
+    await expect(install(other)).rejects.toMatchObject({
+      reason: 'AlreadyInstalled',
+      message: expect.stringMatching(
+        /^The operator in the namespace first writes for streamingress\.\S+ to services ingress-nginx\/ingress-nginx-controller too, .* "--namespace first --watch-namespace a,b", or .*policy$/,
+      ) as string,
+    });
+    expect(cluster.writes).toHaveLength(before);
+  });
+
+  it('may not share one ConfigMap of two proxies either, as a policy describes them', async () => {
+    await install(one);
+    const flags = { '--ingress-service': 'second', '--udp-services-configmap': 'second' };
+    await expect(install({ ...other, flags })).rejects.toThrow('configmaps ingress-nginx/tcp-services');
+    const text = '';
+    const parsed = { streamingress: { targets: [{ name: 'x', ingressNamespace: 'edge' }, { name: 'y' }] } };
+    await expect(install({ ...other, policy: { text, parsed } })).rejects.toThrow('ingress-nginx');
+  });
+
+  it('may have a proxy each, in different namespaces or in one, and other kinds', async () => {
+    await install(one);
+    await install({ ...other, flags: { '--ingress-namespace': 'edge' } });
+    const flags = {
+      ...{ '--ingress-service': 'third', '--tcp-services-configmap': 'tcp3' },
+      ...{ '--udp-services-configmap': 'udp3' },
+    };
+    await install({ ...other, namespace: 'third', watchNamespaces: ['c'], flags });
+    // It may write every Service there, for AppServices.
+    const watched = { watchNamespaces: ['ingress-nginx'], flags: { '--ingress-namespace': 'fourth' } };
+    await install({ ...other, namespace: 'fourth', ...watched });
+    await install(one);
   });
 });
 
