@@ -46,7 +46,7 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
     return;
   }
   if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
-  else await remove(installed, left, ownHome, cluster, tell);
+  else await remove(props, installed, ownHome, cluster, tell);
 }
 
 /** The controller's lease bears no label: without an installation it is that of somebody's own process. */
@@ -61,8 +61,8 @@ async function withLease(
 }
 
 async function remove(
+  props: UninstallProps,
   installed: readonly Installed[],
-  left: Leavings | undefined,
   home: AnyObject | undefined,
   cluster: Cluster,
   tell: Tell,
@@ -76,7 +76,8 @@ async function remove(
     await take(each);
     await gone(each.type, each.object, cluster);
   }
-  const refusals = left ? await purge(left, cluster, tell) : [];
+  // What was seen before may not be all: the controller has worked until now.
+  const refusals = props.purge ? await purge(props.namespace, props.kinds, cluster, tell) : [];
   for (const each of installed.filter((other) => !isController(other))) await take(each);
   const others = home ? await leftoversIn(home.metadata.name, cluster) : '';
   if (home && others !== '') tell(`${nameOf(home)} stays, since others have something in it: ${others}`);

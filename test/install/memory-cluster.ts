@@ -77,6 +77,10 @@ export class MemoryCluster implements Cluster {
     return stored;
   }
 
+  remove(object: AnyObject): void {
+    this.objects.delete(objectId(object));
+  }
+
   find({ apiVersion, kind }: ResourceType, key: string): Promise<AnyObject | undefined> {
     const [name = '', namespace] = key.split('/').reverse();
     const id = objectId({ apiVersion, kind, name, ...(namespace !== undefined && { namespace }) });
@@ -108,7 +112,7 @@ export class MemoryCluster implements Cluster {
 
   delete(_: ResourceType, seen: AnyObject, propagation: string): Promise<void> {
     this.writes.push(`delete ${nameOf(seen)} ${propagation}`);
-    this.objects.delete(objectId(seen));
+    this.remove(seen);
     return Promise.resolve();
   }
 

@@ -126,6 +126,60 @@ describe('uninstall', () => {
   });
 });
 
+describe('what happens while it purges', () => {
+  /** Does something once, right before such a write. */
+  function before(write: 'apply' | 'delete', name: string, happens: () => void): void {
+    const original = cluster[write].bind(cluster) as (...args: unknown[]) => Promise<never>;
+    let isOver = false;
+    cluster[write] = (...args: unknown[]) => {
+      if (!isOver && (args[1] as AnyObject).metadata.name === name) {
+        isOver = true;
+        happens();
+      }
+      return original(...args);
+    };
+  }
+
+  it('is seen, where the controller wrote it before it was gone', async () => {
+    await install();
+    before('delete', 'reconstruct', () => {
+      cluster.put(named('ConfigMap', 'edge', 'udp', { managedFields }));
+      cluster.put(resource('late'));
+    });
+    const writes = await remove({ purge: true });
+    expect(writes).toContain('apply ConfigMap edge/udp by streamingress-controller');
+    expect(writes).toContain('delete AppService shop/late Foreground');
+  });
+
+  it('is deleted too, where users make more while theirs are waited for', async () => {
+    await install();
+    before('delete', 'api', () => cluster.put(resource('late')));
+    expect(await remove({ purge: true })).toContain('delete AppService shop/late Foreground');
+    expect(told.filter((line) => line.startsWith('AppService'))).toHaveLength(3);
+  });
+
+  it('is no reason to give up, where a shared object was replaced or has gone', async () => {
+    await install();
+    before('apply', 'proxy', () => {
+      cluster.remove(named('Service', 'edge', 'proxy'));
+      cluster.put(named('Service', 'edge', 'proxy', { managedFields }));
+    });
+    before('apply', 'tcp', () => {
+      cluster.remove(named('ConfigMap', 'edge', 'tcp'));
+    });
+    const writes = await remove({ purge: true });
+    expect(writes).toContain('apply Service edge/proxy by streamingress-controller');
+    expect(namesLeft()).toEqual(['ConfigMap foreign', 'Service proxy']);
+  });
+
+  it('is an error, where a shared object is replaced each time', async () => {
+    await install();
+    cluster.apply = () =>
+      Promise.reject(new OperatorError({ reason: 'Conflict', message: 'the UID is another one' }));
+    await expect(remove({ purge: true })).rejects.toThrow('the UID is another one');
+  });
+});
+
 describe('a CRD that somebody else has made', () => {
   const crd = { ...appService.crd, metadata: { ...appService.crd.metadata, labels: { of: 'theirs' } } };
 
