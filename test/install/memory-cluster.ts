@@ -3,7 +3,7 @@ import { objectId, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import type { Applied, ApplyOptions, Cluster, ListScope } from '../../src/install/cluster.js';
+import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../../src/install/cluster.js';
 import { nameOf } from '../../src/install/cluster.js';
 
 /** Of labels, what each field manager has applied. */
@@ -51,6 +51,8 @@ function conflict(object: AnyObject): OperatorError {
 export class MemoryCluster implements Cluster {
   /** What was written, oldest first. */
   readonly writes: string[] = [];
+  /** The APIs that are down. */
+  readonly unseen: string[] = [];
   private readonly objects = new Map<string, AnyObject>();
   private version = 0;
   private made = 0;
@@ -116,11 +118,12 @@ export class MemoryCluster implements Cluster {
     return Promise.resolve();
   }
 
-  namespacedTypes(): Promise<readonly ResourceType[]> {
+  namespacedTypes(): Promise<ServedTypes> {
     const types = this.all
       .filter(({ metadata }) => metadata.namespace !== undefined)
       .map(({ apiVersion, kind }) => ({ apiVersion, kind, plural: '', namespaced: true }));
-    return Promise.resolve([...new Map(types.map((type) => [groupKind(type), type])).values()]);
+    const served = [...new Map(types.map((type) => [groupKind(type), type])).values()];
+    return Promise.resolve({ types: served, unseen: this.unseen });
   }
 
   /** Looks again for as long as looking changes something. */

@@ -126,6 +126,50 @@ describe('uninstall', () => {
   });
 });
 
+describe('the namespace of the operator', () => {
+  const controlledBy = (uid: string): object => ({
+    ownerReferences: [{ apiVersion: 'a/v1', kind: 'A', name: 'a', uid, controller: true }],
+  });
+
+  it('stays with what has a controller that is not seen there', async () => {
+    await install();
+    cluster.put(named('Pod', 'ops', 'mirror', controlledBy('of-a-node')));
+    await remove();
+    expect(told.at(-1)).toBe('Namespace ops stays, since others have something in it: Pod mirror');
+    expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it('counts what is controlled by something in it with that', async () => {
+    await install();
+    const { uid = '' } = cluster.put(named('Secret', 'ops', 'theirs')).metadata;
+    cluster.put(named('Pod', 'ops', 'its', controlledBy(uid)));
+    await remove();
+    expect(told.at(-1)).toBe('Namespace ops stays, since others have something in it: Secret theirs');
+  });
+
+  it('stays where an API could not be looked at, and says which', async () => {
+    await install();
+    cluster.unseen.push('metrics.k8s.io/v1beta1');
+    await remove({ dryRun: true });
+    expect(told.at(-1)).toBe("Namespace ops would stay, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    await remove();
+    expect(told.at(-1)).toBe("Namespace ops stays, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it('stays where a type is served and can not be listed', async () => {
+    await install();
+    cluster.put({ ...named('Widget', 'other', 'a'), apiVersion: 'down.io/v1' });
+    const list = cluster.list.bind(cluster);
+    cluster.list = (type, scope) =>
+      type.kind === 'Widget'
+        ? Promise.reject(new OperatorError({ reason: 'ServerOverloaded', message: '503' }))
+        : list(type, scope);
+    await remove();
+    expect(told.at(-1)).toBe("Namespace ops stays, since Widget.down.io couldn't be looked at");
+  });
+});
+
 describe('what happens while it purges', () => {
   /** Does something once, right before such a write. */
   function before(write: 'apply' | 'delete', name: string, happens: () => void): void {
