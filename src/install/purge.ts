@@ -19,7 +19,8 @@ export interface Leavings {
 
 /**
  * Finds what a purge takes. CRDs that weren't installed with the operator stay, and their custom resources with them.
- * @throws OperatorError `StillInUse` where another operator works with the CRDs
+ * @throws OperatorError `StillInUse` where another operator works with the CRDs, `UnknownKind` where one of them is of
+ * none of these kinds
  */
 export async function leavings(
   namespace: string,
@@ -36,6 +37,16 @@ export async function leavings(
   }
   const labelled = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
   const definitions = labelled.filter(isInstalled);
+  const known = new Set(kinds.map(({ crd }) => crd.metadata.name));
+  const unknown = definitions.find(({ metadata }) => !known.has(metadata.name));
+  if (unknown) {
+    throw new OperatorError({
+      reason: 'UnknownKind',
+      message:
+        `${nameOf(unknown)} was installed with a kind that isn't known here, so what its custom resources have put ` +
+        'into shared objects would stay: name the configuration with that kind by --config, or delete the CRD yourself first',
+    });
+  }
   return {
     shares: await sharesOf(kinds, cluster),
     definitions,

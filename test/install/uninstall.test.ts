@@ -170,6 +170,29 @@ describe('the namespace of the operator', () => {
   });
 });
 
+describe('a purge that does not know an installed kind', () => {
+  const metadata = { name: 'others.example.com' };
+  const ownKind = { ...jobWatcher, name: 'other', crd: { ...jobWatcher.crd, metadata } };
+
+  it.each([true, false])('is refused before anything goes, dry run: %s', async (dryRun) => {
+    await install({ kinds: [...kinds, ownKind] });
+    await expect(remove({ purge: true, dryRun })).rejects.toMatchObject({
+      reason: 'UnknownKind',
+      message: expect.stringMatching(/^CustomResourceDefinition others\.example\.com .*--config/) as string,
+    });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('goes on where it is known, and so does an uninstall without a purge', async () => {
+    await install({ kinds: [...kinds, ownKind] });
+    await remove();
+    await install({ kinds: [...kinds, ownKind] });
+    expect(await remove({ purge: true, kinds: [...kinds, ownKind] })).toContain(
+      'delete CustomResourceDefinition others.example.com Background',
+    );
+  });
+});
+
 describe('what happens while it purges', () => {
   /** Does something once, right before such a write. */
   function before(write: 'apply' | 'delete', name: string, happens: () => void): void {
