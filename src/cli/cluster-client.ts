@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../contract/error.js';
-import { objectKey } from '../contract/object.js';
+import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { ApiError, classify } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
 import type { Transport } from '../engine/transport.js';
-import type { Applied, ApplyOptions, Cluster, ListScope } from '../install/cluster.js';
+import { isPartial } from '../install/cluster.js';
+import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
 
 const LOOK_MILLISECONDS = 200;
 const LONGEST_WAIT_MILLISECONDS = 120_000;
@@ -17,6 +18,13 @@ interface ApiResourceList {
     readonly kind: string;
     readonly namespaced: boolean;
     readonly verbs: readonly string[];
+  }[];
+}
+
+interface ApiGroupList {
+  readonly groups: readonly {
+    readonly versions: readonly { readonly groupVersion: string }[];
+    readonly preferredVersion: { readonly groupVersion: string };
   }[];
 }
 
@@ -75,22 +83,35 @@ export class ClusterClient implements Cluster {
     }
   }
 
-  async namespacedTypes(): Promise<readonly ResourceType[]> {
-    const { groups } = await this.read<{
-      groups: readonly { preferredVersion: { groupVersion: string } }[];
-    }>('/apis');
-    const versions = groups.map(({ preferredVersion }) => preferredVersion.groupVersion);
-    const lists = await Promise.all(
-      [['v1', '/api/v1'] as const, ...versions.map((version) => [version, `/apis/${version}`] as const)].map(
-        async ([apiVersion, path]) => ({ apiVersion, ...(await this.read<ApiResourceList>(path)) }),
-      ),
-    );
-    return lists.flatMap(({ apiVersion, resources }) =>
-      resources
+  async namespacedTypes(): Promise<ServedTypes> {
+    const { groups } = await this.read<ApiGroupList>('/apis');
+    const versions = groups.flatMap(({ versions: all, preferredVersion: { groupVersion: preferred } }) => [
+      preferred,
+      ...all.map(({ groupVersion }) => groupVersion).filter((version) => version !== preferred),
+    ]);
+    const asked = await Promise.all(['v1', ...versions].map((version) => this.typesIn(version)));
+    const types = new Map<string, ResourceType>();
+    for (const type of asked.flatMap((answer) => answer ?? [])) {
+      const id = `${type.plural}.${groupOf(type.apiVersion)}`;
+      if (!types.has(id)) types.set(id, type);
+    }
+    const unseen = ['v1', ...versions].filter((_, index) => !asked[index]);
+    return { types: [...types.values()], unseen };
+  }
+
+  /** Undefined where they can't be told. */
+  private async typesIn(apiVersion: string): Promise<readonly ResourceType[] | undefined> {
+    const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    try {
+      const list = await this.unlessMissing(`Get ${path}`, () => this.get<ApiResourceList>(path));
+      return (list?.resources ?? [])
         .filter(({ name, namespaced }) => namespaced && !name.includes('/'))
         .filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
-        .map(({ name: plural, kind }) => ({ apiVersion, kind, plural, namespaced: true })),
-    );
+        .map(({ name: plural, kind }) => ({ apiVersion, kind, plural, namespaced: true }));
+    } catch (error) {
+      if (isPartial(error)) return undefined;
+      throw error;
+    }
   }
 
   /** Such as `1.34`. */
@@ -114,13 +135,15 @@ export class ClusterClient implements Cluster {
     }
   }
 
+  /** @throws ApiError */
+  private async get<T>(path: string): Promise<T> {
+    const response = await this.transport.request({ method: 'GET', path });
+    if (response.status !== 200) throw new ApiError(`Get ${path}`, response);
+    return response.body as T;
+  }
+
   private async read<T>(path: string): Promise<T> {
-    const what = `Get ${path}`;
-    return tried(what, async () => {
-      const response = await this.transport.request({ method: 'GET', path });
-      if (response.status !== 200) throw new ApiError(what, response);
-      return response.body as T;
-    });
+    return tried(`Get ${path}`, () => this.get<T>(path));
   }
 
   private async unlessMissing<T>(what: string, ask: () => Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import type { Kind } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { ClusterOptions } from './cluster.js';
 import { kindsOnRequest } from './kinds-on-request.js';
@@ -39,7 +40,8 @@ async function run(options: UninstallOptions): Promise<void> {
     import('./config.js'),
     import('../install/uninstall.js'),
   ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const named = await loadKinds({ ...options, builtIn: builtInKinds });
+  const kinds = [...named, ...(await onRequestBeside(named))];
   const { purge = false, dryRun = false } = options;
   await withCluster(options, (cluster) =>
     uninstall(
@@ -48,4 +50,11 @@ async function run(options: UninstallOptions): Promise<void> {
       (line) => void process.stdout.write(`${line}\n`),
     ),
   );
+}
+
+/** Whatever was asked for when it was installed. */
+async function onRequestBeside(kinds: readonly Kind[]): Promise<Kind[]> {
+  const onRequest = await Promise.all(Object.values(kindsOnRequest).map((load) => load()));
+  const names = new Set(kinds.map(({ crd }) => crd.metadata.name));
+  return onRequest.filter(({ crd }) => !names.has(crd.metadata.name));
 }

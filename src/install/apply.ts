@@ -5,7 +5,7 @@ import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import { installManifests } from './manifests.js';
 import { INSTALL_MANAGER } from './names.js';
-import { installedIn, isOf } from './ours.js';
+import { installedIn, isInstalled, isOf, withoutInstallLabels } from './ours.js';
 import { refuseOverlap } from './overlap.js';
 import type { InstallProps } from './props.js';
 
@@ -17,7 +17,8 @@ interface Step {
 /**
  * Makes the cluster hold this installation, and nothing of one with other options.
  *
- * **Guarantees.** What others have made isn't touched; but for a CRD of the same name, which is brought up to date.
+ * **Guarantees.** What others have made isn't touched; but for a CRD of the same name, which is brought up to date and
+ * remains theirs.
  * Nothing is written where something is in the way. CRDs are served before anything needs them. Done twice, the second
  * time changes nothing.
  *
@@ -82,11 +83,17 @@ async function applyStep(
     return;
   }
   const uid = present?.metadata.uid;
+  // Labelled, it would go with ours.
+  const intent = present && isForeignDefinition(present) ? withoutInstallLabels(object) : object;
   // What goes meanwhile isn't brought back as something else.
-  const body = uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
+  const body = uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
   const applied = await cluster.apply(typeOf(object), body, { fieldManager: INSTALL_MANAGER, force: true });
   const same = applied.object.metadata.resourceVersion === present?.metadata.resourceVersion;
   tell(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
+}
+
+function isForeignDefinition(present: AnyObject): boolean {
+  return present.kind === definitionType.kind && !isInstalled(present);
 }
 
 async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {

@@ -1,3 +1,4 @@
+import { OperatorError } from '../contract/error.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
@@ -16,13 +17,20 @@ export interface Cluster {
   apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied>;
   /** Deletes the object as it was seen; done as well where it has gone already. */
   delete(type: ResourceType, seen: AnyObject, propagation: 'Background' | 'Foreground'): Promise<void>;
-  /** The types with namespaces whose objects can be listed and deleted. */
-  namespacedTypes(): Promise<readonly ResourceType[]>;
+  /** The types with namespaces whose objects can be listed and deleted, of whatever version. */
+  namespacedTypes(): Promise<ServedTypes>;
   /**
    * Looks again and again until there is nothing left to wait for.
    * @param pending what is waited for, for people; empty when it is done
    */
   until(pending: () => Promise<string>): Promise<void>;
+}
+
+export interface ServedTypes {
+  /** Each in one version. */
+  readonly types: readonly ResourceType[];
+  /** The groups and versions that couldn't be asked, as where an aggregated API is down. */
+  readonly unseen: readonly string[];
 }
 
 export interface ListScope {
@@ -50,6 +58,11 @@ const clusterScoped = (apiVersion: string, kind: string): ResourceType =>
 
 export const namespaceType = clusterScoped('v1', 'Namespace');
 export const definitionType = clusterScoped('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+
+/** Whether the API server can be asked, and a part of what it serves can't. */
+export function isPartial(error: unknown): boolean {
+  return error instanceof OperatorError && !['Unreachable', 'Unauthorized'].includes(error.reason);
+}
 
 /** How something that is installed is served: Kubernetes' own types, whose plurals can be guessed. */
 export function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {

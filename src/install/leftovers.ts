@@ -1,5 +1,7 @@
-import { controllerOf } from '../contract/object.js';
+import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { isPartial } from './cluster.js';
 import type { Cluster } from './cluster.js';
 
 /** How many are named. */
@@ -13,7 +15,8 @@ function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
 }
 
 /**
- * What of others is in a namespace, for people; empty where it can be deleted without loss.
+ * Why a namespace can't be deleted without loss, for people: `since others have something in it: ...`. Empty where
+ * it can.
  * @param isOurs what goes anyway
  */
 export async function leftoversIn(
@@ -21,19 +24,38 @@ export async function leftoversIn(
   cluster: Cluster,
   isOurs: (object: AnyObject) => boolean = () => false,
 ): Promise<string> {
-  const names: string[] = [];
-  for (const type of await cluster.namespacedTypes()) {
-    const objects = await cluster.list(type, { namespace });
-    const foreign = objects.filter(
-      (object) =>
-        !isKubernetesOwn(object) &&
-        object.metadata.deletionTimestamp === undefined &&
-        // It goes with its owner, which is seen for itself.
-        !controllerOf(object) &&
-        !isOurs(object),
-    );
-    names.push(...foreign.map(({ kind, metadata: { name } }) => `${kind} ${name}`));
+  const { types, unseen } = await cluster.namespacedTypes();
+  const seen = new Map<string, AnyObject>();
+  const unlisted = [...unseen];
+  for (const type of types) {
+    try {
+      for (const object of await cluster.list(type, { namespace }))
+        seen.set(object.metadata.uid ?? objectId(object), object);
+    } catch (error) {
+      if (!isPartial(error)) throw error;
+      unlisted.push(groupKind(type));
+    }
   }
+  const foreign = [...seen.values()].filter(
+    (object) =>
+      !isKubernetesOwn(object) &&
+      object.metadata.deletionTimestamp === undefined &&
+      // It goes with its owner, which is seen for itself.
+      !seen.has(controllerOf(object)?.uid ?? '') &&
+      !isOurs(object),
+  );
+  const reasons = [
+    ...(foreign.length > 0 ? [`others have something in it: ${some(foreign.map(shortName))}`] : []),
+    ...(unlisted.length > 0 ? [`${some(unlisted)} couldn't be looked at`] : []),
+  ];
+  return reasons.length > 0 ? `since ${reasons.join(', and since ')}` : '';
+}
+
+function shortName({ kind, metadata: { name } }: AnyObject): string {
+  return `${kind} ${name}`;
+}
+
+function some(names: readonly string[]): string {
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
   return names.slice(0, NAMED).join(', ') + more;
 }

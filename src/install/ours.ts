@@ -39,10 +39,24 @@ export interface Installed {
   readonly object: AnyObject;
 }
 
+/** Whether this was made by any installation. */
+export function isInstalled({ metadata: { labels } }: AnyObject): boolean {
+  return Object.entries(INSTALL_LABELS).every(([name, value]) => labels?.[name] === value);
+}
+
 /** Whether this was made by an installation in that namespace. */
-export function isOf(namespace: string, { metadata: { labels } }: AnyObject): boolean {
-  const ours = Object.entries(INSTALL_LABELS).every(([name, value]) => labels?.[name] === value);
-  return ours && labels?.[INSTALLATION_LABEL] === namespace;
+export function isOf(namespace: string, object: AnyObject): boolean {
+  return isInstalled(object) && object.metadata.labels?.[INSTALLATION_LABEL] === namespace;
+}
+
+/** The object as it is applied where somebody else has made it. */
+export function withoutInstallLabels(object: AnyObject): AnyObject {
+  const { labels = {}, ...metadata } = object.metadata;
+  const others = Object.entries(labels).filter(([name, value]) => INSTALL_LABELS[name] !== value);
+  return {
+    ...object,
+    metadata: { ...metadata, ...(others.length > 0 && { labels: Object.fromEntries(others) }) },
+  };
 }
 
 /** Whether an installation could have made it: labels are copied easily, together with the rest of an object. */

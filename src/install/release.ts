@@ -1,6 +1,7 @@
+import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager } from '../contract/names.js';
-import { controllerOf } from '../contract/object.js';
+import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -62,12 +63,44 @@ function rank({ type }: Share): number {
   return type.kind === 'Service' ? 0 : 1;
 }
 
-/** Gives up all that is ours in an object, and nothing else: an intent that names nothing but the object. */
-export async function release(
-  { type, object, fieldManager }: Share,
+/** How often it is looked again for what was replaced or has gone under the hand. */
+const MOST_LOOKS = 10;
+
+/**
+ * Gives up all that is ours in these objects. Where one was replaced or has gone meanwhile, it is looked again.
+ * @returns what others' objects can't do without: that keeps none of the others
+ */
+export async function releaseAll(
+  seen: readonly Share[],
+  look: () => Promise<readonly Share[]>,
   cluster: Cluster,
   tell: Tell,
-): Promise<void> {
+): Promise<OperatorError[]> {
+  const refusals = new Map<string, OperatorError>();
+  let shares = seen;
+  for (let looks = 1; shares.length > 0; looks++) {
+    let isStale = false;
+    for (const share of shares) {
+      try {
+        await release(share, cluster, tell);
+      } catch (error) {
+        const reason = error instanceof OperatorError ? error.reason : undefined;
+        if (reason === 'Invalid') refusals.set(idOf(share), error as OperatorError);
+        else if ((reason === 'Conflict' || reason === 'NotFound') && looks < MOST_LOOKS) isStale = true;
+        else throw error;
+      }
+    }
+    shares = isStale ? (await look()).filter((share) => !refusals.has(idOf(share))) : [];
+  }
+  return [...refusals.values()];
+}
+
+function idOf({ object, fieldManager }: Share): string {
+  return `${objectId(object)} ${fieldManager}`;
+}
+
+/** An intent that names nothing but the object gives up all that is ours in it, and nothing else. */
+async function release({ type, object, fieldManager }: Share, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace, name, uid } = object.metadata;
   const nothing = {
     ...{ apiVersion: type.apiVersion, kind: type.kind },

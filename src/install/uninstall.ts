@@ -31,7 +31,7 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  *
  * **Guarantees.** Only what bears the labels of this installation is deleted, whatever options it was made with; of
  * objects that are shared, only our fields. The controller is gone before anything else goes. The namespace goes only if
- * the installation has made it and nothing of others is in it. Cut short, it can be done again.
+ * the installation has made it and is seen to have nothing of others in it. Cut short, it can be done again.
  *
  * @throws OperatorError whatever the cluster refuses with; of what is shared, once all the rest is done
  */
@@ -46,7 +46,7 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
     return;
   }
   if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
-  else await remove(installed, left, ownHome, cluster, tell);
+  else await remove(props, installed, ownHome, cluster, tell);
 }
 
 /** The controller's lease bears no label: without an installation it is that of somebody's own process. */
@@ -61,8 +61,8 @@ async function withLease(
 }
 
 async function remove(
+  props: UninstallProps,
   installed: readonly Installed[],
-  left: Leavings | undefined,
   home: AnyObject | undefined,
   cluster: Cluster,
   tell: Tell,
@@ -76,10 +76,11 @@ async function remove(
     await take(each);
     await gone(each.type, each.object, cluster);
   }
-  const refusals = left ? await purge(left, cluster, tell) : [];
+  // What was seen before may not be all: the controller has worked until now.
+  const refusals = props.purge ? await purge(props.namespace, props.kinds, cluster, tell) : [];
   for (const each of installed.filter((other) => !isController(other))) await take(each);
-  const others = home ? await leftoversIn(home.metadata.name, cluster) : '';
-  if (home && others !== '') tell(`${nameOf(home)} stays, since others have something in it: ${others}`);
+  const why = home ? await leftoversIn(home.metadata.name, cluster) : '';
+  if (home && why !== '') tell(`${nameOf(home)} stays, ${why}`);
   else if (home) {
     await take({ type: namespaceType, object: home });
     await gone(namespaceType, home, cluster);
@@ -111,10 +112,6 @@ async function foretell(
   for (const object of going) tell(`${nameOf(object)} would be deleted`);
   if (!home) return;
   const ids = new Set(going.map(objectId));
-  const others = await leftoversIn(home.metadata.name, cluster, (object) => ids.has(objectId(object)));
-  tell(
-    others === ''
-      ? `${nameOf(home)} would be deleted`
-      : `${nameOf(home)} would stay, since others have something in it: ${others}`,
-  );
+  const why = await leftoversIn(home.metadata.name, cluster, (object) => ids.has(objectId(object)));
+  tell(`${nameOf(home)} would ${why === '' ? 'be deleted' : `stay, ${why}`}`);
 }

@@ -318,6 +318,51 @@ test("what is others' stays: the namespace with what is in it, objects with our 
   expect(await installed()).toEqual([]);
 });
 
+test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is told', async () => {
+  await done('install', '--apply', '--kinds', 'appservice.app.example.com');
+  expect(await done('uninstall', '--purge')).toContain(
+    'CustomResourceDefinition appservices.app.example.com deleted\n',
+  );
+  const config = ['--config', join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs')];
+  await done('install', '--apply', ...config, '--kinds', 'scheduledtask');
+  const { code, stdout, stderr } = await asAdmin('uninstall', '--purge');
+  expect([code, stdout]).toEqual([3, '']);
+  expect(stderr).toMatch(/^CustomResourceDefinition scheduledtasks\.tasks\.example\.com .*--config.*\n$/);
+  expect(await cluster.find({ type: deployments, namespace: home, name: 'reconstruct' })).toBeDefined();
+  expect(await done('uninstall', '--purge', ...config)).toContain(
+    'CustomResourceDefinition scheduledtasks.tasks.example.com deleted\n',
+  );
+});
+
+test('a CRD that was there first is brought up to date, and a purge leaves it and its custom resources', async () => {
+  const { crd } = appService;
+  const place = { type: definitions, name: crd.metadata.name };
+  const labels = async (): Promise<unknown> => (await cluster.get(place)).metadata.labels;
+  await cluster.create(definitions, {
+    ...(crd as unknown as AnyObject),
+    metadata: { name: place.name, labels: { of: 'theirs' } },
+  });
+  for (const outcome of ['created', 'unchanged']) {
+    expect(await done('install', '--apply', '--kinds', 'appservice')).toContain(
+      `Deployment ${home}/reconstruct ${outcome}\n`,
+    );
+    expect(await labels()).toEqual({ of: 'theirs' });
+  }
+  await cluster.create(appService.type, {
+    ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'old' } },
+    spec: { size: 1, image: 'example.com/web:1' },
+  });
+
+  await done('uninstall', '--purge');
+  expect(await installed()).toEqual([]);
+  expect(await cluster.find(appPlace('old'))).toBeDefined();
+  expect(await labels()).toEqual({ of: 'theirs' });
+  await cluster.delete(place);
+  await eventually(async () => {
+    expect(await cluster.find(place)).toBeUndefined();
+  });
+});
+
 test('what is in the way is told in one line, and then nothing is written', async () => {
   const line = async (args: string[], kubeconfig = sandbox.adminKubeconfig): Promise<string> => {
     const { code, stdout, stderr } = await command(...args, '--kubeconfig', kubeconfig);

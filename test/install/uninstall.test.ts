@@ -126,6 +126,155 @@ describe('uninstall', () => {
   });
 });
 
+describe('the namespace of the operator', () => {
+  const controlledBy = (uid: string): object => ({
+    ownerReferences: [{ apiVersion: 'a/v1', kind: 'A', name: 'a', uid, controller: true }],
+  });
+
+  it('stays with what has a controller that is not seen there', async () => {
+    await install();
+    cluster.put(named('Pod', 'ops', 'mirror', controlledBy('of-a-node')));
+    await remove();
+    expect(told.at(-1)).toBe('Namespace ops stays, since others have something in it: Pod mirror');
+    expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it('counts what is controlled by something in it with that', async () => {
+    await install();
+    const { uid = '' } = cluster.put(named('Secret', 'ops', 'theirs')).metadata;
+    cluster.put(named('Pod', 'ops', 'its', controlledBy(uid)));
+    await remove();
+    expect(told.at(-1)).toBe('Namespace ops stays, since others have something in it: Secret theirs');
+  });
+
+  it('stays where an API could not be looked at, and says which', async () => {
+    await install();
+    cluster.unseen.push('metrics.k8s.io/v1beta1');
+    await remove({ dryRun: true });
+    expect(told.at(-1)).toBe("Namespace ops would stay, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    await remove();
+    expect(told.at(-1)).toBe("Namespace ops stays, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    expect(namesLeft()).toContain('Namespace ops');
+  });
+
+  it('stays where a type is served and can not be listed', async () => {
+    await install();
+    cluster.put({ ...named('Widget', 'other', 'a'), apiVersion: 'down.io/v1' });
+    const list = cluster.list.bind(cluster);
+    cluster.list = (type, scope) =>
+      type.kind === 'Widget'
+        ? Promise.reject(new OperatorError({ reason: 'ServerOverloaded', message: '503' }))
+        : list(type, scope);
+    await remove();
+    expect(told.at(-1)).toBe("Namespace ops stays, since Widget.down.io couldn't be looked at");
+  });
+});
+
+describe('a purge that does not know an installed kind', () => {
+  const metadata = { name: 'others.example.com' };
+  const ownKind = { ...jobWatcher, name: 'other', crd: { ...jobWatcher.crd, metadata } };
+
+  it.each([true, false])('is refused before anything goes, dry run: %s', async (dryRun) => {
+    await install({ kinds: [...kinds, ownKind] });
+    await expect(remove({ purge: true, dryRun })).rejects.toMatchObject({
+      reason: 'UnknownKind',
+      message: expect.stringMatching(/^CustomResourceDefinition others\.example\.com .*--config/) as string,
+    });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('goes on where it is known, and so does an uninstall without a purge', async () => {
+    await install({ kinds: [...kinds, ownKind] });
+    await remove();
+    await install({ kinds: [...kinds, ownKind] });
+    expect(await remove({ purge: true, kinds: [...kinds, ownKind] })).toContain(
+      'delete CustomResourceDefinition others.example.com Background',
+    );
+  });
+});
+
+describe('what happens while it purges', () => {
+  /** Does something once, right before such a write. */
+  function before(write: 'apply' | 'delete', name: string, happens: () => void): void {
+    const original = cluster[write].bind(cluster) as (...args: unknown[]) => Promise<never>;
+    let isOver = false;
+    cluster[write] = (...args: unknown[]) => {
+      if (!isOver && (args[1] as AnyObject).metadata.name === name) {
+        isOver = true;
+        happens();
+      }
+      return original(...args);
+    };
+  }
+
+  it('is seen, where the controller wrote it before it was gone', async () => {
+    await install();
+    before('delete', 'reconstruct', () => {
+      cluster.put(named('ConfigMap', 'edge', 'udp', { managedFields }));
+      cluster.put(resource('late'));
+    });
+    const writes = await remove({ purge: true });
+    expect(writes).toContain('apply ConfigMap edge/udp by streamingress-controller');
+    expect(writes).toContain('delete AppService shop/late Foreground');
+  });
+
+  it('is deleted too, where users make more while theirs are waited for', async () => {
+    await install();
+    before('delete', 'api', () => cluster.put(resource('late')));
+    expect(await remove({ purge: true })).toContain('delete AppService shop/late Foreground');
+    expect(told.filter((line) => line.startsWith('AppService'))).toHaveLength(3);
+  });
+
+  it('is no reason to give up, where a shared object was replaced or has gone', async () => {
+    await install();
+    before('apply', 'proxy', () => {
+      cluster.remove(named('Service', 'edge', 'proxy'));
+      cluster.put(named('Service', 'edge', 'proxy', { managedFields }));
+    });
+    before('apply', 'tcp', () => {
+      cluster.remove(named('ConfigMap', 'edge', 'tcp'));
+    });
+    const writes = await remove({ purge: true });
+    expect(writes).toContain('apply Service edge/proxy by streamingress-controller');
+    expect(namesLeft()).toEqual(['ConfigMap foreign', 'Service proxy']);
+  });
+
+  it('is an error, where a shared object is replaced each time', async () => {
+    await install();
+    cluster.apply = () =>
+      Promise.reject(new OperatorError({ reason: 'Conflict', message: 'the UID is another one' }));
+    await expect(remove({ purge: true })).rejects.toThrow('the UID is another one');
+  });
+});
+
+describe('a CRD that somebody else has made', () => {
+  const crd = { ...appService.crd, metadata: { ...appService.crd.metadata, labels: { of: 'theirs' } } };
+
+  it('is brought up to date without our labels, and a purge leaves it and its custom resources', async () => {
+    cluster.put({ ...crd, spec: {} });
+    await install();
+    const present = cluster.all.find(({ metadata }) => metadata.name === crd.metadata.name)!;
+    expect(present).toMatchObject({ spec: appService.crd.spec });
+    expect(present.metadata.labels).toEqual({ of: 'theirs' });
+    await remove({ purge: true });
+    expect(namesLeft()).toEqual(
+      expect.arrayContaining(['AppService api', 'AppService web', `${crd.kind} ${crd.metadata.name}`]),
+    );
+    expect(namesLeft()).not.toContain(`${crd.kind} ${jobWatcher.crd.metadata.name}`);
+  });
+
+  it('stays theirs however often it is installed, and ours stays ours', async () => {
+    cluster.put(crd);
+    await install();
+    await install();
+    const labels = cluster.all
+      .filter(({ kind }) => kind === crd.kind)
+      .map(({ metadata }) => metadata.labels?.['app.kubernetes.io/managed-by'])
+      .sort();
+    expect(labels).toEqual(['reconstruct-install', 'reconstruct-install', undefined]);
+  });
+});
+
 describe('applyInstallation', () => {
   it('changes nothing where something of others is in the way', async () => {
     cluster.put(named('ServiceAccount', 'ops', 'reconstruct'));
@@ -164,6 +313,46 @@ describe('applyInstallation', () => {
     await install({ kinds: [appService], watchNamespaces: ['c'] });
     await install({ kinds: [jobWatcher], namespace: 'third' });
     await expect(remove({ purge: true })).rejects.toMatchObject({ reason: 'StillInUse' });
+  });
+});
+
+describe('two operators for different namespaces', () => {
+  const one = { namespace: 'first', kinds: [streamIngress], watchNamespaces: ['a'] };
+  const other = { namespace: 'second', kinds, watchNamespaces: ['b'] };
+
+  it('may not write into the same object of a third one', async () => {
+    await install(one);
+    const before = cluster.writes.length;
+    await expect(install(other)).rejects.toMatchObject({
+      reason: 'AlreadyInstalled',
+      message: expect.stringMatching(
+        /^The operator in the namespace first writes for streamingress\.\S+ to services ingress-nginx\/ingress-nginx-controller too, .* "--namespace first --watch-namespace a,b", or .*policy$/,
+      ) as string,
+    });
+    expect(cluster.writes).toHaveLength(before);
+  });
+
+  it('may not share one ConfigMap of two proxies either, as a policy describes them', async () => {
+    await install(one);
+    const flags = { '--ingress-service': 'second', '--udp-services-configmap': 'second' };
+    await expect(install({ ...other, flags })).rejects.toThrow('configmaps ingress-nginx/tcp-services');
+    const text = '';
+    const parsed = { streamingress: { targets: [{ name: 'x', ingressNamespace: 'edge' }, { name: 'y' }] } };
+    await expect(install({ ...other, policy: { text, parsed } })).rejects.toThrow('ingress-nginx');
+  });
+
+  it('may have a proxy each, in different namespaces or in one, and other kinds', async () => {
+    await install(one);
+    await install({ ...other, flags: { '--ingress-namespace': 'edge' } });
+    const flags = {
+      ...{ '--ingress-service': 'third', '--tcp-services-configmap': 'tcp3' },
+      ...{ '--udp-services-configmap': 'udp3' },
+    };
+    await install({ ...other, namespace: 'third', watchNamespaces: ['c'], flags });
+    // It may write every Service there, for AppServices.
+    const watched = { watchNamespaces: ['ingress-nginx'], flags: { '--ingress-namespace': 'fourth' } };
+    await install({ ...other, namespace: 'fourth', ...watched });
+    await install(one);
   });
 });
 

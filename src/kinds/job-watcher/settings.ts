@@ -8,12 +8,9 @@ export interface Settings {
 
 /** @param operatorNamespace where the operator runs; undefined where that isn't known, as outside of a cluster */
 export function defaultSettings(operatorNamespace?: string): Settings {
-  const own = operatorNamespace === undefined ? [] : [operatorNamespace];
-  // Whoever works in `default` works there, and the operator only where nothing was said.
-  return {
-    adminNamespaces: own,
-    protectedNamespaces: ['kube-*', ...own.filter((name) => name !== 'default')],
-  };
+  // `default` is anybody's: an operator that runs there makes nobody an admin, and protects no Job.
+  const own = operatorNamespace === undefined || operatorNamespace === 'default' ? [] : [operatorNamespace];
+  return { adminNamespaces: own, protectedNamespaces: ['kube-*', ...own] };
 }
 
 /** Whether a namespace is one of those that a list of names and `*` describes. */

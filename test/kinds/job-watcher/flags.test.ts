@@ -11,8 +11,10 @@ describe('settings', () => {
     expect(settingsOf({ render })).toEqual({ adminNamespaces: [], protectedNamespaces: ['kube-*'] });
   });
 
-  test('default is never protected by default, since that is where the tutorial’s Job is', () => {
-    expect(settingsOf({ render, operatorNamespace: 'default' }).protectedNamespaces).toEqual(['kube-*']);
+  test('default is neither protected nor the admin’s by default: anybody may work there, as the tutorial does', () => {
+    expect(settingsOf({ render, operatorNamespace: 'default' })).toEqual({
+      ...{ adminNamespaces: [], protectedNamespaces: ['kube-*'] },
+    });
   });
 
   test('flags stand in place of the defaults, not beside them', () => {

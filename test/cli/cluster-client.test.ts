@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { ClusterClient } from '../../src/cli/cluster-client.js';
+import type { ApiResponse, Transport } from '../../src/engine/transport.js';
+
+const all = ['delete', 'list'];
+const named = (name: string, kind: string, verbs = all, namespaced = true): object => ({
+  ...{ name, kind, namespaced, verbs },
+});
+const group = (...versions: readonly string[]): object => ({
+  versions: versions.map((groupVersion) => ({ groupVersion })),
+  preferredVersion: { groupVersion: versions[0] },
+});
+
+const answers: Readonly<Record<string, unknown>> = {
+  '/apis': { groups: [group('a.io/v1', 'a.io/v1beta1'), group('down.io/v1')] },
+  '/api/v1': {
+    resources: [
+      ...[named('pods', 'Pod'), named('pods/status', 'Pod'), named('nodes', 'Node', all, false)],
+      named('bindings', 'Binding', ['create']),
+    ],
+  },
+  '/apis/a.io/v1': { resources: [named('as', 'A'), named('bs', 'B')] },
+  '/apis/a.io/v1beta1': { resources: [named('bs', 'B'), named('olds', 'Old')] },
+};
+
+function clientOf(refusal: ApiResponse | Error): ClusterClient {
+  const transport: Transport = {
+    host: 'cluster',
+    request: ({ path }) => {
+      if (path in answers) return Promise.resolve({ status: 200, body: answers[path] });
+      return refusal instanceof Error ? Promise.reject(refusal) : Promise.resolve(refusal);
+    },
+    stream: () => Promise.reject(new Error('nothing is watched')),
+    close: () => Promise.resolve(),
+  };
+  return new ClusterClient(transport);
+}
+
+const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
+
+describe('namespacedTypes', () => {
+  test.each([
+    ['is told of where the API behind it is down', 503, ['down.io/v1']],
+    ['is told of where it may not be looked at', 403, ['down.io/v1']],
+    ['is nothing where it has gone meanwhile', 404, []],
+  ])('has every type of whatever version once; a group %s', async (_, status, unseen) => {
+    const found = await clientOf({ status, body: 'service unavailable' }).namespacedTypes();
+
+    expect(found.types.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual(served);
+    expect(found.unseen).toEqual(unseen);
+  });
+
+  test('fails where the API server itself gives no answer', async () => {
+    await expect(clientOf(new Error('ECONNREFUSED')).namespacedTypes()).rejects.toMatchObject({
+      reason: 'Unreachable',
+    });
+  });
+});
