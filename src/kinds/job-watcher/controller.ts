@@ -13,11 +13,12 @@ import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
-import { inTurn, pass } from './pass.js';
+import { lookAt, pass } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import { Report } from './report.js';
 import { deleteStep, jobKey } from './run.js';
 import type { RunOutcome } from './run.js';
+import { inTurn } from './settle.js';
 import type { Settings } from './settings.js';
 import { timeOf } from './status.js';
 import { Untold } from './untold.js';
@@ -150,7 +151,7 @@ function eventSteps(report: Report): EventStep[] {
 
 /** When something is due, or what is held back may be told. */
 function nextTime(reports: readonly Report[], changes: ChangeSet): number | undefined {
-  const times = reports.flatMap((report) => [report.pass?.next, report.after(changes).dueAt]);
+  const times = reports.flatMap((report) => [lookAt(report.pass ?? {}), report.after(changes).dueAt]);
   const finite = times.filter((time): time is number => Number.isFinite(time));
   return finite.length > 0 ? Math.min(...finite) : undefined;
 }

@@ -2,8 +2,8 @@ import type { Finish } from './finish.js';
 import type { Due, Verdict } from './judge.js';
 import { newest } from './keep-last.js';
 import type { KeptJob } from './keep-job.js';
-import { allowance } from './limits.js';
 import type { Reason } from './reasons.js';
+import { count, settle } from './settle.js';
 import { Tallies } from './tallies.js';
 import type { Tally } from './tallies.js';
 import type { Watcher } from './watcher.js';
@@ -45,8 +45,19 @@ export interface WatcherPass {
   exceeded?: { readonly due: number };
   /** The keys of others, no dry runs, that match the same Jobs. */
   readonly overlaps: Set<string>;
-  /** The next time at which something is due, or may be deleted that is. */
-  next?: number;
+  /** When something is due next, or may be deleted that is; never where nothing will be. */
+  nextDeletion?: number;
+  /** When to judge again what the limits hold back, whatever comes of it. */
+  judgedAgainAt?: number;
+}
+
+/** When the next look is of use, if nothing else happens. */
+export function lookAt({
+  nextDeletion,
+  judgedAgainAt,
+}: Pick<WatcherPass, 'nextDeletion' | 'judgedAgainAt'>): number | undefined {
+  if (nextDeletion === undefined || judgedAgainAt === undefined) return nextDeletion ?? judgedAgainAt;
+  return Math.min(nextDeletion, judgedAgainAt);
 }
 
 /** Jobs of a name that were deleted before the next one of it is left alone. */
@@ -77,7 +88,10 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
       if (typeof reason !== 'string') collect(due, reason);
       else count(result, reason);
       if (reason === 'NotDue')
-        result.next = Math.min(result.next ?? Infinity, dueAtOf(verdict, job.finish as Finish));
+        result.nextDeletion = Math.min(
+          result.nextDeletion ?? Infinity,
+          dueAtOf(verdict, job.finish as Finish),
+        );
     }
   }
   tallies.end();
@@ -117,10 +131,6 @@ function addUp(
   }
 }
 
-function count(result: WatcherPass, reason: Reason, jobs = 1): void {
-  result.skipped.set(reason, (result.skipped.get(reason) ?? 0) + jobs);
-}
-
 /** Whether somebody who has a say keeps the Job as one of the newest. */
 function isNewest(verdict: Due, job: KeptJob, all: readonly Verdict[], newestOf: NewestOf): boolean {
   return (
@@ -145,35 +155,6 @@ function ripe(verdict: Due, job: KeptJob, { now, deletedNamesakes }: PassInput):
 
 function dueAtOf({ ttlSeconds }: Due, finish: Finish): number {
   return finish.at + ttlSeconds * 1000;
-}
-
-/** Holds what is due against the watcher's limits. */
-function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, input: PassInput): void {
-  if (!watcher.dryRun) result.failed = due.filter(({ job }) => input.hasFailed(job));
-  const opensAt = input.opensAt(watcher);
-  if (opensAt > input.now) {
-    count(result, 'Limited', due.length);
-    result.next = opensAt;
-    return;
-  }
-  const { count: allowed, exceeded } = allowance(watcher.limits, due.length, result.matched);
-  result.due = inTurn(due, input.hasFailed).slice(0, allowed);
-  if (exceeded) result.exceeded = { due: due.length };
-  if (due.length > allowed) {
-    count(result, 'Limited', due.length - allowed);
-    result.next = input.now + watcher.frequencySeconds * 1000;
-  }
-  if (watcher.dryRun && allowed > 0) count(result, 'DryRun', allowed);
-}
-
-/**
- * Oldest deadline first, but what has failed last. Always the same order, so that a limit lets the same ones through.
- */
-export function inTurn(due: readonly DueJob[], hasFailed: (job: KeptJob) => boolean): DueJob[] {
-  const turn = ({ job }: DueJob): number => (hasFailed(job) ? 1 : 0);
-  return [...due].sort(
-    (a, b) => turn(a) - turn(b) || a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1),
-  );
 }
 
 function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {
