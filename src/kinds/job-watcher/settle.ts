@@ -22,7 +22,8 @@ export function settle(
     setNextDeletion(result, next === undefined ? undefined : Math.max(next, opensAt));
     return;
   }
-  const { count: allowed, exceeded } = allowance(watcher.limits, due.length, result.matched);
+  const backlog = { due: due.length, failed: result.failed.length, matched: result.matched };
+  const { count: allowed, exceeded } = allowance(watcher.limits, backlog);
   const turns = inTurn(due, hasFailed);
   result.due = turns.slice(0, allowed);
   if (due.length > allowed) {
