@@ -15,8 +15,8 @@ export interface PassInput {
   readonly now: number;
   /** See `Matching.verdicts`. */
   readonly verdicts: (job: KeptJob) => readonly Verdict[];
-  /** Jobs of the same name that were deleted before, within the time that is remembered. */
-  readonly deletedNamesakes: (job: KeptJob) => number;
+  /** Until when it stays, since Jobs of its name come back whenever they are deleted. */
+  readonly recreatedUntil: (job: KeptJob) => number | undefined;
   /** Whether its deletion has failed as it is. */
   readonly hasFailed: (job: KeptJob) => boolean;
   /** When a watcher with limits may run again; what is due waits until then. */
@@ -47,7 +47,7 @@ export interface WatcherPass {
   readonly overlaps: Set<string>;
   /** When something is due next, or may be deleted that is; never where nothing will be. */
   nextDeletion?: number;
-  /** When to judge again what the limits hold back, whatever comes of it. */
+  /** When to judge again what the limits hold back, or what comes back, whatever becomes of it. */
   judgedAgainAt?: number;
 }
 
@@ -59,9 +59,6 @@ export function lookAt({
   if (nextDeletion === undefined || judgedAgainAt === undefined) return nextDeletion ?? judgedAgainAt;
   return Math.min(nextDeletion, judgedAgainAt);
 }
-
-/** Jobs of a name that were deleted before the next one of it is left alone. */
-const RECREATED_AFTER = 2;
 
 /** The newest Jobs of each watcher that keeps some. */
 type NewestOf = ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
@@ -84,14 +81,11 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
     const verdicts = input.verdicts(job);
     for (const verdict of tallies.add(job, verdicts)) {
       const result = results.get(verdict.watcher) as WatcherPass;
-      const reason = isNewest(verdict, job, verdicts, newestOf) ? 'KeepLast' : ripe(verdict, job, input);
+      const reason = isNewest(verdict, job, verdicts, newestOf)
+        ? 'KeepLast'
+        : ripe(verdict, job, input, result);
       if (typeof reason !== 'string') collect(due, reason);
       else count(result, reason);
-      if (reason === 'NotDue')
-        result.nextDeletion = Math.min(
-          result.nextDeletion ?? Infinity,
-          dueAtOf(verdict, job.finish as Finish),
-        );
     }
   }
   tallies.end();
@@ -144,17 +138,18 @@ function hasSay(watcher: Watcher, verdict: Verdict): boolean {
   return !watcher.dryRun || watcher === verdict.watcher;
 }
 
-/** The Job, where its time has come; else why it stays for now. */
-function ripe(verdict: Due, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
+/** The Job, where its time has come; else why it stays for now, and the result learns until when. */
+function ripe(verdict: Due, job: KeptJob, input: PassInput, result: WatcherPass): Reason | DueJob {
   const finish = job.finish as Finish;
-  const dueAt = dueAtOf(verdict, finish);
-  if (dueAt > now) return 'NotDue';
-  if (deletedNamesakes(job) >= RECREATED_AFTER) return 'Recreated';
-  return { job, watcher: verdict.watcher, finish, dueAt };
-}
-
-function dueAtOf({ ttlSeconds }: Due, finish: Finish): number {
-  return finish.at + ttlSeconds * 1000;
+  const dueAt = finish.at + verdict.ttlSeconds * 1000;
+  if (dueAt > input.now) {
+    result.nextDeletion = Math.min(result.nextDeletion ?? Infinity, dueAt);
+    return 'NotDue';
+  }
+  const until = input.recreatedUntil(job);
+  if (until === undefined) return { job, watcher: verdict.watcher, finish, dueAt };
+  result.judgedAgainAt = Math.min(result.judgedAgainAt ?? Infinity, until);
+  return 'Recreated';
 }
 
 function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {

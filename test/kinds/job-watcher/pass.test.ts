@@ -16,7 +16,7 @@ function look(
   const matching = new Matching(watchers, settings);
   const found = pass({
     ...{ watchers, jobs, now: START + now * 1000, verdicts: (one) => matching.verdicts(one) },
-    ...{ deletedNamesakes: () => 0, hasFailed: () => false, opensAt: () => -Infinity, ...more },
+    ...{ recreatedUntil: () => undefined, hasFailed: () => false, opensAt: () => -Infinity, ...more },
   });
   return watchers.map((one) => found.get(one)!);
 }

@@ -102,7 +102,7 @@ export function steps(given: fc.Arbitrary<JobWatcherSpec>): fc.Arbitrary<Step[]>
 /** By the rules, who lets which Job go now. */
 export function dueIn(world: World): Map<string, string> {
   const deletedNamesakes = ({ metadata }: AnyObject): number => {
-    const before = world.deletions.get(`${metadata.namespace}/${metadata.name}`) ?? [];
+    const before = world.remembered(`${metadata.namespace}/${metadata.name}`);
     return before.filter(({ uid }) => uid !== metadata.uid).length;
   };
   return due({
