@@ -19,6 +19,7 @@ export function explanationOf({ read: { cr, watcher }, pass }: Report): Explanat
     of,
     summary: summaryOf(due.length, pass, watcher.dryRun),
     differs: due.length > 0,
+    touches: due.map(jobKey),
     tables: [
       { title: 'Deleted', columns: ['JOB', 'OUTCOME', 'FINISHED', 'TTL'], rows: due.map(dueRow) },
       {
