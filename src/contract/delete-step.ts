@@ -29,6 +29,9 @@ export interface DeleteStep {
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 
+/** How long a deletion is remembered. */
+export const DELETIONS_KEPT_MILLISECONDS = 24 * 3_600_000;
+
 /** A deletion that was carried out. */
 export interface Deletion {
   readonly uid: string;

@@ -8,6 +8,12 @@ export interface Explanation {
   readonly summary: string;
   /** Whether something in the cluster would change that the plan's applies don't show. */
   readonly differs: boolean;
+  /**
+   * Keys of what would go, or change, in the cluster: where they are others by a change of another custom resource,
+   * that is told of this one too.
+   * @default - none
+   */
+  readonly touches?: readonly string[];
   /** @default - there is nothing more to say */
   readonly tables?: readonly Table[];
 }

@@ -1,3 +1,4 @@
+import { DELETIONS_KEPT_MILLISECONDS } from '../contract/delete-step.js';
 import type { Deletion } from '../contract/delete-step.js';
 import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -5,7 +6,6 @@ import { groupKind } from '../contract/resource.js';
 import type { TypeRef } from '../contract/controller.js';
 import type { Clock } from './clock.js';
 
-const KEPT_MILLISECONDS = 24 * 3_600_000;
 const LIMIT = 10_000;
 
 interface Remembered extends Deletion {
@@ -41,7 +41,7 @@ export class Deletions {
 
   private forgetOld(): void {
     for (const deletion of this.all) {
-      if (this.clock.now() - deletion.at.getTime() < KEPT_MILLISECONDS) return;
+      if (this.clock.now() - deletion.at.getTime() < DELETIONS_KEPT_MILLISECONDS) return;
       this.forget(deletion);
     }
   }

@@ -16,6 +16,7 @@ import { placeOf, readCustomResources } from '../../synth/custom-resource.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
 import { CliError } from '../exit.js';
+import { explanationsFor } from './explanations.js';
 import type { Outcome } from './outcome.js';
 
 export interface CompareProps {
@@ -103,9 +104,8 @@ async function previewKind(kind: Kind, all: readonly Given[], props: CompareProp
     ...{ given, transport, now: () => new Date() },
     ...(namespaces && { namespaces }),
   });
-  const asked = new Set(given.map(({ after }) => JSON.stringify(refOf(after))));
-  const explanations = found.explanations.filter(({ of }) => asked.has(JSON.stringify(of)));
-  return { ...found, explanations };
+  const asked = new Set(given.map(({ after }) => objectId(after)));
+  return { ...found, explanations: explanationsFor(asked, found) };
 }
 
 /** Why nothing can be made of a custom resource, as where a policy forbids it. */

@@ -32,6 +32,8 @@ const MOST_ROUNDS = 5;
 export interface Preview {
   readonly objects: readonly ObjectPreview[];
   readonly explanations: readonly Explanation[];
+  /** The same as things are, where something is touched for others than the custom resources that are given. */
+  readonly explainedBefore: readonly Explanation[];
 }
 
 /** A custom resource, as it is and as it would be. */
@@ -95,10 +97,15 @@ export class ControllerPreview {
   async preview(key: string): Promise<Preview> {
     const objects = new Map<string, ObjectPreview>();
     const explanations: Explanation[] = [];
+    const explainedBefore: Explanation[] = [];
     const made = new Set<string>();
     for (let round = 1; round <= MOST_ROUNDS; round++) {
-      const { plan, explained } = await this.plan(key);
-      if (round === 1) explanations.push(...explained);
+      const now = this.props.now();
+      const { plan, explained } = await this.plan(key, now);
+      if (round === 1) {
+        explanations.push(...explained);
+        explainedBefore.push(...(await this.explainedBefore(key, now, explained)));
+      }
       const deleted = plan.delete.filter(({ foreign }) => !foreign).map(({ object }) => object);
       if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
       const changes = await this.apply(plan, made, objects);
@@ -113,17 +120,43 @@ export class ControllerPreview {
       if (!plan.again?.(all)) break;
       this.pretend(all, objects, made);
     }
-    return { objects: [...objects.values()], explanations };
+    return { objects: [...objects.values()], explanations, explainedBefore };
+  }
+
+  /** What is said as things are, where something is touched for others than the custom resources that are given. */
+  private async explainedBefore(
+    key: string,
+    now: Date,
+    explained: readonly Explanation[],
+  ): Promise<readonly Explanation[]> {
+    const given = new Set(this.props.given.map(({ after }) => objectId(after)));
+    if (!explained.some(({ of, touches }) => touches && !given.has(objectId(of)))) return [];
+    this.lay(({ before }) => before);
+    try {
+      return (await this.plan(key, now)).explained;
+    } finally {
+      this.lay(({ after }) => after);
+    }
+  }
+
+  /** Puts one state of the custom resources in place of the other. */
+  private lay(state: (given: GivenResource) => AnyObject | undefined): void {
+    for (const given of this.props.given) {
+      const store = this.reader.store(given.after);
+      store.gone(keyOf(given.after));
+      const object = state(given);
+      if (object) store.observed(object);
+    }
   }
 
   /** The plan, once all that it is made of is known. */
-  private async plan(key: string): Promise<{ plan: Plan; explained: readonly Explanation[] }> {
+  private async plan(key: string, now: Date): Promise<{ plan: Plan; explained: readonly Explanation[] }> {
     for (;;) {
       const reader = new DemandingReader(this.reader, this.contents.has);
       let made: { plan: Plan; explained: readonly Explanation[] } | undefined;
       let thrown: unknown;
       try {
-        const plan = this.controller.reconcile(key, reader, this.props.now());
+        const plan = this.controller.reconcile(key, reader, now);
         made = { plan, explained: plan.explain?.() ?? [] };
       } catch (error) {
         thrown = error;

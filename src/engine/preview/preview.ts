@@ -21,5 +21,6 @@ export async function preview(props: PreviewProps): Promise<Preview> {
   return {
     objects: parts.flatMap(({ objects }) => objects),
     explanations: parts.flatMap(({ explanations }) => explanations),
+    explainedBefore: parts.flatMap(({ explainedBefore }) => explainedBefore),
   };
 }

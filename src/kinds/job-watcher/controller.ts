@@ -1,5 +1,6 @@
 import type { ChangeSet } from '../../contract/change.js';
 import type { Controller, EventStep, Plan, Reader, StatusStep, Watch } from '../../contract/controller.js';
+import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf } from '../../contract/object.js';
@@ -13,11 +14,12 @@ import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
-import { inTurn, pass } from './pass.js';
+import { lookAt, pass } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import { Report } from './report.js';
 import { deleteStep, jobKey } from './run.js';
 import type { RunOutcome } from './run.js';
+import { inTurn } from './settle.js';
 import type { Settings } from './settings.js';
 import { timeOf } from './status.js';
 import { Untold } from './untold.js';
@@ -32,6 +34,19 @@ export const KEY = 'jobs';
 
 /** A plan needn't hold more than can be deleted before the next one. */
 const MAX_DELETES = 1000;
+
+/** Jobs of a name that were deleted before the next one of it is left alone. */
+const RECREATED_AFTER = 2;
+
+/** In milliseconds. */
+interface Times {
+  /** By the clock that counts. */
+  readonly now: number;
+  /** How far that clock is ahead of ours. */
+  readonly ahead: number;
+  /** The same of the API server's clock, whether or not it counts. */
+  readonly skew: number;
+}
 
 export interface JobWatcherControllerProps {
   readonly type: ResourceType;
@@ -69,7 +84,7 @@ export class JobWatcherController implements Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const skew = reader.clockSkewMilliseconds ?? 0;
     const ahead = Math.abs(skew) > TOLERATED_SKEW_MILLISECONDS ? skew : 0;
-    const reports = this.look(key, reader, now.getTime() + ahead, skew);
+    const reports = this.look(key, reader, { now: now.getTime() + ahead, ahead, skew });
     const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
     const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
     return {
@@ -87,7 +102,7 @@ export class JobWatcherController implements Controller {
     };
   }
 
-  private look(key: string, reader: Reader, now: number, skewMilliseconds: number): Report[] {
+  private look(key: string, reader: Reader, { now, ahead, skew }: Times): Report[] {
     const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
     const all = this.watchers.read(crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined));
     this.untold.retain(new Set(all.map(({ cr }) => uidOf(cr))));
@@ -98,12 +113,12 @@ export class JobWatcherController implements Controller {
       ...{ watchers: matching.watchers, now },
       jobs: reader.mappedTo(JOBS, key) as readonly KeptJob[],
       verdicts: (job) => matching.verdicts(job),
-      deletedNamesakes: (job) => deletedNamesakes(job, reader),
+      recreatedUntil: (job) => recreatedUntil(job, reader, ahead),
       hasFailed: this.hasFailed,
       opensAt: (watcher) => this.opensAt(watcher, byWatcher.get(watcher)),
     });
     const context = {
-      ...{ now, skewMilliseconds, untold: this.untold, failures: this.failures },
+      ...{ now, skewMilliseconds: skew, untold: this.untold, failures: this.failures },
       finishedAt: (outcome: RunOutcome) => lastDeletion(outcome, reader, now),
     };
     return all.map((read) => new Report(read, passOf(read, found), context));
@@ -150,7 +165,7 @@ function eventSteps(report: Report): EventStep[] {
 
 /** When something is due, or what is held back may be told. */
 function nextTime(reports: readonly Report[], changes: ChangeSet): number | undefined {
-  const times = reports.flatMap((report) => [report.pass?.next, report.after(changes).dueAt]);
+  const times = reports.flatMap((report) => [lookAt(report.pass ?? {}), report.after(changes).dueAt]);
   const finite = times.filter((time): time is number => Number.isFinite(time));
   return finite.length > 0 ? Math.min(...finite) : undefined;
 }
@@ -185,9 +200,12 @@ function lastDeletion({ deleted }: RunOutcome, reader: Reader, now: number): num
   return deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now);
 }
 
-function deletedNamesakes({ metadata }: KeptJob, reader: Reader): number {
+/** Until the older of the last two deletions of that name is forgotten, by the clock that counts. */
+function recreatedUntil({ metadata }: KeptJob, reader: Reader, ahead: number): number | undefined {
   const before = reader.deletions(JOBS, objectKey(metadata.namespace, metadata.name));
-  return new Set(before.map(({ uid }) => uid).filter((uid) => uid !== metadata.uid)).size;
+  const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
+  const older = [...others.values()].at(-RECREATED_AFTER);
+  return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS + ahead;
 }
 
 /** As it is, without the bookkeeping that nobody reads. */

@@ -1,6 +1,7 @@
 import { OperatorError } from '../../contract/error.js';
 import type { Explanation } from '../../contract/explanation.js';
 import { refOf } from '../../contract/object.js';
+import { lookAt } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import { isoSeconds, jobKey } from './run.js';
 import type { Reason } from './reasons.js';
@@ -18,6 +19,7 @@ export function explanationOf({ read: { cr, watcher }, pass }: Report): Explanat
     of,
     summary: summaryOf(due.length, pass, watcher.dryRun),
     differs: due.length > 0,
+    touches: due.map(jobKey),
     tables: [
       { title: 'Deleted', columns: ['JOB', 'OUTCOME', 'FINISHED', 'TTL'], rows: due.map(dueRow) },
       {
@@ -31,7 +33,9 @@ export function explanationOf({ read: { cr, watcher }, pass }: Report): Explanat
   };
 }
 
-function summaryOf(due: number, { matched, next, exceeded }: WatcherPass, dryRun: boolean): string {
+function summaryOf(due: number, pass: WatcherPass, dryRun: boolean): string {
+  const { matched, exceeded } = pass;
+  const next = lookAt(pass);
   const jobs = `${matched} ${matched === 1 ? 'Job' : 'Jobs'} matched`;
   const mode = dryRun ? ', since it is a dry run' : '';
   const limits = exceeded ? `; ${exceeded.due} are due, which is beyond its limits` : '';

@@ -2,8 +2,8 @@ import type { Finish } from './finish.js';
 import type { Due, Verdict } from './judge.js';
 import { newest } from './keep-last.js';
 import type { KeptJob } from './keep-job.js';
-import { allowance } from './limits.js';
 import type { Reason } from './reasons.js';
+import { count, settle } from './settle.js';
 import { Tallies } from './tallies.js';
 import type { Tally } from './tallies.js';
 import type { Watcher } from './watcher.js';
@@ -15,8 +15,8 @@ export interface PassInput {
   readonly now: number;
   /** See `Matching.verdicts`. */
   readonly verdicts: (job: KeptJob) => readonly Verdict[];
-  /** Jobs of the same name that were deleted before, within the time that is remembered. */
-  readonly deletedNamesakes: (job: KeptJob) => number;
+  /** Until when it stays, since Jobs of its name come back whenever they are deleted. */
+  readonly recreatedUntil: (job: KeptJob) => number | undefined;
   /** Whether its deletion has failed as it is. */
   readonly hasFailed: (job: KeptJob) => boolean;
   /** When a watcher with limits may run again; what is due waits until then. */
@@ -45,12 +45,20 @@ export interface WatcherPass {
   exceeded?: { readonly due: number };
   /** The keys of others, no dry runs, that match the same Jobs. */
   readonly overlaps: Set<string>;
-  /** The next time at which something is due, or may be deleted that is. */
-  next?: number;
+  /** When something is due next, or may be deleted that is; never where nothing will be. */
+  nextDeletion?: number;
+  /** When to judge again what the limits hold back, or what comes back, whatever becomes of it. */
+  judgedAgainAt?: number;
 }
 
-/** Jobs of a name that were deleted before the next one of it is left alone. */
-const RECREATED_AFTER = 2;
+/** When the next look is of use, if nothing else happens. */
+export function lookAt({
+  nextDeletion,
+  judgedAgainAt,
+}: Pick<WatcherPass, 'nextDeletion' | 'judgedAgainAt'>): number | undefined {
+  if (nextDeletion === undefined || judgedAgainAt === undefined) return nextDeletion ?? judgedAgainAt;
+  return Math.min(nextDeletion, judgedAgainAt);
+}
 
 /** The newest Jobs of each watcher that keeps some. */
 type NewestOf = ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
@@ -73,11 +81,11 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
     const verdicts = input.verdicts(job);
     for (const verdict of tallies.add(job, verdicts)) {
       const result = results.get(verdict.watcher) as WatcherPass;
-      const reason = isNewest(verdict, job, verdicts, newestOf) ? 'KeepLast' : ripe(verdict, job, input);
+      const reason = isNewest(verdict, job, verdicts, newestOf)
+        ? 'KeepLast'
+        : ripe(verdict, job, input, result);
       if (typeof reason !== 'string') collect(due, reason);
       else count(result, reason);
-      if (reason === 'NotDue')
-        result.next = Math.min(result.next ?? Infinity, dueAtOf(verdict, job.finish as Finish));
     }
   }
   tallies.end();
@@ -117,10 +125,6 @@ function addUp(
   }
 }
 
-function count(result: WatcherPass, reason: Reason, jobs = 1): void {
-  result.skipped.set(reason, (result.skipped.get(reason) ?? 0) + jobs);
-}
-
 /** Whether somebody who has a say keeps the Job as one of the newest. */
 function isNewest(verdict: Due, job: KeptJob, all: readonly Verdict[], newestOf: NewestOf): boolean {
   return (
@@ -134,46 +138,18 @@ function hasSay(watcher: Watcher, verdict: Verdict): boolean {
   return !watcher.dryRun || watcher === verdict.watcher;
 }
 
-/** The Job, where its time has come; else why it stays for now. */
-function ripe(verdict: Due, job: KeptJob, { now, deletedNamesakes }: PassInput): Reason | DueJob {
+/** The Job, where its time has come; else why it stays for now, and the result learns until when. */
+function ripe(verdict: Due, job: KeptJob, input: PassInput, result: WatcherPass): Reason | DueJob {
   const finish = job.finish as Finish;
-  const dueAt = dueAtOf(verdict, finish);
-  if (dueAt > now) return 'NotDue';
-  if (deletedNamesakes(job) >= RECREATED_AFTER) return 'Recreated';
-  return { job, watcher: verdict.watcher, finish, dueAt };
-}
-
-function dueAtOf({ ttlSeconds }: Due, finish: Finish): number {
-  return finish.at + ttlSeconds * 1000;
-}
-
-/** Holds what is due against the watcher's limits. */
-function settle(watcher: Watcher, due: readonly DueJob[], result: WatcherPass, input: PassInput): void {
-  if (!watcher.dryRun) result.failed = due.filter(({ job }) => input.hasFailed(job));
-  const opensAt = input.opensAt(watcher);
-  if (opensAt > input.now) {
-    count(result, 'Limited', due.length);
-    result.next = opensAt;
-    return;
+  const dueAt = finish.at + verdict.ttlSeconds * 1000;
+  if (dueAt > input.now) {
+    result.nextDeletion = Math.min(result.nextDeletion ?? Infinity, dueAt);
+    return 'NotDue';
   }
-  const { count: allowed, exceeded } = allowance(watcher.limits, due.length, result.matched);
-  result.due = inTurn(due, input.hasFailed).slice(0, allowed);
-  if (exceeded) result.exceeded = { due: due.length };
-  if (due.length > allowed) {
-    count(result, 'Limited', due.length - allowed);
-    result.next = input.now + watcher.frequencySeconds * 1000;
-  }
-  if (watcher.dryRun && allowed > 0) count(result, 'DryRun', allowed);
-}
-
-/**
- * Oldest deadline first, but what has failed last. Always the same order, so that a limit lets the same ones through.
- */
-export function inTurn(due: readonly DueJob[], hasFailed: (job: KeptJob) => boolean): DueJob[] {
-  const turn = ({ job }: DueJob): number => (hasFailed(job) ? 1 : 0);
-  return [...due].sort(
-    (a, b) => turn(a) - turn(b) || a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1),
-  );
+  const until = input.recreatedUntil(job);
+  if (until === undefined) return { job, watcher: verdict.watcher, finish, dueAt };
+  result.judgedAgainAt = Math.min(result.judgedAgainAt ?? Infinity, until);
+  return 'Recreated';
 }
 
 function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {

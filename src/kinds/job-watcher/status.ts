@@ -71,7 +71,7 @@ function newStatus(input: StatusInput, before: JobWatcherStatus): JobWatcherStat
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     ...runOf(input, before),
-    ...(pass?.next !== undefined && { nextDeletion: isoSeconds(pass.next) }),
+    ...(pass?.nextDeletion !== undefined && { nextDeletion: isoSeconds(pass.nextDeletion) }),
     ...(candidates && candidates.length > 0 && { dryRunCandidates: candidates }),
     conditions,
   };

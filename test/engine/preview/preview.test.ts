@@ -292,6 +292,7 @@ describe('A preview', () => {
     expect(await previewed(new Server([given]), controller)).toEqual({
       objects: [],
       explanations: [explained],
+      explainedBefore: [],
     });
   });
 

@@ -248,6 +248,44 @@ describe('loop breaker', () => {
     expect(world.events).toEqual([]);
   });
 
+  test('it stays until 24 hours after the older of the two deletions, and a timer ends it', () => {
+    world.setWatcher(SPEC);
+    again('one');
+    again('two');
+    again('three');
+    const [first, second] = [10, 110] as const;
+    const end = first + 24 * 3600;
+    expect(world.next).toEqual(new Date(START + end * 1000));
+    expect(world.goTo(end - 1)).toEqual([]);
+    expect(world.goTo(end)).toEqual(['pi']);
+
+    world.addJob({ uid: 'four', ended: 'Complete', endedAt: end });
+    expect(world.goTo(end + 50)).toEqual([]);
+    expect(world.next).toEqual(new Date(START + (second + 24 * 3600) * 1000));
+  });
+
+  test('the timer runs by the own clock, as the deletions do', () => {
+    world.setWatcher(SPEC);
+    const [first, second] = [5.5, 50].map((time) => new Date(START + time * 1000));
+    world.deletions.set('default/pi', [
+      { uid: 'one', at: first! },
+      { uid: 'two', at: second! },
+    ]);
+    world.addJob({ uid: 'three', ended: 'Complete', endedAt: 60 });
+    world.now = 100;
+    world.skew = 40;
+    expect(world.turn()).toEqual([]);
+    const end = 5.5 + 24 * 3600;
+    expect(world.next).toEqual(new Date(START + end * 1000));
+    // What is measured of the skew changes from answer to answer.
+    world.now = 200;
+    world.skew = 41;
+    world.turn();
+    expect(world.statusWrites).toEqual([]);
+    expect(world.next).toEqual(new Date(START + end * 1000));
+    expect(world.goTo(end)).toEqual(['pi']);
+  });
+
   test('a second try of one deletion is none', () => {
     world.setWatcher(SPEC);
     const before = { uid: 'pi', at: new Date(START) };

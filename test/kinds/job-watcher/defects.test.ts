@@ -134,6 +134,29 @@ describe('kyverno', () => {
     expect(world.condition('Ready')).toBe('True Watching');
   });
 
+  test('nor where Abort would count them with the others', () => {
+    world.setWatcher({ ...both, frequency: '15s', limits: { maxPerRun: 2 } });
+    world.refuse = ({ metadata }) => (metadata.name.startsWith('stuck') ? refused : undefined);
+    for (let index = 0; index < 3; index++) {
+      world.addJob({ name: `stuck-${index}`, ended: 'Complete', endedAt: world.now - 100 });
+      expect(world.goTo(world.now + 20)).toEqual([]);
+      expect(world.condition('Stalled')).toBe('True Invalid');
+    }
+    const gone: string[] = [];
+    for (let index = 0; index < 5; index++) {
+      world.addJob({ name: `good-${index}`, ended: 'Complete', endedAt: world.now - 50 });
+      gone.push(...world.goTo(world.now + (index % 2 === 0 ? 0 : 20)));
+    }
+    gone.push(...world.goTo(world.now + 20));
+    expect(gone).toEqual(['good-0', 'good-1', 'good-2', 'good-3', 'good-4']);
+    expect(world.condition('Stalled')).toBe('True Invalid');
+
+    for (let index = 0; index < 3; index++)
+      world.addJob({ name: `many-${index}`, ended: 'Complete', endedAt: world.now - 50 });
+    expect(world.goTo(world.now + 60)).toEqual([]);
+    expect(world.condition('Stalled')).toBe('True BlastRadiusExceeded');
+  });
+
   test('one that is refused for good is told and counted once, until it changes', () => {
     world.setWatcher(both);
     world.addJob({ ended: 'Complete', endedAt: -100 });

@@ -3,36 +3,48 @@ import { describe, expect, test } from 'vitest';
 import { newest } from '../../../src/kinds/job-watcher/keep-last.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import { allowance } from '../../../src/kinds/job-watcher/limits.js';
+import type { Limits } from '../../../src/kinds/job-watcher/spec.js';
 import { at, completed, job } from './fixtures.js';
 
 describe('limits', () => {
+  const allow = (limits: Limits | undefined, due: number, matched: number, failed = 0) =>
+    allowance(limits, { due, failed, matched });
+
   test('without any all are allowed', () => {
-    expect(allowance(undefined, 7, 7)).toEqual({ count: 7, exceeded: false });
+    expect(allow(undefined, 7, 7)).toEqual({ count: 7, exceeded: false });
   });
 
   test('a share is exact', () => {
-    expect(allowance({ maxPercent: 10 }, 100, 1000)).toEqual({ count: 100, exceeded: false });
-    expect(allowance({ maxPercent: 10 }, 101, 1000)).toEqual({ count: 0, exceeded: true });
-    expect(allowance({ maxPercent: 10, mode: 'Throttle' }, 109, 1000)).toEqual({
+    expect(allow({ maxPercent: 10 }, 100, 1000)).toEqual({ count: 100, exceeded: false });
+    expect(allow({ maxPercent: 10 }, 101, 1000)).toEqual({ count: 0, exceeded: true });
+    expect(allow({ maxPercent: 10, mode: 'Throttle' }, 109, 1000)).toEqual({
       count: 100,
       exceeded: false,
     });
-    expect(allowance({ maxPercent: 29 }, 29, 100)).toEqual({ count: 29, exceeded: false });
-    expect(allowance({ maxPercent: 100 }, 7, 7)).toEqual({ count: 7, exceeded: false });
+    expect(allow({ maxPercent: 29 }, 29, 100)).toEqual({ count: 29, exceeded: false });
+    expect(allow({ maxPercent: 100 }, 7, 7)).toEqual({ count: 7, exceeded: false });
   });
 
   test('Throttle lets through what is within them, Abort nothing', () => {
-    expect(allowance({ maxPerRun: 3, mode: 'Throttle' }, 5, 9)).toEqual({ count: 3, exceeded: false });
-    expect(allowance({ maxPerRun: 3, mode: 'Abort' }, 5, 9)).toEqual({ count: 0, exceeded: true });
-    expect(allowance({ maxPerRun: 3 }, 5, 9)).toEqual({ count: 0, exceeded: true });
-    expect(allowance({ maxPerRun: 5, maxPercent: 20, mode: 'Throttle' }, 5, 10)).toEqual({
+    expect(allow({ maxPerRun: 3, mode: 'Throttle' }, 5, 9)).toEqual({ count: 3, exceeded: false });
+    expect(allow({ maxPerRun: 3, mode: 'Abort' }, 5, 9)).toEqual({ count: 0, exceeded: true });
+    expect(allow({ maxPerRun: 3 }, 5, 9)).toEqual({ count: 0, exceeded: true });
+    expect(allow({ maxPerRun: 5, maxPercent: 20, mode: 'Throttle' }, 5, 10)).toEqual({
       count: 2,
       exceeded: false,
     });
   });
 
   test('where not even one is allowed, that is told and not waited for', () => {
-    expect(allowance({ maxPercent: 10, mode: 'Throttle' }, 1, 9)).toEqual({ count: 0, exceeded: true });
+    expect(allow({ maxPercent: 10, mode: 'Throttle' }, 1, 9)).toEqual({ count: 0, exceeded: true });
+  });
+
+  test('what has failed exceeds nothing, and takes what room is left', () => {
+    expect(allow({ maxPerRun: 3 }, 5, 9, 2)).toEqual({ count: 3, exceeded: false });
+    expect(allow({ maxPerRun: 3 }, 5, 9, 4)).toEqual({ count: 3, exceeded: false });
+    expect(allow({ maxPerRun: 3 }, 5, 9, 1)).toEqual({ count: 0, exceeded: true });
+    expect(allow({ maxPercent: 10 }, 2, 9, 2)).toEqual({ count: 0, exceeded: false });
+    expect(allow({ maxPercent: 10, mode: 'Throttle' }, 2, 9, 1)).toEqual({ count: 0, exceeded: true });
   });
 
   test('neither is ever gone beyond, and as many are allowed as can be', () => {
@@ -47,7 +59,7 @@ describe('limits', () => {
     fc.assert(
       fc.property(limits, fc.nat(300), fc.nat(300), (given, due, others) => {
         const matched = due + others;
-        const { count } = allowance(given, due, matched);
+        const { count } = allow(given, due, matched);
         const fits = (jobs: number): boolean =>
           jobs <= (given.maxPerRun ?? jobs) && jobs * 100 <= (given.maxPercent ?? 100) * matched;
 

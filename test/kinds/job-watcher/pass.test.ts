@@ -16,7 +16,7 @@ function look(
   const matching = new Matching(watchers, settings);
   const found = pass({
     ...{ watchers, jobs, now: START + now * 1000, verdicts: (one) => matching.verdicts(one) },
-    ...{ deletedNamesakes: () => 0, hasFailed: () => false, opensAt: () => -Infinity, ...more },
+    ...{ recreatedUntil: () => undefined, hasFailed: () => false, opensAt: () => -Infinity, ...more },
   });
   return watchers.map((one) => found.get(one)!);
 }
@@ -26,9 +26,9 @@ const sweeper = watcher({ completedTTL: '10s', frequency: '15s' });
 test('the next time is that of the earliest, wherever it stands', () => {
   const jobs = [20, 5, 30].map((endedAt) => completed({ name: `job-${endedAt}`, endedAt }));
 
-  expect(look([sweeper], jobs, 0)[0]?.next).toBe(START + 15_000);
-  expect(look([sweeper], [...jobs].reverse(), 0)[0]?.next).toBe(START + 15_000);
-  expect(look([sweeper], [], 0)[0]?.next).toBeUndefined();
+  expect(look([sweeper], jobs, 0)[0]?.nextDeletion).toBe(START + 15_000);
+  expect(look([sweeper], [...jobs].reverse(), 0)[0]?.nextDeletion).toBe(START + 15_000);
+  expect(look([sweeper], [], 0)[0]?.nextDeletion).toBeUndefined();
 });
 
 test('what waits for the next run is due when that may begin', () => {
@@ -36,7 +36,7 @@ test('what waits for the next run is due when that may begin', () => {
 
   const [found] = look([limited], [completed()], 100, { opensAt: () => START + 107_000 });
 
-  expect(found).toMatchObject({ due: [], next: START + 107_000 });
+  expect(found).toMatchObject({ due: [], nextDeletion: START + 107_000, judgedAgainAt: START + 107_000 });
   expect(found?.skipped).toEqual(new Map([['Limited', 1]]));
 });
 
@@ -76,7 +76,7 @@ test('counts right where no two Jobs are judged alike, however many they are', (
   const [a, b] = look(watchers, [...jobs, job()], 1000);
 
   // The TTL is lengthened and never shortened; of equals, the first by name decides.
-  expect(a).toMatchObject({ matched: 2501, finished: 2500, next: START + 1_001_000 });
+  expect(a).toMatchObject({ matched: 2501, finished: 2500, nextDeletion: START + 1_001_000 });
   expect(a?.due).toHaveLength(1001);
   expect(a?.skipped).toEqual(
     new Map([

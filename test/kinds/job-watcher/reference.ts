@@ -4,7 +4,8 @@ import { START } from './fixtures.js';
 
 /**
  * The rules once more, plain and slow, straight from the objects as the API server has them; for the models in
- * `model.test.ts`, whose durations are whole seconds and whose patterns mean the same to JavaScript.
+ * `model.test.ts` and `limits-model.test.ts`, whose durations are whole seconds and whose patterns mean the same to
+ * JavaScript.
  */
 export interface Cluster {
   readonly jobs: readonly AnyObject[];

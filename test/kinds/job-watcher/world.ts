@@ -112,6 +112,12 @@ export class World {
     return new JobWatcherController({ type: jobWatcher.type, settings, deletesPerSecond: 10 });
   }
 
+  /** What was deleted under that name within 24 hours. */
+  remembered(key: string): Deletion[] {
+    const since = START + (this.now - 24 * 3600) * 1000;
+    return (this.deletions.get(key) ?? []).filter(({ at }) => at.getTime() > since);
+  }
+
   private reader(): Reader {
     const ofKind = (kind: string): readonly AnyObject[] =>
       kind === 'Job' ? [...this.jobs.values()].map((live) => this.keep(live)) : (this.crs() as never);
@@ -119,7 +125,7 @@ export class World {
       get: vi.fn(),
       controlledBy: () => [],
       mappedTo: ({ kind }) => ofKind(kind),
-      deletions: (_, key) => this.deletions.get(key) ?? [],
+      deletions: (_, key) => this.remembered(key),
       clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
     };
   }
