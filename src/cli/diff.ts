@@ -90,7 +90,6 @@ async function run(sources: readonly string[], options: DiffOptions, flags: Flag
       ...{ sources, kinds, transport, namespace: options.namespace ?? here },
       recursive: options.recursive ?? false,
       contextFor: await contexts({ ...options, here, flags, ...(policy && { allowed: policy }) }),
-      ...(options.watchNamespace && { namespaces: options.watchNamespace }),
       warn: (line) => void process.stderr.write(`warning: ${line}\n`),
     });
   } catch (error) {
@@ -114,16 +113,16 @@ interface ContextOptions {
 }
 
 /** What `run` would make the controllers of a kind with. */
-async function contexts(options: ContextOptions): Promise<(kind: Kind) => KindContext> {
+async function contexts(options: ContextOptions): Promise<(kind: Kind) => Promise<KindContext>> {
   const { render } = await import('../synth/render.js');
   const { here, operatorNamespace = here, flags, allowed, watchNamespace } = options;
   return ({ type }) => {
     const policy = allowed?.[type.kind.toLowerCase()];
-    return {
+    return Promise.resolve({
       ...{ render: (kind, cr) => render(kind, cr, allowed), flags, operatorNamespace },
       ...(policy !== undefined && { policy }),
       ...(watchNamespace && { namespaces: watchNamespace }),
-    };
+    });
   };
 }
 

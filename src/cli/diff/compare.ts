@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../contract/error.js';
 import type { Kind, KindContext } from '../../contract/kind.js';
-import { objectId, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
+import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
 import { Api } from '../../engine/api.js';
@@ -25,9 +25,8 @@ export interface CompareProps {
   readonly transport: Transport;
   /** Of custom resources that name none. */
   readonly namespace: string;
-  readonly contextFor: (kind: Kind) => KindContext;
-  /** The namespaces that the operator watches. @default - all */
-  readonly namespaces?: readonly string[];
+  /** What the operator would make the controllers of a kind with, where there are custom resources in these namespaces. */
+  readonly contextFor: (kind: Kind, namespaces: readonly string[]) => Promise<KindContext>;
   readonly warn: (line: string) => void;
 }
 
@@ -97,15 +96,29 @@ async function tryOne(input: CustomResourceInput, transport: Transport): Promise
 
 async function previewKind(kind: Kind, all: readonly Given[], props: CompareProps): Promise<Preview> {
   const given = all.filter(({ input }) => input.kind === kind);
-  const { transport, namespaces, contextFor } = props;
+  const { transport, contextFor, warn } = props;
+  const refs = given.map(({ after }) => refOf(after));
+  const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
+  const { namespaces } = context;
+  for (const ref of refs) warnUnlessWatched(ref, namespaces, warn);
   const found = await preview({
-    controllers: kind.controllers(contextFor(kind)),
+    controllers: kind.controllers(context),
     ...{ given, transport, now: () => new Date() },
     ...(namespaces && { namespaces }),
   });
-  const asked = new Set(given.map(({ after }) => JSON.stringify(refOf(after))));
+  const asked = new Set(refs.map((ref) => JSON.stringify(ref)));
   const explanations = found.explanations.filter(({ of }) => asked.has(JSON.stringify(of)));
   return { ...found, explanations };
+}
+
+function warnUnlessWatched(
+  ref: ObjectRef,
+  watched: readonly string[] | undefined,
+  warn: CompareProps['warn'],
+): void {
+  if (!watched || ref.namespace === undefined || watched.includes(ref.namespace)) return;
+  const where = `no operator looks at ${ref.namespace}, only at ${watched.join(', ')}`;
+  warn(`${describeRef(ref)}: ${where}, so nothing would be made of it`);
 }
 
 /** Why nothing can be made of a custom resource, as where a policy forbids it. */

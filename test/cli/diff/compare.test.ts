@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compare } from '../../../src/cli/diff/compare.js';
 import { OperatorError } from '../../../src/contract/error.js';
+import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { render } from '../../../src/synth/render.js';
@@ -39,7 +40,12 @@ function usual({ method, path, body }: ApiRequest): ApiResponse {
     : failure(404, 'NotFound', `${path} not found`);
 }
 
-async function compared(transport: Transport, text = WEB, context = { render }) {
+async function compared(
+  transport: Transport,
+  text = WEB,
+  context: KindContext = { render },
+  warn: (line: string) => void = () => undefined,
+) {
   const folder = folderWith({ 'a.yaml': text });
   const props = {
     sources: [join(folder, 'a.yaml')],
@@ -47,7 +53,7 @@ async function compared(transport: Transport, text = WEB, context = { render }) 
     kinds: [widgetKind()],
     namespace: 'shop',
   };
-  return compare({ ...props, transport, contextFor: () => context, warn: () => undefined });
+  return compare({ ...props, transport, contextFor: () => Promise.resolve(context), warn });
 }
 
 describe('a comparison', () => {
@@ -127,5 +133,19 @@ describe('a comparison', () => {
       exitCode: 3,
       message: expect.stringMatching(told) as string,
     });
+  });
+
+  test('of a custom resource where no operator looks warns that nothing follows from it', async () => {
+    const warnings: string[] = [];
+    const warn = (line: string) => void warnings.push(line);
+    const { objects } = await compared(serverOf().transport, WEB, { render, namespaces: ['a', 'b'] }, warn);
+
+    expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual(['created Widget']);
+    expect(warnings).toEqual([
+      'Widget shop/web: no operator looks at shop, only at a, b, so nothing would be made of it',
+    ]);
+
+    await compared(serverOf().transport, WEB, { render, namespaces: ['shop'] }, warn);
+    expect(warnings).toHaveLength(1);
   });
 });
