@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf } from '../../contract/error.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind, KindContext } from '../../contract/kind.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
 import { Api } from '../../engine/api.js';
+import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
 import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, Preview } from '../../engine/preview/controller-preview.js';
 import type { ObjectPreview } from '../../engine/preview/object-preview.js';
@@ -140,6 +141,8 @@ function ofResource({ before, after }: Given): ObjectPreview {
 
 /** What the cluster said; what is wrong with the input stays as it is. */
 function asCliError(error: unknown): unknown {
+  if (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED)
+    return new CliError(`The cluster refuses: ${error.message}`, 3);
   if (!(error instanceof ApiError)) return error;
   return error.kindNotServed
     ? new CliError(`${error.message}: the kind isn't installed in the cluster; apply its CRD first`, 3)

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compare } from '../../../src/cli/diff/compare.js';
+import { refusals } from '../../../src/cli/diff/outcome.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -133,6 +134,22 @@ describe('a comparison', () => {
       exitCode: 3,
       message: expect.stringMatching(told) as string,
     });
+  });
+
+  const unsupported = failure(400, 'BadRequest', 'admission webhook "v.test" does not support dry run');
+
+  test("of what a webhook doesn't try ends with exit code 3: nothing is wrong with the input", async () => {
+    const { transport } = serverOf(({ method }) => (method === 'POST' ? unsupported : undefined));
+    await expect(compared(transport)).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(/^The cluster refuses: .*does not support dry run/) as string,
+    });
+  });
+
+  test("of a child that a webhook doesn't try says so of the cluster", async () => {
+    const { transport } = serverOf(({ method }) => (method === 'PATCH' ? unsupported : undefined));
+    const outcome = await compared(transport);
+    expect(refusals(outcome)).toEqual([expect.stringContaining('does not support dry run')]);
   });
 
   test('of a custom resource where no operator looks warns that nothing follows from it', async () => {
