@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import type { Kind, KindContext } from '../../contract/kind.js';
+import type { Kind } from '../../contract/kind.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -17,6 +17,7 @@ import { placeOf, readCustomResources } from '../../synth/custom-resource.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
 import { CliError } from '../exit.js';
+import type { ContextFor } from './operator-context.js';
 import type { Outcome } from './outcome.js';
 
 export interface CompareProps {
@@ -26,8 +27,7 @@ export interface CompareProps {
   readonly transport: Transport;
   /** Of custom resources that name none. */
   readonly namespace: string;
-  /** What the operator would make the controllers of a kind with, where there are custom resources in these namespaces. */
-  readonly contextFor: (kind: Kind, namespaces: readonly string[]) => Promise<KindContext>;
+  readonly contextFor: ContextFor;
   readonly warn: (line: string) => void;
 }
 
