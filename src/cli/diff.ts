@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import type { Kind, KindContext, Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
+import { DEFAULT_NAMESPACE } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
 import { currentNamespace, loadKubeConfig } from './cluster.js';
@@ -59,7 +59,7 @@ export function diffCommand(flags = builtInFlags): Command {
     .addOption(
       new Option(
         '--operator-namespace <name>',
-        "where the controller runs (default: the context's namespace)",
+        `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
       ).argParser(namespace),
     )
     .action((sources: readonly string[], options: DiffOptions) =>
@@ -70,28 +70,39 @@ export function diffCommand(flags = builtInFlags): Command {
 
 async function run(sources: readonly string[], options: DiffOptions, flags: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { compare }, { answering }, { UndiciTransport }, { textOf }, { jsonOf }] =
+  const [{ builtInKinds }, { compare }, { answering }, { operatorContext }, { textOf }, { jsonOf }] =
     await Promise.all([
       import('../kinds/index.js'),
       import('./diff/compare.js'),
       import('./diff/answering.js'),
-      import('../engine/undici-transport.js'),
+      import('./diff/operator-context.js'),
       import('./diff/text.js'),
       import('./diff/json.js'),
     ]);
+  const [{ render }, { ClusterClient }, { UndiciTransport }] = await Promise.all([
+    import('../synth/render.js'),
+    import('./cluster-client.js'),
+    import('../engine/undici-transport.js'),
+  ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
   const kubeConfig = await loadKubeConfig(options);
-  const here = currentNamespace(kubeConfig);
   const transport = answering(new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`));
+  const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
+  const { watchNamespace, operatorNamespace } = options;
+  const contextFor = operatorContext({
+    ...{ cluster: new ClusterClient(transport), flags, warn },
+    render: (kind, cr) => render(kind, cr, policy),
+    ...(policy && { policy }),
+    ...(watchNamespace && { watchNamespaces: watchNamespace }),
+    ...(operatorNamespace !== undefined && { operatorNamespace }),
+  });
   let outcome: Outcome;
   try {
     outcome = await compare({
-      ...{ sources, kinds, transport, namespace: options.namespace ?? here },
+      ...{ sources, kinds, transport, contextFor, warn },
+      namespace: options.namespace ?? currentNamespace(kubeConfig),
       recursive: options.recursive ?? false,
-      contextFor: await contexts({ ...options, here, flags, ...(policy && { allowed: policy }) }),
-      ...(options.watchNamespace && { namespaces: options.watchNamespace }),
-      warn: (line) => void process.stderr.write(`warning: ${line}\n`),
     });
   } catch (error) {
     if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
@@ -103,28 +114,6 @@ async function run(sources: readonly string[], options: DiffOptions, flags: Flag
   const refused = refusals(outcome);
   if (refused.length > 0) throw new CliError(refused, 3);
   if (differs(outcome)) process.exitCode = 1;
-}
-
-interface ContextOptions {
-  readonly here: string;
-  readonly operatorNamespace?: string;
-  readonly flags: FlagValues;
-  readonly allowed?: Policy;
-  readonly watchNamespace?: readonly string[];
-}
-
-/** What `run` would make the controllers of a kind with. */
-async function contexts(options: ContextOptions): Promise<(kind: Kind) => KindContext> {
-  const { render } = await import('../synth/render.js');
-  const { here, operatorNamespace = here, flags, allowed, watchNamespace } = options;
-  return ({ type }) => {
-    const policy = allowed?.[type.kind.toLowerCase()];
-    return {
-      ...{ render: (kind, cr) => render(kind, cr, allowed), flags, operatorNamespace },
-      ...(policy !== undefined && { policy }),
-      ...(watchNamespace && { namespaces: watchNamespace }),
-    };
-  };
 }
 
 /** In colour on a terminal, unless NO_COLOR says otherwise. */

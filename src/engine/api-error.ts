@@ -93,6 +93,11 @@ export class ApiError extends Error {
     );
   }
 
+  /** A webhook has a say, and gives it only where something is really written. */
+  get dryRunUnsupported(): boolean {
+    return this.code === 400 && (this.status.message ?? '').includes('does not support dry run');
+  }
+
   /** Who owns which of the fields that were applied without force. */
   get conflicts(): FieldConflict[] {
     const causes = this.code === 409 ? (this.status.details?.causes ?? []) : [];

@@ -1,5 +1,6 @@
 import type { Kind } from '../contract/kind.js';
 import { groupOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 import type { InstallProps } from './props.js';
 
 export const METRICS_PORT = 8080;
@@ -32,4 +33,20 @@ export function runArguments({ kinds, watchNamespaces, flags = {}, policy }: Ins
       .sort()
       .map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
   ];
+}
+
+/** The arguments of the container of an operator's Deployment. */
+export function argumentsOf(deployment: AnyObject): readonly string[] {
+  const { spec } = deployment as unknown as {
+    spec?: { template?: { spec?: { containers?: readonly { args?: readonly string[] }[] } } };
+  };
+  return spec?.template?.spec?.containers?.[0]?.args ?? [];
+}
+
+/** The values of one of them, as `runArguments` writes them. @returns undefined where it isn't given */
+export function argumentOf(args: readonly string[], flag: string): string[] | undefined {
+  return args
+    .find((arg) => arg.startsWith(`${flag}=`))
+    ?.slice(flag.length + 1)
+    .split(',');
 }

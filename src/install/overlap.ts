@@ -1,6 +1,5 @@
 import { OperatorError } from '../contract/error.js';
-import type { AnyObject } from '../contract/object.js';
-import { kindName, runArguments } from './arguments.js';
+import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import type { Cluster } from './cluster.js';
 import { otherInstallations } from './ours.js';
 import { placesOf, placesOfInstallation } from './places.js';
@@ -54,21 +53,7 @@ function sharedKinds(a: Reach, b: Reach): string[] {
   return meet ? a.kinds.filter((kind) => b.kinds.includes(kind)) : [];
 }
 
-function argumentsOf(deployment: AnyObject): readonly string[] {
-  const { spec } = deployment as unknown as {
-    spec?: { template?: { spec?: { containers?: readonly { args?: readonly string[] }[] } } };
-  };
-  return spec?.template?.spec?.containers?.[0]?.args ?? [];
-}
-
 function reachOf(args: readonly string[]): Reach {
-  const namespaces = valueOf(args, '--watch-namespace');
-  return { kinds: valueOf(args, '--kinds') ?? [], ...(namespaces && { namespaces }) };
-}
-
-function valueOf(args: readonly string[], flag: string): string[] | undefined {
-  return args
-    .find((arg) => arg.startsWith(`${flag}=`))
-    ?.slice(flag.length + 1)
-    .split(',');
+  const namespaces = argumentOf(args, '--watch-namespace');
+  return { kinds: argumentOf(args, '--kinds') ?? [], ...(namespaces && { namespaces }) };
 }

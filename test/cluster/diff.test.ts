@@ -16,6 +16,7 @@ import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { actions, changedPaths, Differ } from './support/diff.js';
 import { eventually } from './support/eventually.js';
+import { kubeconfigLike } from './support/kubeconfigs.js';
 import { withFixedNodePorts } from './support/node-ports.js';
 import { childrenNow, whatChanged, whatWouldChange } from './support/predicted.js';
 import { requestsFromNowOn, writes } from './support/requests.js';
@@ -56,7 +57,7 @@ beforeAll(async () => {
     ...{ rules: [...rules, ...shared], args: ['--policy', policy] },
   });
   await grant(cluster, { user: asker, namespaces: [namespace], rules: [...rules, ...shared, ...ofAsker()] });
-  const inside = ['--watch-namespace', namespace, '-n', namespace];
+  const inside = ['--watch-namespace', namespace, '-n', namespace, '--operator-namespace', 'ops'];
   differ = new Differ(cluster.sandbox.kubeconfig(asker), ['--policy', policy, ...inside]);
 });
 afterAll(async () => {
@@ -260,6 +261,16 @@ describe('a JobWatcher', () => {
     const dry = await differ.json([watcher({ completedTTL: '0s', dryRun: true })]);
     expect(dry.explanations[0]!.summary).toBe('would delete 0 of 3 Jobs matched, since it is a dry run');
     expect((await cluster.list(jobs, namespace)).length).toBe(4);
+
+    // The asker's own namespace isn't the operator's, in which nothing would be deleted.
+    const kubeconfig = await kubeconfigLike(cluster.sandbox, asker, { namespace });
+    const fromHere = await new Differ(kubeconfig, ['--watch-namespace', namespace]).of([
+      watcher({ completedTTL: '0s' }),
+    ]);
+    expect(fromHere.stdout).toContain(`JobWatcher ${namespace}/pi would delete 2 of 3 Jobs matched`);
+    expect(fromHere.stderr).toMatch(
+      /^warning: Which operator is installed can't be seen .*in reconstruct-system/,
+    );
 
     // One that is there already, and has nothing to do.
     await cluster.create(jobWatcher.type, watcher({ completedTTL: '100h' }));

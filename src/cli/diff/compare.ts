@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf } from '../../contract/error.js';
-import type { Kind, KindContext } from '../../contract/kind.js';
-import { objectId, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
+import type { Kind } from '../../contract/kind.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
+import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
 import { Api } from '../../engine/api.js';
+import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
 import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, Preview } from '../../engine/preview/controller-preview.js';
 import type { ObjectPreview } from '../../engine/preview/object-preview.js';
@@ -17,6 +18,7 @@ import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
 import { CliError } from '../exit.js';
 import { explanationsFor } from './explanations.js';
+import type { ContextFor } from './operator-context.js';
 import type { Outcome } from './outcome.js';
 
 export interface CompareProps {
@@ -26,9 +28,7 @@ export interface CompareProps {
   readonly transport: Transport;
   /** Of custom resources that name none. */
   readonly namespace: string;
-  readonly contextFor: (kind: Kind) => KindContext;
-  /** The namespaces that the operator watches. @default - all */
-  readonly namespaces?: readonly string[];
+  readonly contextFor: ContextFor;
   readonly warn: (line: string) => void;
 }
 
@@ -98,14 +98,28 @@ async function tryOne(input: CustomResourceInput, transport: Transport): Promise
 
 async function previewKind(kind: Kind, all: readonly Given[], props: CompareProps): Promise<Preview> {
   const given = all.filter(({ input }) => input.kind === kind);
-  const { transport, namespaces, contextFor } = props;
+  const { transport, contextFor, warn } = props;
+  const refs = given.map(({ after }) => refOf(after));
+  const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
+  const { namespaces } = context;
+  for (const ref of refs) warnUnlessWatched(ref, namespaces, warn);
   const found = await preview({
-    controllers: kind.controllers(contextFor(kind)),
+    controllers: kind.controllers(context),
     ...{ given, transport, now: () => new Date() },
     ...(namespaces && { namespaces }),
   });
-  const asked = new Set(given.map(({ after }) => objectId(after)));
+  const asked = new Set(refs.map((ref) => objectId(ref)));
   return { ...found, explanations: explanationsFor(asked, found) };
+}
+
+function warnUnlessWatched(
+  ref: ObjectRef,
+  watched: readonly string[] | undefined,
+  warn: CompareProps['warn'],
+): void {
+  if (!watched || ref.namespace === undefined || watched.includes(ref.namespace)) return;
+  const where = `no operator looks at ${ref.namespace}, only at ${watched.join(', ')}`;
+  warn(`${describeRef(ref)}: ${where}, so nothing would be made of it`);
 }
 
 /** Why nothing can be made of a custom resource, as where a policy forbids it. */
@@ -127,6 +141,8 @@ function ofResource({ before, after }: Given): ObjectPreview {
 
 /** What the cluster said; what is wrong with the input stays as it is. */
 function asCliError(error: unknown): unknown {
+  if (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED)
+    return new CliError(`The cluster refuses: ${error.message}`, 3);
   if (!(error instanceof ApiError)) return error;
   return error.kindNotServed
     ? new CliError(`${error.message}: the kind isn't installed in the cluster; apply its CRD first`, 3)

@@ -1,4 +1,5 @@
 import type { Explanation } from '../../contract/explanation.js';
+import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
 import type { ObjectPreview } from '../../engine/preview/object-preview.js';
 
 /** Everything that would follow from the custom resources that were given; they come first. */
@@ -10,6 +11,7 @@ export interface Outcome {
 /** Reasons that tell of the cluster, and nothing of what was asked for. */
 const OF_CLUSTER: ReadonlySet<string> = new Set([
   ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded', 'KindNotServed', 'NotFound'],
+  DRY_RUN_UNSUPPORTED,
 ]);
 
 /** Whether anything would change, or can't be had. */

@@ -11,6 +11,9 @@ import { visible } from './visible.js';
 /** What a request fails with that would delete: the object has to go before it is made anew. */
 export const WOULD_DELETE = 'WouldDelete';
 
+/** What a request fails with that a webhook doesn't let be tried: nobody knows what would become of it. */
+export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';
+
 /** What one apply would do. */
 export interface Tried {
   /** As it is. @default - it isn't there */
@@ -25,7 +28,7 @@ export interface Tried {
  * The way to an API server on which nothing is written, whoever uses it.
  *
  * **Guarantees.** Reads go through. Whatever else is sent is a dry run. Nothing is deleted, not even as a dry run: what
- * asks for it fails with `WouldDelete`.
+ * asks for it fails with `WouldDelete`. What can't be tried fails with `DryRunUnsupported`, not as a refusal.
  *
  * **Caveats.** A dry run leaves nothing behind on which the next could build. That an owner isn't to be deleted before
  * an object isn't tried: it needs a right that the controller has, and who asks need not have.
@@ -45,7 +48,7 @@ export class DryRun implements Transport {
     if (req.method === 'DELETE')
       throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and made anew' });
     const dry = { ...req, query: { ...req.query, dryRun: 'All' } };
-    return req.contentType === APPLY ? this.apply(dry) : this.wire.request(dry);
+    return req.contentType === APPLY ? this.apply(dry) : this.try(dry);
   }
 
   stream(req: ApiRequest): Promise<ApiStream> {
@@ -60,7 +63,7 @@ export class DryRun implements Transport {
     const body = withoutBlocking(req.body as AnyObject);
     const sent = { ...req, body };
     const before = await this.wire.request({ method: 'GET', path: req.path });
-    const answer = await this.wire.request(sent);
+    const answer = await this.try(sent);
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
     const live = before.status === 200 ? (before.body as AnyObject) : undefined;
@@ -71,6 +74,14 @@ export class DryRun implements Transport {
       takes: changes ? await this.takes(sent) : [],
     });
     return answer;
+  }
+
+  private async try(req: ApiRequest): Promise<ApiResponse> {
+    const answer = await this.wire.request(req);
+    if (answer.status <= 299) return answer;
+    const cause = new ApiError(`${req.method} ${req.path}`, answer);
+    if (!cause.dryRunUnsupported) return answer;
+    throw new OperatorError({ reason: DRY_RUN_UNSUPPORTED, message: cause.message, cause });
   }
 
   /** What the same apply would run into if it weren't forced. */

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compare } from '../../../src/cli/diff/compare.js';
+import { refusals } from '../../../src/cli/diff/outcome.js';
 import { OperatorError } from '../../../src/contract/error.js';
+import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { render } from '../../../src/synth/render.js';
@@ -39,7 +41,12 @@ function usual({ method, path, body }: ApiRequest): ApiResponse {
     : failure(404, 'NotFound', `${path} not found`);
 }
 
-async function compared(transport: Transport, text = WEB, context = { render }) {
+async function compared(
+  transport: Transport,
+  text = WEB,
+  context: KindContext = { render },
+  warn: (line: string) => void = () => undefined,
+) {
   const folder = folderWith({ 'a.yaml': text });
   const props = {
     sources: [join(folder, 'a.yaml')],
@@ -47,7 +54,7 @@ async function compared(transport: Transport, text = WEB, context = { render }) 
     kinds: [widgetKind()],
     namespace: 'shop',
   };
-  return compare({ ...props, transport, contextFor: () => context, warn: () => undefined });
+  return compare({ ...props, transport, contextFor: () => Promise.resolve(context), warn });
 }
 
 describe('a comparison', () => {
@@ -127,5 +134,35 @@ describe('a comparison', () => {
       exitCode: 3,
       message: expect.stringMatching(told) as string,
     });
+  });
+
+  const unsupported = failure(400, 'BadRequest', 'admission webhook "v.test" does not support dry run');
+
+  test("of what a webhook doesn't try ends with exit code 3: nothing is wrong with the input", async () => {
+    const { transport } = serverOf(({ method }) => (method === 'POST' ? unsupported : undefined));
+    await expect(compared(transport)).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(/^The cluster refuses: .*does not support dry run/) as string,
+    });
+  });
+
+  test("of a child that a webhook doesn't try says so of the cluster", async () => {
+    const { transport } = serverOf(({ method }) => (method === 'PATCH' ? unsupported : undefined));
+    const outcome = await compared(transport);
+    expect(refusals(outcome)).toEqual([expect.stringContaining('does not support dry run')]);
+  });
+
+  test('of a custom resource where no operator looks warns that nothing follows from it', async () => {
+    const warnings: string[] = [];
+    const warn = (line: string) => void warnings.push(line);
+    const { objects } = await compared(serverOf().transport, WEB, { render, namespaces: ['a', 'b'] }, warn);
+
+    expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual(['created Widget']);
+    expect(warnings).toEqual([
+      'Widget shop/web: no operator looks at shop, only at a, b, so nothing would be made of it',
+    ]);
+
+    await compared(serverOf().transport, WEB, { render, namespaces: ['shop'] }, warn);
+    expect(warnings).toHaveLength(1);
   });
 });
