@@ -321,7 +321,13 @@ describe('rule 16: what is told', () => {
     await home.watch('story', { failedTTL: '30m' });
     const line = await controller.logged(({ uid }) => uid === metadata.uid);
     expect(line).toMatchObject({
-      ...{ level: 'info', objectKind: 'Job', namespace: home.namespace, name: 'story-job', outcome: 'deleted' },
+      ...{
+        level: 'info',
+        objectKind: 'Job',
+        namespace: home.namespace,
+        name: 'story-job',
+        outcome: 'deleted',
+      },
       ...{ watcher: `${home.namespace}/story`, finish: 'failed', ttlSeconds: 1800 },
       finishedAt: expect.stringMatching(/^\d{4}-.*Z$/) as string,
     });

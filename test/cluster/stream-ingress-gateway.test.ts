@@ -193,6 +193,21 @@ describe('rule 11: children', () => {
   });
 });
 
+test('children go when the upstream is edited to one that isn’t there, and come back with it', async () => {
+  await shop.ask('edited', { listen: 9005 });
+  await shop.say('edited', OPEN);
+  await shop.told('edited', { Ready: 'True Programmed' });
+
+  await cluster.merge(shop.place('edited'), { spec: { upstream: { service: 'next' } } });
+
+  await shop.has('edited', []);
+  await shop.told('edited', { Ready: 'False ServiceNotFound', Programmed: 'Unknown Pending' });
+  await makeService(cluster, { namespace: shop.namespace, name: 'next' }, 5432);
+  expect(specOf(await shop.has('edited', ['ListenerSet', 'TCPRoute']), 'TCPRoute')).toMatchObject({
+    rules: [{ backendRefs: [{ name: 'next', port: 5432 }] }],
+  });
+});
+
 describe('rules 8 and 11: what the Gateway says', () => {
   const changes: readonly (readonly [string, Verdict, Words])[] = [
     ['nothing', {}, { Ready: 'Unknown Pending', Stalled: 'False Pending', Programmed: 'Unknown Pending' }],
@@ -322,12 +337,17 @@ test('rules 6 and 11: a grant that is revoked takes ListenerSet and route away, 
   });
   await shop.ask('failing', { listen: 9041 });
   await shop.told('failing', { Stalled: 'True OwnershipConflict' });
+  await settled(cluster, 'operator-44');
+  const failing = await cluster.get(shop.place('failing'));
   await cluster.delete(grant);
 
   await eventually(async () => {
     expect(await shop.children('granted')).toEqual({});
   });
   await shop.told('granted', { Stalled: 'True RefNotPermitted', Programmed: 'Unknown Pending' });
+  // Its status was never something else meanwhile.
+  await settled(cluster, 'operator-44');
+  expect(await cluster.get(shop.place('failing'))).toEqual(failing);
 });
 
 test('rule 11: what is settled costs no request, also after a restart', async () => {

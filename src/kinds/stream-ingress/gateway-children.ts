@@ -4,9 +4,11 @@ import { OperatorError } from '../../contract/error.js';
 import type { Render, RenderedKind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { FIELD_MANAGER } from './held.js';
-import { routeLeadsToUpstream } from './gateway-route.js';
+import type { KeptRoute } from './kept-route.js';
 import type { Resolution } from './resolve.js';
 import type { StreamIngress } from './spec.js';
+import { serviceKey, upstreamOf } from './upstream.js';
+import type { Kept } from './watches.js';
 
 /** What is to be done with the children of one custom resource. */
 export interface ChildPlan {
@@ -32,7 +34,7 @@ export function planChildren(
   render: (cr: StreamIngress) => readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  const left = routeLeadsToUpstream(present, cr) ? LEFT : dropChildren(present);
+  const left = leadToUpstream(present, cr) ? LEFT : dropChildren(present);
   if (gate === 'keep') return left;
   try {
     const objects = render(port === undefined ? cr : withPort(cr, port));
@@ -46,6 +48,14 @@ export function planChildren(
 export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
   return { apply: [], delete: left.map((object) => ({ object })), open: false };
+}
+
+/** Whether the routes among these children, as they are, lead to the Service of a custom resource, at whatever port. */
+function leadToUpstream(present: readonly AnyObject[], cr: StreamIngress): boolean {
+  const routes = present.filter(({ kind }) => kind !== 'ListenerSet') as Kept<KeptRoute>[];
+  const upstream = serviceKey(upstreamOf(cr));
+  const leadTo = routes.flatMap(({ kept }) => kept);
+  return leadTo.length > 0 && leadTo.every((key) => key === upstream);
 }
 
 export function childrenOf(

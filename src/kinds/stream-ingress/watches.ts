@@ -6,6 +6,7 @@ import type { ResourceType } from '../../contract/resource.js';
 import { gatewayTypes } from './gateway-port.js';
 import { keepArguments } from './kept-arguments.js';
 import { keepConfigMap } from './kept-config-map.js';
+import { keepRoute } from './kept-route.js';
 import { keepService, keepTargetService } from './kept-service.js';
 import { keepSlice } from './kept-slice.js';
 import { grantOf } from './permission.js';
@@ -75,6 +76,7 @@ export function watchesFor(type: ResourceType, targets: Targets): Watches {
       gateways.length > 0
         ? gatewayTypes(targets.routeVersion).map((child) => ({
             type: child,
+            keep: child.kind === 'ListenerSet' ? keepStatus : keepBackends,
             optional: true,
             writes: ['create', 'patch', 'delete'] as const,
             mapsTo: () => gateways,
@@ -111,6 +113,10 @@ function keepSlices(object: AnyObject): AnyObject | undefined {
 function keepGrant(object: AnyObject): AnyObject | undefined {
   const kept = grantOf(object);
   return kept && { ...keepIdentity(object), kept };
+}
+
+function keepBackends(object: AnyObject): AnyObject {
+  return { ...keepStatus(object), kept: keepRoute(object) };
 }
 
 function workloadWatches(nginx: readonly NginxTarget[]): Watch[] {

@@ -53,7 +53,11 @@ async function explained(
   const folder = folderWith({ 'a.yaml': JSON.stringify(cr) });
   const { explanations } = await compare({
     ...{ sources: [join(folder, 'a.yaml')], recursive: false, kinds: [jobWatcher], namespace: 'default' },
-    ...{ transport: serverOf(watchers), contextFor: () => Promise.resolve({ render }), warn: () => undefined },
+    ...{
+      transport: serverOf(watchers),
+      contextFor: () => Promise.resolve({ render }),
+      warn: () => undefined,
+    },
   });
   return [...explanations];
 }

@@ -2,6 +2,7 @@ import type { ChangeSet } from '../../../src/contract/change.js';
 import type { Controller, Plan, Reader, Watch } from '../../../src/contract/controller.js';
 import { controllerOf, objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { keepStatus } from '../../../src/contract/projections.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/policy.js';
@@ -33,7 +34,7 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
       .filter((each) => groupKind(each) === groupKind(watch.type))
       .filter(({ metadata }) => watch.namespaces?.includes(metadata.namespace ?? '') ?? true)
       .filter(({ metadata }) => watch.name === undefined || watch.name === metadata.name)
-      .flatMap((each) => (watch.keep ? (watch.keep(each) ?? []) : each)),
+      .flatMap((each) => (watch.keep ?? keepStatus)(each) ?? []),
   }));
   // The most precise first, as an object belongs to that.
   seen.sort((a, b) => Number(b.watch.name !== undefined) - Number(a.watch.name !== undefined));
