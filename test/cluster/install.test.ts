@@ -316,6 +316,11 @@ test("what is others' stays: the namespace with what is in it, objects with our 
   await cluster.delete({ type: configMaps, namespace: shop, name: 'copied' });
   await done('uninstall');
   expect(await installed()).toEqual([]);
+  const theirs = { type: definitions, name: 'appservices.kosmos.io' };
+  await cluster.delete(theirs);
+  await eventually(async () => {
+    expect(await cluster.find(theirs)).toBeUndefined();
+  });
 });
 
 test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is told', async () => {
