@@ -87,7 +87,8 @@ test('ten writers on the ConfigMap while StreamIngresses come and go: nothing of
 
 const burst = Array.from({ length: 100 }, (_, index) => 20_000 + index);
 const burstMilliseconds = 8_000;
-const writesPerObject = 3;
+/** As long as there is more to come, a write comes after so long at the latest. */
+const longestMilliseconds = 5_000;
 
 test.concurrent.for(['nothing else happens', 'watches are cut'])(
   'a burst of a hundred StreamIngresses leads to few writes of each shared object while %s',
@@ -95,17 +96,20 @@ test.concurrent.for(['nothing else happens', 'watches are cut'])(
     const cuts = meanwhile === 'watches are cut';
     await using stage = await IngressStage.start('burst');
     const shared = await stage.sharedWritesFromNowOn();
-    let cut = 0;
+    let [cut, cuttings] = [0, 0];
     const startedAt = performance.now();
     for (const [index, listen] of burst.entries()) {
       const due = (index * burstMilliseconds) / burst.length;
       await delay(Math.max(0, due - (performance.now() - startedAt)));
       await stage.ask(listen);
-      if (cuts && index % 20 === 10) cut += stage.proxy.cut(watches());
+      if (!cuts || index % 20 !== 10) continue;
+      cut += stage.proxy.cut(watches());
+      cuttings++;
     }
     const tookMilliseconds = performance.now() - startedAt;
-    expect(tookMilliseconds).toBeLessThan(10_000);
     expect(cut > 0).toBe(cuts);
+    // Three within ten seconds. While a watch is cut, what doesn't come may look like quiet.
+    const most = Math.floor(tookMilliseconds / longestMilliseconds) + 2 + cuttings;
 
     await eventually(() => stage.requireOpen(burst), {
       deadlineMilliseconds: 60_000,
@@ -116,7 +120,7 @@ test.concurrent.for(['nothing else happens', 'watches are cut'])(
     console.info(`${burst.length} in ${(tookMilliseconds / 1000).toFixed(1)} s led to ${writes.join(', ')}`);
     for (const resource of ['configmaps', 'services']) {
       const of = writes.filter((write) => write.includes(resource));
-      expect(of.length, of.join()).toBeLessThanOrEqual(writesPerObject);
+      expect(of.length, of.join()).toBeLessThanOrEqual(most);
     }
     stage.logsNoError();
   },

@@ -15,7 +15,8 @@ export const flags: readonly KindFlag[] = [
   {
     name: ADMIN_NAMESPACES,
     value: 'namespaces',
-    description: "namespaces whose JobWatchers may act in others too (default: the operator's own)",
+    description:
+      "namespaces whose JobWatchers may act in others too (default: the operator's own, but not default)",
     list: true,
     check: (value) => checkName(value, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
   },
