@@ -39,7 +39,7 @@ beforeAll(async () => {
 
   folder = await mkdtemp(join(tmpdir(), 'diff-examples-'));
   const file = join(folder, 'policy.yaml');
-  const { streamingress } = (await example('streamingress/policy.yaml')) as unknown as {
+  const { streamingress } = (await example('streamingress/admin/policy.yaml')) as unknown as {
     readonly streamingress: object;
   };
   await writeFile(file, stringify({ streamingress }));
@@ -94,7 +94,7 @@ async function makeSurroundings(): Promise<void> {
   await makeUpstream('shop', 'mail', { name: 'smtp', port: 25 });
   await makeUpstream('shop', 'dns', { name: 'dns-udp', port: 53, protocol: 'UDP' });
   await makeUpstream('infra', 'broker', { name: 'mqtt', port: 1883 });
-  await cluster.create(referenceGrants, await example('streamingress/reference-grant.yaml'));
+  await cluster.create(referenceGrants, await example('streamingress/admin/reference-grant.yaml'));
 }
 
 async function makeUpstream(where: string, name: string, port: object): Promise<void> {
