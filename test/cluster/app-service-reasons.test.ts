@@ -11,6 +11,7 @@ import { withFolder } from './support/commands.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
@@ -136,7 +137,10 @@ describe('pods', () => {
   ] as const)('$name: $as', async ({ name, spec, as, says }) => {
     await apps.create(name, spec);
 
-    expect(await fares(apps, name, as)).toContain(says);
+    // A rollout goes on under one reason, and its message follows.
+    await eventually(async () => {
+      expect(await fares(apps, name, as)).toContain(says);
+    });
   });
 
   test('in trouble are over with once the image is mended', async () => {
