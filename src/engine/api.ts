@@ -8,6 +8,9 @@ import type { ApiRequest, ApiStream, Transport } from './transport.js';
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
 export const APPLY = 'application/apply-patch+yaml';
 
+/** @see https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches */
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
 /** RFC 6902. */
 const JSON_PATCH = 'application/json-patch+json';
 
@@ -19,6 +22,11 @@ export interface Scope {
   readonly selector?: string;
   /** @default - every name */
   readonly name?: string;
+}
+
+export interface ListScope extends Scope {
+  /** Nothing but the metadata of each object leaves the API server. @default false */
+  readonly metadataOnly?: boolean;
 }
 
 export interface ListPage {
@@ -61,21 +69,22 @@ export class Api {
   }
 
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
-  async list(scope: Scope, continueToken: string | undefined, signal: AbortSignal): Promise<ListPage> {
+  async list(scope: ListScope, continueToken: string | undefined, signal: AbortSignal): Promise<ListPage> {
     const { body } = await this.send(`List ${scope.type.plural}`, {
       method: 'GET',
       path: collectionPath(scope.type, scope.namespace),
       query: { limit: '500', ...selectorQuery(scope), ...(continueToken && { continue: continueToken }) },
+      ...(scope.metadataOnly && { accept: METADATA_LIST }),
       signal,
     });
     const { metadata, items } = body as {
       metadata: { resourceVersion: string; continue?: string };
-      items: AnyObject[];
+      items: AnyObject[] | null;
     };
     const { apiVersion, kind } = scope.type;
     return {
-      // The items of a list carry neither.
-      items: items.map((item) => ({ ...item, apiVersion, kind })),
+      // The items of a list carry neither, and an empty list of metadata has null for them.
+      items: (items ?? []).map((item) => ({ ...item, apiVersion, kind })),
       resourceVersion: metadata.resourceVersion,
       ...(metadata.continue && { continueToken: metadata.continue }),
     };

@@ -7,6 +7,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** @default application/json */
   readonly contentType?: string;
+  /** The media type of the answer. @default application/json */
+  readonly accept?: string;
   readonly signal?: AbortSignal;
   /** It keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
   readonly lease?: boolean;

@@ -137,7 +137,7 @@ export class UndiciTransport implements Transport {
       method: req.method,
       headers: {
         ...headers,
-        accept: 'application/json',
+        accept: req.accept ?? 'application/json',
         'user-agent': this.userAgent,
         ...(req.body !== undefined && { 'content-type': req.contentType ?? 'application/json' }),
       },

@@ -37,6 +37,8 @@ export interface ListScope {
   readonly namespace?: string;
   /** A label selector. */
   readonly selector?: string;
+  /** Reads nothing but the metadata. @default false */
+  readonly metadataOnly?: boolean;
 }
 
 export interface ApplyOptions {

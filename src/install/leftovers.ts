@@ -15,8 +15,8 @@ function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
 }
 
 /**
- * Why a namespace can't be deleted without loss, for people: `since others have something in it: ...`. Empty where
- * it can.
+ * Why a namespace can't be deleted without loss, for people: `since others have something in it: ...`. Empty where it
+ * can. Reads metadata alone, since there may be Secrets in it.
  * @param isOurs what goes anyway
  */
 export async function leftoversIn(
@@ -29,7 +29,7 @@ export async function leftoversIn(
   const unlisted = [...unseen];
   for (const type of types) {
     try {
-      for (const object of await cluster.list(type, { namespace }))
+      for (const object of await cluster.list(type, { namespace, metadataOnly: true }))
         seen.set(object.metadata.uid ?? objectId(object), object);
     } catch (error) {
       if (!isPartial(error)) throw error;

@@ -31,7 +31,7 @@ async function sharesOfKind(kind: Kind, cluster: Cluster): Promise<Share[]> {
   const fieldManager = childrenFieldManager(kind.type.kind);
   const found = await Promise.all(
     appliedTypes(kind).map(async (type) => {
-      const objects = await cluster.list(type);
+      const objects = await cluster.list(type, { metadataOnly: true });
       return objects
         .filter((object) => isManagedBy(fieldManager, object) && !controllerOf(object))
         .map((object) => ({ type, object, fieldManager }));

@@ -157,6 +157,20 @@ describe('the namespace of the operator', () => {
     expect(namesLeft()).toContain('Namespace ops');
   });
 
+  it('is looked through by metadata alone, since there may be Secrets in it', async () => {
+    await install();
+    cluster.put(named('Secret', 'ops', 'token'));
+    const wholly: string[] = [];
+    const list = cluster.list.bind(cluster);
+    cluster.list = (type, scope) => {
+      if (type.kind === 'Secret' && !scope?.metadataOnly) wholly.push(type.kind);
+      return list(type, scope);
+    };
+    await remove();
+    expect(told.at(-1)).toContain('Secret token');
+    expect(wholly).toEqual([]);
+  });
+
   it('stays where a type is served and can not be listed', async () => {
     await install();
     cluster.put({ ...named('Widget', 'other', 'a'), apiVersion: 'down.io/v1' });
