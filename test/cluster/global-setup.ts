@@ -10,8 +10,8 @@ declare module 'vitest' {
   }
 }
 
-/** Plain users without rights, `operator-0` to `operator-63`: one per operator under test. */
-export const operatorUsers = Array.from({ length: 64 }, (_, index) => `operator-${index}`);
+/** Plain users without rights, `operator-0` to `operator-99`: one per operator under test. */
+export const operatorUsers = Array.from({ length: 100 }, (_, index) => `operator-${index}`);
 
 /** Starts the shared sandbox. Returns its teardown. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
