@@ -127,17 +127,23 @@ export class Applier {
   }
 
   /** What is as it should be needs no apply. */
-  private async keep({ step, reader, store, key }: Task, known: Entry): Promise<Outcome> {
+  private async keep(task: Task, known: Entry): Promise<Outcome> {
     this.props.fights.checkPeace(known.object);
-    store.explained(key, known.object.metadata.resourceVersion);
-    if (!step.owner || !known.sharedWithLegacy?.includes(step.fieldManager)) return { action: 'unchanged' };
+    task.store.explained(task.key, known.object.metadata.resourceVersion);
+    return { action: (await this.freeOfLegacy(task, known)) ? 'configured' : 'unchanged' };
+  }
+
+  /** Makes what was applied last ours alone, as far as it is a legacy manager's too; whether anything was written. */
+  private async freeOfLegacy({ step, reader }: Task, known: Entry | undefined): Promise<boolean> {
+    if (!step.owner || !known?.sharedWithLegacy?.includes(step.fieldManager)) return false;
     const live = await refresh(this.props.api, step.object, reader);
-    const written = live !== undefined && (await this.repair.dropLegacyOwners(step, live, reader));
-    return { action: written ? 'configured' : 'unchanged' };
+    return live !== undefined && this.repair.dropLegacyOwners(step, live, reader);
   }
 
   private async send(task: Task, known: Entry | undefined): Promise<Outcome> {
     const { metrics } = this.props;
+    // What this apply no longer names is ours only until then, and would stay the other's for ever.
+    await this.freeOfLegacy(task, known);
     const { controller } = task.reader;
     let answer: Applied;
     try {

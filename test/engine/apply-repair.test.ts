@@ -70,11 +70,14 @@ describe('Applier, legacy managers', () => {
     expect(requests(setup)).toEqual(['GET', 'REPAIR']);
   });
 
-  it('does so with the answer to an apply where one is needed anyway', async () => {
+  it('does so before anything else is applied, so that what is dropped then vanishes', async () => {
     const setup = await settledSetup();
     record(setup, entryOf('helm', SHARED));
-    expect(await setup.apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
-    expect(requests(setup)).toEqual(['PATCH', 'REPAIR']);
+    const { replicas, ...spec } = (deployment(2) as { spec?: Record<string, unknown> }).spec!;
+    expect(replicas).toBe(2);
+    expect(await setup.apply(step({ ...deployment(2), spec }))).toMatchObject({ action: 'configured' });
+    expect(requests(setup)).toEqual(['GET', 'REPAIR', 'PATCH']);
+    expect(setup.server.get(DEPLOYMENT, KEY)).not.toHaveProperty('spec.replicas');
     expect(managers(setup)).toEqual([MANAGER]);
   });
 
@@ -130,17 +133,15 @@ describe('Applier, a name that is there twice', () => {
     },
   );
 
+  /** An object of ours, whose port is somebody else's. */
   async function withOldPort(manager: string, operation = 'Update'): Promise<Setup> {
     const setup = newSetup();
-    await setup.apply(step(service(80)));
+    await setup.apply(step(anObject(SERVICE, 'web')));
     const live = setup.server.get(SERVICE, KEY)!;
-    const entry = entryOf(
-      manager,
-      recordedFields(anObject(SERVICE, 'web', {}, { spec: live.spec })),
-      operation,
-    );
+    const { spec } = service(80) as { spec?: object };
+    const entry = entryOf(manager, recordedFields(anObject(SERVICE, 'web', {}, { spec })), operation);
     const metadata = { ...live.metadata, managedFields: [...managedFieldsOf(live), entry] };
-    setup.reader.store(SERVICE).observed(setup.server.put(SERVICE, { ...live, metadata: metadata }));
+    setup.reader.store(SERVICE).observed(setup.server.put(SERVICE, { ...live, metadata, spec }));
     setup.server.requests.length = 0;
     return setup;
   }
