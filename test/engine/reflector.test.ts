@@ -811,6 +811,30 @@ describe('Reflector, failing', () => {
     expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 1600, 3200]);
   });
 
+  it('is soon back where an API server that has come up again makes it wait, and then list', async () => {
+    const { transport, clock, lines } = await watching();
+    const starting = { ...failure(429, 'TooManyRequests', 'initializing'), retryAfterSeconds: 1 };
+    const expired = failure(410, 'Expired', 'too old resource version');
+    transport.refusals.push(...Array.from({ length: 6 }, () => starting), expired);
+    await clock.advance(20_000);
+    transport.lastStream.break();
+    await clock.advance(20_000);
+    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([
+      800, 1600, 2500, 2500, 2500, 2500, 2500, 800,
+    ]);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('lists less and less often where a list is always too old already', async () => {
+    const { transport, clock, lines } = await watching();
+    await clock.advance(20_000);
+    for (let n = 0; n < 4; n++) {
+      transport.lastStream.listed('100').event('ERROR', { code: 410, reason: 'Expired' });
+      await clock.advance(7_000);
+    }
+    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 800, 1600, 3200]);
+  });
+
   it('says what it waits for', async () => {
     const { reflector } = await started({}, (server) => {
       server.refusals.push(failure(403, 'Forbidden', 'configmaps is forbidden'));

@@ -11,6 +11,7 @@ import { leaseRules, rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
+import { noteLog } from './recent-log.js';
 import { grant } from './rights.js';
 
 export interface ControllerProps {
@@ -176,7 +177,9 @@ class ControllerProcess implements RunningController {
 
   private read(line: string): void {
     try {
-      this.log.push(JSON.parse(line) as LogLine);
+      const entry = JSON.parse(line) as LogLine;
+      this.log.push(entry);
+      noteLog(entry, line);
     } catch {
       this.strayOutput.push(line);
     }

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { recentLog } from './recent-log.js';
 
 export interface EventuallyOptions {
-  /** @default 30000 */
+  /** @default 60000 */
   readonly deadlineMilliseconds?: number;
   /** @default 30 */
   readonly intervalMilliseconds?: number;
@@ -14,7 +15,7 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   probe: () => Promise<T> | T,
-  { deadlineMilliseconds = 30_000, intervalMilliseconds = 30 }: EventuallyOptions = {},
+  { deadlineMilliseconds = 60_000, intervalMilliseconds = 30 }: EventuallyOptions = {},
 ): Promise<T> {
   const deadline = Date.now() + deadlineMilliseconds;
   for (;;) {
@@ -27,8 +28,14 @@ export async function eventually<T>(
   }
 }
 
-/** The error itself, since a failed assertion carries more than its message: the difference that is shown. */
+/**
+ * The error itself, since a failed assertion carries more than its message: the difference that is shown. With what
+ * was logged, since nobody can look later.
+ */
 function inVain(error: unknown, milliseconds: number): unknown {
-  if (error instanceof Error) error.message = `Still so after ${milliseconds / 1000} s: ${error.message}`;
+  if (!(error instanceof Error)) return error;
+  error.message = `Still so after ${milliseconds / 1000} s: ${error.message}`;
+  const log = recentLog();
+  if (log.length > 0) error.message += `\nWhat controllers logged last:\n${log.join('\n')}`;
   return error;
 }
