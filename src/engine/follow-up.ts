@@ -15,7 +15,7 @@ import { refusalMilliseconds } from './refusals.js';
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
 const IMMEDIATE_RETRIES = 5;
 
-/** A plan that asks for a time that has passed is carried out again after this. */
+/** A plan that asks for a time that had passed when it was made is made again after this. */
 const PAST_REQUEUE_MILLISECONDS = 1_000;
 
 /** An object that was to be deleted has changed, while something else has failed: it is judged again after this. */
@@ -25,6 +25,12 @@ const CHANGED_MILLISECONDS = 1_000;
 const PACED_MILLISECONDS = 1_000;
 
 const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
+
+/** A plan, and the time that it was made for. */
+export interface MadePlan {
+  readonly plan: Plan;
+  readonly plannedFor: Date;
+}
 
 export interface FollowUpProps {
   readonly controller: string;
@@ -61,11 +67,11 @@ export class FollowUp {
     this.lackingKind.clear();
   }
 
-  /** The plan was carried out, or as much of it as could be. */
-  ended(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
+  /** The plan was carried out, or as much of it as could be; it was made for the time `plannedFor`. */
+  ended(key: string, { plan, plannedFor }: MadePlan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
     // What a kind may throw comes before anything is forgotten.
-    const requeueIn = requeueDelay(requeueTime(plan, outcome), clock.now());
+    const requeueIn = requeueDelay(requeueTime(plan, outcome), plannedFor, clock.now());
     const again = plan.again?.(outcome.changes) ?? false;
     const hasChanged = outcome.changes.some(({ skippedFor }) => skippedFor === 'changed');
     const errors = distinct([
@@ -175,10 +181,10 @@ function requeueTime({ requeueAt }: Plan, { changes }: Outcome): Date | undefine
   return typeof requeueAt === 'function' ? requeueAt(changes) : requeueAt;
 }
 
-/** A time that has passed already would be met at once, and then again. */
-function requeueDelay(at: Date | undefined, now: number): number | undefined {
+/** A time that had passed already would be met at once, and then again; one that came meanwhile is met now. */
+function requeueDelay(at: Date | undefined, plannedFor: Date, now: number): number | undefined {
   if (at === undefined) return undefined;
-  const delay = at.getTime() - now;
-  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
-  return delay > 0 ? delay : PAST_REQUEUE_MILLISECONDS;
+  const time = at.getTime();
+  if (Number.isNaN(time)) throw new TypeError('requeueAt is not a valid date');
+  return time > plannedFor.getTime() ? Math.max(0, time - now) : PAST_REQUEUE_MILLISECONDS;
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Change } from '../contract/change.js';
-import type { Controller, Plan, TypeRef } from '../contract/controller.js';
+import type { Controller, TypeRef } from '../contract/controller.js';
 import { splitKey } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -13,6 +13,7 @@ import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
 import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
+import type { MadePlan } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { KindMetrics } from './kind-metrics.js';
 import { waitsFor } from './node-ports.js';
@@ -171,7 +172,8 @@ export class Runner {
     try {
       const startedAt = clock.monotonic();
       const log = new ReconcileLog(this.log, key);
-      const plan = controller.reconcile(key, this.reader, new Date(clock.now()));
+      const plannedFor = new Date(clock.now());
+      const plan = controller.reconcile(key, this.reader, plannedFor);
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
         key,
@@ -184,7 +186,7 @@ export class Runner {
         { controller: controller.name },
         (clock.monotonic() - startedAt) / 1000,
       );
-      this.conclude(key, plan, outcome, log);
+      this.conclude(key, { plan, plannedFor }, outcome, log);
     } catch (error) {
       this.threw(key, error);
     }
@@ -202,7 +204,8 @@ export class Runner {
     return rush.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
-  private conclude(key: string, plan: Plan, outcome: Outcome, log: ReconcileLog): void {
+  private conclude(key: string, made: MadePlan, outcome: Outcome, log: ReconcileLog): void {
+    const { plan } = made;
     const { changes, statusChanges, givenUp } = outcome;
     this.kindMetrics.record(plan, changes);
     const undone = [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index]));
@@ -222,7 +225,7 @@ export class Runner {
     this.changes.record(changes, log);
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
-    this.followUp.ended(key, plan, outcome, log);
+    this.followUp.ended(key, made, outcome, log);
     if (!outcome.statusLeft) this.postponed.written(key);
     else this.queue.addCoalesced(key, this.postponed.left(key, this.rush.statusDelayMilliseconds), 'status');
   }

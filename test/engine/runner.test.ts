@@ -90,6 +90,20 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toHaveLength(2);
   });
 
+  it('reconciles at once for a time that has come while the plan was carried out', async () => {
+    const { deliver, reconciled, clock, server } = startedRunner((_, n) =>
+      plan(n === 1 ? { apply: [apply('a')], requeueAt: new Date(clock.now() + 100) } : {}),
+    );
+    const gate = Promise.withResolvers<undefined>();
+    server.intercept = () => gate.promise;
+    await deliver(cr('web'));
+    await clock.advance(150);
+    gate.resolve(undefined);
+    await settled();
+    await clock.advance(1);
+    expect(reconciled).toHaveLength(2);
+  });
+
   it('takes a time that is no time for a bug of the kind', async () => {
     const { deliver, lines, stop } = startedRunner(() => plan({ requeueAt: new Date(Number.NaN) }));
     await deliver(cr('web'));
