@@ -57,8 +57,9 @@ export interface JobWatcherControllerProps {
 /**
  * Deletes finished Jobs when their time has come.
  *
- * **Caveats.** It remembers what it has worked out of objects that stay the same, and what it has done and not told
- * yet; what is deleted follows from what the reader shows alone.
+ * **Caveats.** It remembers what it has worked out of objects that stay the same, what it has done and not told yet,
+ * and which deletions have failed: those come last, and count against limits all the same. Which Jobs are due follows
+ * from what the reader shows alone.
  */
 export class JobWatcherController implements Controller {
   readonly name = 'jobwatcher';
