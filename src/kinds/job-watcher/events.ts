@@ -1,4 +1,5 @@
 import type { EventProps } from '../../contract/controller.js';
+import { KEEP_ANNOTATION } from './overrides.js';
 import type { Reason } from './reasons.js';
 import type { JobWatcherStatus } from './spec.js';
 
@@ -20,11 +21,16 @@ function stalled(before: JobWatcherStatus | undefined, after: JobWatcherStatus):
 }
 
 function recreated(before: JobWatcherStatus | undefined, after: JobWatcherStatus): EventProps | undefined {
-  return more('Recreated', 'Jobs of the same name came back each time that they were deleted', before, after);
+  const why =
+    'Jobs of the same name came back each time that they were deleted; whoever makes them anew has to stop, or to give ' +
+    `them the annotation ${KEEP_ANNOTATION}`;
+  return more('Recreated', why, before, after);
 }
 
 function unclear(before: JobWatcherStatus | undefined, after: JobWatcherStatus): EventProps | undefined {
-  return more('FinishUnclear', 'conditions contradict each other, or give no time', before, after);
+  const why =
+    'conditions contradict each other, or give no time; "reconstruct diff" of this JobWatcher lists them';
+  return more('FinishUnclear', why, before, after);
 }
 
 /** More Jobs than before stay for a reason. */
