@@ -15,7 +15,7 @@ beforeAll(async () => {
   stand = await ExampleStand.open(user);
   controller = await stand.startController();
   for (const { kind, object } of stand.examples) await stand.cluster.create(kind.type, object);
-  await stand.openGatewayPorts();
+  await stand.openGatewayPorts(stand.examples.map(({ object }) => object));
   await stand.asRendered();
   await stand.portsReady();
   await settled(stand.cluster, user);

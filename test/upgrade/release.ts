@@ -73,9 +73,9 @@ function write(version: string, file: string, objects: readonly object[]): void 
 const CHANGING: readonly string[] = ['resourceVersion', 'creationTimestamp', 'generation'];
 
 /** Without what changes with every write. */
-function recorded(object: KubernetesObject): object {
+function recorded({ apiVersion, kind, ...object }: KubernetesObject): object {
   const metadata = Object.fromEntries(
     Object.entries(object.metadata).filter(([name]) => !CHANGING.includes(name)),
   );
-  return { ...object, metadata };
+  return { apiVersion, kind, ...object, metadata };
 }

@@ -5,11 +5,12 @@ import type { Sandbox } from '../../../sandbox/control-plane.js';
 import type { Kind, OwnedKind, Policy } from '../../../src/contract/kind.js';
 import { childrenFieldManager } from '../../../src/contract/names.js';
 import { objectId } from '../../../src/contract/object.js';
-import type { AnyObject } from '../../../src/contract/object.js';
+import type { AnyObject, KubernetesObject } from '../../../src/contract/object.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
 import { rulesFor } from '../../../src/install/rules.js';
 import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
+import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import { render } from '../../../src/synth/render.js';
 import { Cluster, collection } from './cluster.js';
 import type { Place } from './cluster.js';
@@ -26,7 +27,7 @@ import {
   examplesFolder,
 } from './examples.js';
 import type { Example } from './examples.js';
-import { udpRoutes } from './gateway-api.js';
+import { tcpRoutes, udpRoutes } from './gateway-api.js';
 import { GatewayPorts, OPEN } from './gateway-ports.js';
 import { intentsOf } from './intents.js';
 import type { Intent } from './intents.js';
@@ -141,12 +142,12 @@ export class ExampleStand {
   }
 
   /** Says of every port of a Gateway that it is open, as the Gateway's controller would. */
-  async openGatewayPorts(): Promise<void> {
-    for (const { kind, object } of this.examples) {
-      const { className, protocol } = object.spec as { className?: string; protocol?: string };
-      if (kind !== streamIngress || className !== 'edge') continue;
-      const ports = new GatewayPorts(this.cluster, object.metadata.namespace!);
-      await ports.say(object.metadata.name, OPEN, ...(protocol === 'UDP' ? [udpRoutes] : []));
+  async openGatewayPorts(crs: readonly KubernetesObject[]): Promise<void> {
+    for (const cr of crs.filter((one) => groupKind(one) === groupKind(streamIngress.type))) {
+      const { metadata, spec } = cr as StreamIngress;
+      if (spec.className !== 'edge') continue;
+      const ports = new GatewayPorts(this.cluster, metadata.namespace!);
+      await ports.say(metadata.name, OPEN, spec.protocol === 'UDP' ? udpRoutes : tcpRoutes);
     }
   }
 
