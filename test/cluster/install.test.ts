@@ -270,7 +270,9 @@ test('diff judges by the policy that was installed, and tells whoever may not se
   await eventually(async () => {
     const editors = await diff(sandbox.kubeconfig(editor));
     expect(editors.code, editors.stderr).toBe(1);
-    expect(editors.stderr).toMatch(/^warning: Which operator is installed can't be seen .*without flags and policy/);
+    expect(editors.stderr).toMatch(
+      /^warning: Which operator is installed can't be seen .*without flags and policy/,
+    );
   });
   const given = await diff(sandbox.kubeconfig(editor), '--policy', policy);
   expect(given).toMatchObject({ code: 2, stdout: '' });

@@ -61,7 +61,9 @@ async function worked({ kind, metadata }: AnyObject): Promise<void> {
 }
 
 function changesOf(then: readonly AnyObject[], now: readonly AnyObject[]): ObservedChange[] {
-  const [was, is] = [then, now].map((objects) => new Map(objects.map((object) => [objectId(object), object])));
+  const [was, is] = [then, now].map(
+    (objects) => new Map(objects.map((object) => [objectId(object), object])),
+  );
   const ids = [...new Set([...was!.keys(), ...is!.keys()])];
   return ids.flatMap((id) => observed(was!.get(id), is!.get(id)) ?? []);
 }

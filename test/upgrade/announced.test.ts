@@ -39,7 +39,9 @@ describe('what an upgrade does to an object', () => {
     const change = observed(was, deployment('web:2', 'b'))!;
     const image = { id: 'image', kind: 'Deployment', fields: ['.spec.template.spec.containers[].image'] };
 
-    expect(unannounced([change], [])).toEqual(['Deployment shop/web: .spec.template.spec.containers[].image']);
+    expect(unannounced([change], [])).toEqual([
+      'Deployment shop/web: .spec.template.spec.containers[].image',
+    ]);
     expect(unannounced([change], [{ ...image, kind: 'Service' }])).toHaveLength(1);
     expect(unannounced([change], [image])).toEqual([]);
     expect(unseen([change], [image])).toEqual([]);

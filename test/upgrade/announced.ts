@@ -81,7 +81,12 @@ const HASHES: readonly string[] = [APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX];
 const REVISION = 'deployment.kubernetes.io/revision';
 
 function written({ status: _, ...object }: AnyObject): object {
-  const { labels, annotations = {}, ownerReferences, finalizers } = object.metadata as ObjectMeta & {
+  const {
+    labels,
+    annotations = {},
+    ownerReferences,
+    finalizers,
+  } = object.metadata as ObjectMeta & {
     readonly finalizers?: readonly string[];
   };
   const ours = Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== REVISION));

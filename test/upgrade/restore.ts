@@ -39,7 +39,8 @@ async function restoreApplied(stand: ExampleStand, object: AnyObject, uids: Uids
   // What is shared has been made by others already, as they make it for every test.
   const entries = appliedEntriesOf(object).filter(({ manager }) => manager !== PROXY_MANAGER);
   // What belongs to somebody is made by whoever says so, and the rest in the order of time.
-  const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean => JSON.stringify(fieldsV1).includes('"k:{\\"uid\\"');
+  const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean =>
+    JSON.stringify(fieldsV1).includes('"k:{\\"uid\\"');
   const ordered = [...entries.filter(owns), ...entries.filter((entry) => !owns(entry))];
   let live: AnyObject | undefined;
   for (const entry of ordered) {
@@ -61,7 +62,10 @@ function withUids<T>(value: T, uids: Uids): T {
   return JSON.parse(text) as T;
 }
 
-async function restoreStatus(stand: ExampleStand, { apiVersion, kind, metadata, status }: AnyObject): Promise<void> {
+async function restoreStatus(
+  stand: ExampleStand,
+  { apiVersion, kind, metadata, status }: AnyObject,
+): Promise<void> {
   const { name, namespace } = metadata;
   const body = { apiVersion, kind, metadata: { name, namespace }, status } as AnyObject;
   await apply(stand, typeOf(stand, body), body, statusFieldManager(kind), '/status');

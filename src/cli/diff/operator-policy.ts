@@ -56,7 +56,6 @@ async function readPolicy(
 }
 
 function notRight({ namespace }: InstalledOperator, { lines }: CliError): CliError {
-  const consequence =
-    `The operator in ${namespace} goes on by the policy that it had before; mend it, or give that one with --policy`;
+  const consequence = `The operator in ${namespace} goes on by the policy that it had before; mend it, or give that one with --policy`;
   return new CliError([...lines, consequence], 3);
 }

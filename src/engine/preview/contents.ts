@@ -131,7 +131,8 @@ export class Contents {
     try {
       await load();
     } catch (error) {
-      if (!watch.optional || !(error instanceof ApiError) || !(await this.isMissing(watch.type, error))) throw error;
+      if (!watch.optional || !(error instanceof ApiError) || !(await this.isMissing(watch.type, error)))
+        throw error;
       this.props.reader.storeOf(watch).setServed(undefined, false);
       const { type, name } = watch;
       this.loaded.add(idOfScope({ type, ...(name !== undefined && { name }) }));

@@ -153,7 +153,7 @@ describe('what a kind is judged with', () => {
       expect(await contextFor(jobWatcher, [])).not.toHaveProperty('policy');
     });
 
-    test("or that of the operator, for a kind that has one", async () => {
+    test('or that of the operator, for a kind that has one', async () => {
       const asked: string[] = [];
       const policyOf: OperatorContextProps['policyOf'] = ({ namespace }) => {
         asked.push(namespace);

@@ -19,13 +19,7 @@ import type { RunningController } from './controller.js';
 import { Differ } from './diff.js';
 import { eventually } from './eventually.js';
 import { makeSurroundings } from './example-surroundings.js';
-import {
-  allExamples,
-  exampleConfig,
-  exampleDocument,
-  exampleKinds,
-  examplesFolder,
-} from './examples.js';
+import { allExamples, exampleConfig, exampleDocument, exampleKinds, examplesFolder } from './examples.js';
 import type { Example } from './examples.js';
 import { tcpRoutes, udpRoutes } from './gateway-api.js';
 import { GatewayPorts, OPEN } from './gateway-ports.js';
@@ -42,7 +36,7 @@ export const OPERATOR_NAMESPACE = 'reconstruct-system';
 
 /** What the admin allows, by the examples. */
 function policy(): Policy {
-  return exampleDocument(POLICY) as unknown as Policy;
+  return exampleDocument(POLICY);
 }
 
 /**

@@ -50,7 +50,7 @@ export function allExamples(kinds: readonly Kind[]): Example[] {
   const examples: Example[] = [];
   const others = new Set<string>();
   for (const { file, object } of found) {
-    const { apiVersion = '', kind: name = '' } = object;
+    const { apiVersion = '', kind: name = '' } = object as Partial<AnyObject>;
     const kind = kinds.find(({ type }) => groupKind(type) === groupKind({ apiVersion, kind: name }));
     if (!kind) others.add(`${file}: ${name}`);
     else examples.push({ file, kind, object: withNamespace(object) });
