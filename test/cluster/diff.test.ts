@@ -306,7 +306,7 @@ describe('a StreamIngress', () => {
 
 /** Another one makes other walks. */
 const seed = Number(process.env.WALK_SEED ?? 7);
-const STEPS = 7;
+const STEPS = 6;
 
 /** Which node port a Service has is left to the cluster. */
 function withoutNodePorts(spec: Spec): Spec {
