@@ -14,7 +14,7 @@ import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { namespace, sharedOptions } from './options.js';
-import { policyOf } from './policy-option.js';
+import { policyOf, policyParser } from './policy-option.js';
 import { print } from './print.js';
 import { packageVersion } from './version.js';
 
@@ -70,15 +70,17 @@ export function diffCommand(flags = builtInFlags): Command {
 
 async function run(sources: readonly string[], options: DiffOptions, flags: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { compare }, { answering }, { operatorContext }, { textOf }, { jsonOf }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('./diff/compare.js'),
-      import('./diff/answering.js'),
-      import('./diff/operator-context.js'),
-      import('./diff/text.js'),
-      import('./diff/json.js'),
-    ]);
+  const [{ builtInKinds }, { compare }, { answering }, { textOf }, { jsonOf }] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./diff/compare.js'),
+    import('./diff/answering.js'),
+    import('./diff/text.js'),
+    import('./diff/json.js'),
+  ]);
+  const [{ operatorContext }, { operatorPolicy }] = await Promise.all([
+    import('./diff/operator-context.js'),
+    import('./diff/operator-policy.js'),
+  ]);
   const [{ render }, { ClusterClient }, { UndiciTransport }] = await Promise.all([
     import('../synth/render.js'),
     import('./cluster-client.js'),
@@ -89,10 +91,13 @@ async function run(sources: readonly string[], options: DiffOptions, flags: Flag
   const kubeConfig = await loadKubeConfig(options);
   const transport = answering(new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`));
   const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
+  const note = (line: string): void => void process.stderr.write(`${line}\n`);
   const { watchNamespace, operatorNamespace } = options;
+  const cluster = new ClusterClient(transport);
+  const parse = policyParser(options, builtInKinds);
   const contextFor = operatorContext({
-    ...{ cluster: new ClusterClient(transport), flags, warn },
-    render: (kind, cr) => render(kind, cr, policy),
+    ...{ cluster, render, flags, warn },
+    policyOf: operatorPolicy({ cluster, parse, warn, note }),
     ...(policy && { policy }),
     ...(watchNamespace && { watchNamespaces: watchNamespace }),
     ...(operatorNamespace !== undefined && { operatorNamespace }),

@@ -25,10 +25,28 @@ export async function policyFileOf(
   if (policy === undefined) return undefined;
   // Loaded here, so that whoever has no policy needs no validator.
   const { parsePolicy, readPolicy } = await import('./policy.js');
-  const kinds = await loadKinds({ builtIn, ...(config !== undefined && { config }) });
+  const kinds = await knownKinds({ config }, builtIn);
   return {
     name: policy,
     read: () => readPolicy(policy),
     parse: (text) => parsePolicy(policy, text, kinds),
   };
+}
+
+/** Makes a policy of a text that stands elsewhere than in the file that `--policy` names; see `parsePolicy`. */
+export function policyParser(
+  flags: Pick<PolicyFlags, 'config'>,
+  builtIn: readonly Kind[],
+): (name: string, text: string) => Promise<Policy> {
+  return async (name, text) => {
+    const { parsePolicy } = await import('./policy.js');
+    return parsePolicy(name, text, await knownKinds(flags, builtIn));
+  };
+}
+
+function knownKinds(
+  { config }: { readonly config?: string | undefined },
+  builtIn: readonly Kind[],
+): Promise<Kind[]> {
+  return loadKinds({ builtIn, ...(config !== undefined && { config }) });
 }

@@ -90,6 +90,19 @@ export class Api {
     };
   }
 
+  /** Whether there is such a type, which everybody may ask. */
+  async serves({ apiVersion, plural }: ResourceType): Promise<boolean> {
+    try {
+      const { body } = await this.send(`Look for ${plural}`, { method: 'GET', path: rootPath(apiVersion) });
+      return (body as { readonly resources: readonly { readonly name: string }[] }).resources.some(
+        ({ name }) => name === plural,
+      );
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return false;
+      throw error;
+    }
+  }
+
   /**
    * The raw bytes of a watch; `query` says where it starts. `answered` is called as soon as there is an answer of any
    * status, before the body of a refusal is read.
@@ -219,10 +232,14 @@ function selectorQuery(scope: Scope): Record<string, string> {
 }
 
 function collectionPath(type: ResourceType, namespace: string | undefined): string {
-  const root = type.apiVersion.includes('/') ? `/apis/${type.apiVersion}` : `/api/${type.apiVersion}`;
+  const root = rootPath(type.apiVersion);
   return namespace && type.namespaced
     ? `${root}/namespaces/${encodeURIComponent(namespace)}/${type.plural}`
     : `${root}/${type.plural}`;
+}
+
+function rootPath(apiVersion: string): string {
+  return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 }
 
 function objectPath(type: ResourceType, key: string): string {

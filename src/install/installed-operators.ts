@@ -1,10 +1,14 @@
+import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
 import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { argumentOf, argumentsOf } from './arguments.js';
+import { resourceType } from '../contract/resource.js';
+import { argumentOf, argumentsOf, POLICY_FILE, POLICY_FOLDER } from './arguments.js';
 import type { Cluster } from './cluster.js';
-import { INSTALL_NAME } from './names.js';
+import { INSTALL_NAME, POLICY_CONFIG_MAP } from './names.js';
 import { deploymentType, INSTALLED_SELECTOR, isOf } from './ours.js';
+
+const configMapType = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 
 /** An operator, as its Deployment says. */
 export interface InstalledOperator {
@@ -43,6 +47,36 @@ export async function installedOperators(
     .filter((deployment) => isOf(deployment.metadata.namespace ?? '', deployment))
     .map(operatorOf)
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
+}
+
+/** A policy as it stands in the cluster. */
+export interface StoredPolicy {
+  /** Where it stands, for people. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * The policy that an operator follows, from the ConfigMap that `install` mounts.
+ * @returns undefined where it has none
+ * @throws OperatorError where nobody may read it, or it isn't where `install` puts it
+ */
+export async function policyOf(
+  cluster: Pick<Cluster, 'find'>,
+  { args, namespace }: InstalledOperator,
+): Promise<StoredPolicy | undefined> {
+  const file = argumentOf(args, '--policy')?.join();
+  if (file === undefined) return undefined;
+  if (file !== `${POLICY_FOLDER}/${POLICY_FILE}`) throw notFound(`it is ${file} in its container`);
+  const key = objectKey(namespace, POLICY_CONFIG_MAP);
+  const map = await cluster.find(configMapType, key);
+  const text = (map?.data as Readonly<Record<string, string>> | undefined)?.[POLICY_FILE];
+  if (text === undefined) throw notFound(`there is no ${POLICY_FILE} in the ConfigMap ${key}`);
+  return { name: `ConfigMap ${key}`, text };
+}
+
+function notFound(message: string): OperatorError {
+  return new OperatorError({ reason: 'NotFound', message });
 }
 
 async function deployments(

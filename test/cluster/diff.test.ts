@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { repoFolder } from '../../sandbox/paths.js';
+import type { FieldChange } from '../../src/cli/diff/fields.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
@@ -17,8 +17,13 @@ import { installCrd } from './support/crds.js';
 import { actions, changedPaths, Differ } from './support/diff.js';
 import { eventually } from './support/eventually.js';
 import { kubeconfigLike } from './support/kubeconfigs.js';
-import { withFixedNodePorts } from './support/node-ports.js';
-import { childrenNow, whatChanged, whatWouldChange } from './support/predicted.js';
+import {
+  childrenNow,
+  objectsCreated,
+  objectsToCreate,
+  whatChanged,
+  whatWouldChange,
+} from './support/predicted.js';
 import { requestsFromNowOn, writes } from './support/requests.js';
 import { grant } from './support/rights.js';
 import { makeDatabase, makeProxy } from './support/chart-proxy.js';
@@ -27,6 +32,7 @@ import { Chance } from './support/walk/chance.js';
 import { planWalks } from './support/walk/plan.js';
 import { hasRefusedFields } from './support/walk/rules.js';
 import type { Spec } from './support/walk/shape.js';
+import { eventfulWindows } from './support/walk/windows.js';
 
 const user = 'operator-49';
 const asker = 'operator-50';
@@ -106,21 +112,25 @@ describe('a new custom resource', () => {
     expect(sent.filter(({ uri }) => !uri.includes('dryRun=All'))).toEqual([]);
   });
 
-  test("whose name is taken by an object that is somebody else's, is a conflict", async () => {
-    const { metadata, spec } = service('taken');
+  test("whose name is taken by an object that is somebody else's, is a conflict until that is handed over", async () => {
+    const metadata = { name: 'taken', namespace };
+    const spec = { ports: [{ port: 80 }] };
     await cluster.create(services, { apiVersion: 'v1', kind: 'Service', metadata, spec });
 
     const { code, stdout } = await differ.of([app('taken', { ...web, ports: [{ port: 80 }] })]);
 
     expect(code).toBe(1);
     expect(stdout).toContain(`Service ${namespace}/taken can't be applied: OwnershipConflict`);
+    expect(stdout).toContain('annotate the object with reconstruct.kosmos.io/adopt-by=AppService/taken\n');
     expect(stdout).toContain('2 created, 1 refused');
+
+    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'AppService/taken' };
+    await cluster.merge(apps.childPlace(services, 'taken'), { metadata: { annotations } });
+    const found = await differ.json([app('taken', { ...web, ports: [{ port: 80 }] })]);
+    expect(actions(found)).toContain('changed Service taken');
+    expect(changedPaths(found)).toContain('Service .spec.type');
   });
 });
-
-function service(name: string) {
-  return { metadata: { name, namespace }, spec: { ports: [{ port: 81 }] } };
-}
 
 describe('a settled custom resource', () => {
   const spec = { ...web, ports: [{ port: 80 }] };
@@ -170,28 +180,6 @@ describe('a settled custom resource', () => {
 
     expect(actions(found)).toContain('created HorizontalPodAutoscaler settled');
     expect(changedPaths(found).filter((path) => path.includes('replicas'))).toEqual([]);
-  });
-});
-
-test('the examples of AppService differ in nothing once they are settled', async () => {
-  const sources = ['appservice', 'appservice-sample.yaml', 'appservice-full.yaml'].map((name) =>
-    join(repoFolder(), 'examples', name),
-  );
-  await withFixedNodePorts(cluster, async () => {
-    const place = ['-n', namespace, ...sources.flatMap((source) => ['-f', source])];
-    const { stdout } = await cluster.sandbox.kubectl(['apply', ...place, '-o', 'name']);
-    const names = stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split('/')[1]!);
-    expect(names.length).toBeGreaterThan(15);
-    for (const name of names) await apps.asRendered(name);
-
-    expect(await differ.run(...sources)).toEqual({ code: 0, stdout: '', stderr: '' });
-
-    // Not left to the garbage collector, since others wait for the node ports.
-    for (const name of names) await apps.delete(name);
-    for (const name of names) await cluster.delete(apps.childPlace(services, name), { mayBeMissing: true });
   });
 });
 
@@ -318,7 +306,7 @@ describe('a StreamIngress', () => {
 
 /** Another one makes other walks. */
 const seed = Number(process.env.WALK_SEED ?? 7);
-const STEPS = 7;
+const STEPS = 6;
 
 /** Which node port a Service has is left to the cluster. */
 function withoutNodePorts(spec: Spec): Spec {
@@ -326,16 +314,25 @@ function withoutNodePorts(spec: Spec): Spec {
   return ports ? { ...spec, ports: ports.map(({ nodePort, ...port }) => port) } : spec;
 }
 
+/** As `whatWouldChange` tells it: an item of a list goes, and its list stays. */
+function isLostItem(line: string): boolean {
+  if (!line.startsWith('changed')) return false;
+  const change = JSON.parse(line.slice(line.indexOf('{'))) as FieldChange;
+  return change.path.endsWith(']') && !('after' in change);
+}
+
 test(
   'of random edits, a diff lists exactly what the controller then changes, and nothing afterwards',
   { timeout: 240_000 },
   async () => {
     let steps = 0;
+    const seen = new Set<string>();
     const walk = async (name: string, specs: readonly Spec[]): Promise<void> => {
       for (const spec of specs.map(withoutNodePorts)) {
         const before = await childrenNow(apps, name);
         const found = await differ.json([app(name, spec)]);
         const predicted = whatWouldChange(found);
+        for (const line of predicted) seen.add(line);
 
         if (await cluster.find(apps.place(name))) await apps.edit(name, spec);
         else await apps.create(name, spec);
@@ -347,6 +344,7 @@ test(
           const { metadata, status } = await apps.get(name);
           expect(status?.observedGeneration).toBe(metadata.generation);
         });
+        expect(objectsToCreate(found)).toEqual(await objectsCreated(apps, name, before));
         const again = await differ.json([app(name, spec)]);
         expect(whatWouldChange(again), JSON.stringify(spec)).toEqual([]);
         expect(again.code).toBe(0);
@@ -355,11 +353,21 @@ test(
     };
     const property = fc.asyncProperty(fc.gen(), async (generator) => {
       const walks = planWalks(new Chance(generator), { walks: 3, leastEdits: 320 });
-      const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)).slice(0, STEPS));
-      await Promise.all(allowed.map((specs, index) => walk(`walker-${index}`, specs)));
+      const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)));
+      const windows = eventfulWindows(allowed, STEPS);
+      await Promise.all(windows.map((specs, index) => walk(`walker-${index}`, specs)));
     });
     const { errorInstance } = await fc.check(property, { seed, numRuns: 1, endOnFailure: true });
     if (errorInstance) throw errorInstance as Error;
     expect(steps).toBe(3 * STEPS);
+    // What the windows are chosen for.
+    const gone = ['Service', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'HTTPRoute'];
+    expect([...seen]).toEqual(
+      expect.arrayContaining([
+        ...['Deployment', 'Service', 'HorizontalPodAutoscaler'].map((kind) => `created ${kind}`),
+        ...gone.map((kind) => `deleted ${kind}`),
+      ]),
+    );
+    expect([...seen].filter(isLostItem)).not.toEqual([]);
   },
 );

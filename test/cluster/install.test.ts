@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -251,6 +251,32 @@ async function traces(place: Place): Promise<string> {
     ...Object.keys(metadata.annotations ?? {}),
   ].join();
 }
+
+test('diff judges by the policy that was installed, and tells whoever may not see it', async () => {
+  const policy = join(folder, 'policy.yaml');
+  await writeFile(policy, 'appservice: { maxSize: 1 }\n');
+  await done('install', '--apply', '--kinds', 'appservice', '--policy', policy);
+  const diff = (kubeconfig: string, ...args: string[]): Promise<Outcome> =>
+    command('diff', sample, '-n', shop, '--kubeconfig', kubeconfig, ...args);
+
+  const admins = await diff(sandbox.adminKubeconfig);
+  expect(admins).toMatchObject({ code: 2, stdout: '' });
+  expect(admins.stderr).toContain(
+    `Judged by the policy of the operator in ${home}: ConfigMap ${home}/reconstruct-policy\n`,
+  );
+  expect(admins.stderr).toMatch(/appservice-sample.yaml: .*spec.size/);
+
+  // The role's new rights take a moment.
+  await eventually(async () => {
+    const editors = await diff(sandbox.kubeconfig(editor));
+    expect(editors.code, editors.stderr).toBe(1);
+    expect(editors.stderr).toMatch(
+      /^warning: Which operator is installed can't be seen .*without flags and policy/,
+    );
+  });
+  const given = await diff(sandbox.kubeconfig(editor), '--policy', policy);
+  expect(given).toMatchObject({ code: 2, stdout: '' });
+});
 
 test('uninstall --purge gives up what is ours in shared objects, leaves what is foreign, and takes the rest', async () => {
   await makeProxy();

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
-import { describeRef, objectId, refOf } from '../../contract/object.js';
+import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
@@ -32,6 +32,9 @@ export interface CompareProps {
   readonly warn: (line: string) => void;
 }
 
+/** How often a custom resource is tried that others write at the same time. */
+const TRIES = 10;
+
 interface Given extends GivenResource {
   readonly input: CustomResourceInput;
 }
@@ -59,16 +62,17 @@ export async function compare(props: CompareProps): Promise<Outcome> {
 
 async function read(props: CompareProps): Promise<CustomResourceInput[]> {
   const { sources, recursive, kinds, namespace, transport, warn } = props;
-  const api = new Api(transport);
-  const live = async (type: ResourceType, key: string): Promise<AnyObject | undefined> => {
-    try {
-      return await api.get(type, key);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
-      throw error;
-    }
-  };
+  const live = (type: ResourceType, key: string) => find(transport, type, key);
   return readCustomResources({ sources, recursive, kinds, namespace, warn, live });
+}
+
+async function find(transport: Transport, type: ResourceType, key: string): Promise<AnyObject | undefined> {
+  try {
+    return await new Api(transport).get(type, key);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
+    throw error;
+  }
 }
 
 async function tryAll(inputs: readonly CustomResourceInput[], transport: Transport): Promise<Given[]> {
@@ -87,13 +91,31 @@ async function tryAll(inputs: readonly CustomResourceInput[], transport: Transpo
 }
 
 async function tryOne(input: CustomResourceInput, transport: Transport): Promise<Given> {
-  const { kind, cr, document, type, live } = input;
+  const { kind, cr, document, type } = input;
   const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
-  const answer = await tryResource(transport, type, wanted, live);
+  const { live, answer } = await tryOver(input.live, wanted, type, transport);
   const { apiVersion } = kind.type;
   // In the version that is stored, whose defaults the answer in another one doesn't have.
   const after = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
   return { input, after, ...(live && { before: { ...live, apiVersion } }) };
+}
+
+/** Whoever writes its status meanwhile makes the one that was read out of date, so that it is read again. */
+async function tryOver(
+  read: AnyObject | undefined,
+  wanted: AnyObject,
+  type: ResourceType,
+  transport: Transport,
+): Promise<{ live: AnyObject | undefined; answer: AnyObject }> {
+  let live = read;
+  for (let tries = 1; ; tries++) {
+    try {
+      return { live, answer: await tryResource(transport, type, wanted, live) };
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 409 || tries === TRIES) throw error;
+      live = await find(transport, type, objectKey(wanted.metadata.namespace, wanted.metadata.name));
+    }
+  }
 }
 
 async function previewKind(kind: Kind, all: readonly Given[], props: CompareProps): Promise<Preview> {

@@ -6,17 +6,20 @@ import type { Cluster } from '../../install/cluster.js';
 import { flagsOf, installedOperators } from '../../install/installed-operators.js';
 import type { InstalledOperator } from '../../install/installed-operators.js';
 import { DEFAULT_NAMESPACE } from '../../install/names.js';
+import type { PolicyOf } from './operator-policy.js';
 
 export interface OperatorContextProps {
   readonly cluster: Pick<Cluster, 'find' | 'list'>;
   readonly render: Render;
+  /** Asked for the policy of the operator that is installed, unless one is given. */
+  readonly policyOf: PolicyOf;
   /** As they were given: each goes before what the operator has. */
   readonly flags: FlagValues;
   /** @default - the operator is looked for */
   readonly operatorNamespace?: string;
   /** @default - those that the operator watches */
   readonly watchNamespaces?: readonly string[];
-  /** What the admin allows. @default - everything */
+  /** What the admin allows. @default - what the operator that is installed has */
   readonly policy?: Policy;
   readonly warn: (line: string) => void;
 }
@@ -29,18 +32,20 @@ export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<
  * where there is none, or nobody can tell. What is assumed is said where it may count.
  */
 export function operatorContext(props: OperatorContextProps): ContextFor {
-  const { render, flags, watchNamespaces, policy = {}, operatorNamespace } = props;
+  const { render, flags, watchNamespaces, operatorNamespace } = props;
   const warn = once(props.warn);
   let looking: Promise<readonly InstalledOperator[] | OperatorError> | undefined;
   return async (kind, namespaces) => {
     const found = await (looking ??= look(props));
     const operators = found instanceof OperatorError ? [] : found.filter(looksAfter(kind));
     const operator = operators.length > 1 ? choose(kind, operators, namespaces, warn) : operators[0];
-    if (found instanceof OperatorError && operatorNamespace === undefined && kind.flags) warn(unseen(found));
+    if (found instanceof OperatorError) for (const line of unseen(kind, found, props)) warn(line);
     const watched = watchNamespaces ?? operator?.watchNamespaces;
+    const policy = props.policy ?? (kind.policySchema && operator && (await props.policyOf(operator))) ?? {};
     const section = policy[kind.type.kind.toLowerCase()];
     return {
-      ...{ render, flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...flags } },
+      render: (rendered, cr) => render(rendered, cr, policy),
+      flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...flags },
       operatorNamespace: operatorNamespace ?? operator?.namespace ?? DEFAULT_NAMESPACE,
       ...(section !== undefined && { policy: section }),
       ...(watched && { namespaces: watched }),
@@ -86,11 +91,25 @@ function choose(
   return first;
 }
 
-function unseen({ message }: OperatorError): string {
-  return (
-    `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags, is assumed; ` +
-    'say more with --operator-namespace and the flags that "run" has'
-  );
+/** What is assumed where nobody may look, as far as it counts for a kind. */
+function unseen(
+  kind: Kind,
+  { message }: OperatorError,
+  { operatorNamespace, policy }: OperatorContextProps,
+): string[] {
+  const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
+  if (operatorNamespace !== undefined) {
+    if (!mayBeRestricted) return [];
+    return [
+      `By which policy the operator in ${operatorNamespace} works can't be seen (${message}): nothing is taken to be ` +
+        'forbidden; give it with --policy',
+    ];
+  }
+  if (!mayBeRestricted && !kind.flags) return [];
+  return [
+    `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags and policy, ` +
+      'is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+  ];
 }
 
 function once(tell: (line: string) => void): (line: string) => void {

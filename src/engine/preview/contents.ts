@@ -116,11 +116,23 @@ export class Contents {
     this.loaded.add(idOfScope(scope));
   }
 
+  /** Whoever may not read a kind is refused before it is looked for, so that has to be asked apart. */
+  private async isMissing(type: ResourceType, error: ApiError): Promise<boolean> {
+    if (error.code !== 403) return error.kindNotServed;
+    try {
+      return !(await this.props.api.serves(type));
+    } catch (unknown) {
+      if (unknown instanceof ApiError) return false;
+      throw unknown;
+    }
+  }
+
   private async whereServed(watch: Watch, load: () => Promise<void>): Promise<void> {
     try {
       await load();
     } catch (error) {
-      if (!watch.optional || !(error instanceof ApiError) || !error.kindNotServed) throw error;
+      if (!watch.optional || !(error instanceof ApiError) || !(await this.isMissing(watch.type, error)))
+        throw error;
       this.props.reader.storeOf(watch).setServed(undefined, false);
       const { type, name } = watch;
       this.loaded.add(idOfScope({ type, ...(name !== undefined && { name }) }));

@@ -106,6 +106,29 @@ describe('a comparison', () => {
     expect(sent.spec).not.toHaveProperty('size');
   });
 
+  test('of one whose status is written meanwhile is made with what is there then, and not for ever', async () => {
+    const metadata = { name: 'web', namespace: 'shop', uid: 'u' };
+    const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', spec: { image: 'nginx' } };
+    const racing = (writes: number) => {
+      let version = 0;
+      return serverOf(({ method, path, body }) => {
+        if (path !== `${PATH}/web`) return undefined;
+        const now = { ...live, metadata: { ...metadata, resourceVersion: String(version) } };
+        if (method === 'GET') return { status: 200, body: now };
+        const isOld = version < writes && ++version;
+        return isOld ? failure(409, 'Conflict', 'the object has been modified') : { status: 200, body };
+      });
+    };
+    const { transport, requests } = racing(2);
+
+    expect((await compared(transport)).objects[0]).toMatchObject({
+      ...{ action: 'unchanged', ref: { kind: 'Widget', name: 'web' } },
+    });
+    const puts = requests.filter(({ method }) => method === 'PUT');
+    expect(puts.map(({ body }) => (body as AnyObject).metadata.resourceVersion)).toEqual(['0', '1', '2']);
+    await expect(compared(racing(Infinity).transport)).rejects.toMatchObject({ exitCode: 3 });
+  });
+
   test('of what the API server refuses names the place', async () => {
     const { transport } = serverOf(({ method }) =>
       method === 'POST' ? failure(422, 'Invalid', 'no such image') : undefined,

@@ -20,8 +20,11 @@ function installed(props: Partial<InstallProps>) {
 function contextIn(cluster: MemoryCluster, given: Partial<OperatorContextProps> = {}) {
   const warnings: string[] = [];
   const warn = (line: string) => void warnings.push(line);
-  return { warnings, contextFor: operatorContext({ cluster, render, flags: {}, warn, ...given }) };
+  const policyOf = () => Promise.resolve(undefined);
+  return { warnings, contextFor: operatorContext({ cluster, render, policyOf, flags: {}, warn, ...given }) };
 }
+
+const anything = expect.any(Function) as unknown;
 
 describe('what a kind is judged with', () => {
   test('is the namespace, the flags and the namespaces of the operator that is installed', async () => {
@@ -56,7 +59,7 @@ describe('what a kind is judged with', () => {
     }));
     const { contextFor, warnings } = contextIn(new MemoryCluster(lookalike));
     expect(await contextFor(jobWatcher, ['shop'])).toEqual({
-      ...{ render, flags: {}, operatorNamespace: 'reconstruct-system' },
+      ...{ render: anything, flags: {}, operatorNamespace: 'reconstruct-system' },
     });
     expect(warnings).toEqual([]);
   });
@@ -90,7 +93,7 @@ describe('what a kind is judged with', () => {
 
     const named = contextIn(cluster, { operatorNamespace: 'b' });
     expect(await named.contextFor(jobWatcher, ['shop'])).toEqual({
-      ...{ render, flags: {}, operatorNamespace: 'b' },
+      ...{ render: anything, flags: {}, operatorNamespace: 'b' },
     });
     expect(named.warnings).toEqual([]);
   });
@@ -108,23 +111,60 @@ describe('what a kind is judged with', () => {
       await contextFor(streamIngress, ['shop']);
       expect(warnings).toEqual([
         "Which operator is installed can't be seen (List deployments: not you): one in reconstruct-system, " +
-          'without flags, is assumed; say more with --operator-namespace and the flags that "run" has',
+          'without flags and policy, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
       ]);
     });
 
-    test("isn't said of a kind without flags, nor where it is named", async () => {
-      const { contextFor, warnings } = contextIn(closed());
+    test("isn't said of a kind without flags whose policy is given, nor where it is named", async () => {
+      const { contextFor, warnings } = contextIn(closed(), { policy: {} });
       await contextFor(appService, ['shop']);
       const named = contextIn(closed(), { operatorNamespace: 'ops' });
       expect(await named.contextFor(jobWatcher, ['shop'])).toMatchObject({ operatorNamespace: 'ops' });
       expect([...warnings, ...named.warnings]).toEqual([]);
     });
+
+    test('is said of a kind that a policy may restrict, unless that is given', async () => {
+      const { contextFor, warnings } = contextIn(closed());
+      await contextFor(appService, ['shop']);
+      const named = contextIn(closed(), { operatorNamespace: 'ops' });
+      await named.contextFor(appService, ['shop']);
+      expect([...warnings, ...named.warnings]).toEqual([
+        expect.stringContaining('without flags and policy, is assumed'),
+        "By which policy the operator in ops works can't be seen (List deployments: not you): nothing is taken to be " +
+          'forbidden; give it with --policy',
+      ]);
+    });
   });
 
-  test("is the kind's section of the policy, too", async () => {
+  describe("is the kind's section of the policy, too,", () => {
+    const restricted = () => new MemoryCluster(installed({ policy: { text: '', parsed: {} } }));
     const allowed = { appservice: { maxSize: 3 } };
-    const { contextFor } = contextIn(new MemoryCluster(), { policy: allowed });
-    expect(await contextFor(appService, [])).toMatchObject({ policy: { maxSize: 3 } });
-    expect(await contextFor(jobWatcher, [])).not.toHaveProperty('policy');
+    const { apiVersion, kind } = appService.type;
+    const metadata = { name: 'web', namespace: 'shop' };
+    const cr = { apiVersion, kind, metadata, spec: { size: 4, image: 'web:1' } };
+
+    test('that is given', async () => {
+      const { contextFor } = contextIn(restricted(), {
+        ...{ policy: allowed, policyOf: () => Promise.reject(new Error('asked for')) },
+      });
+      const { policy, render: restrictedRender } = await contextFor(appService, []);
+      expect(policy).toEqual({ maxSize: 3 });
+      expect(() => restrictedRender(appService, cr)).toThrow('maxSize');
+      expect(await contextFor(jobWatcher, [])).not.toHaveProperty('policy');
+    });
+
+    test('or that of the operator, for a kind that has one', async () => {
+      const asked: string[] = [];
+      const policyOf: OperatorContextProps['policyOf'] = ({ namespace }) => {
+        asked.push(namespace);
+        return Promise.resolve(allowed);
+      };
+      const { contextFor } = contextIn(restricted(), { policyOf });
+      await contextFor(jobWatcher, []);
+      expect(asked).toEqual([]);
+      const { policy, render: restrictedRender } = await contextFor(appService, []);
+      expect({ policy, asked }).toEqual({ policy: { maxSize: 3 }, asked: ['ops'] });
+      expect(() => restrictedRender(appService, cr)).toThrow('maxSize');
+    });
   });
 });

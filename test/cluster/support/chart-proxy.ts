@@ -8,6 +8,9 @@ export const slices: ResourceType = resourceType({
   kind: 'EndpointSlice',
 });
 
+/** The field manager of what the chart makes. */
+export const PROXY_MANAGER = 'helm';
+
 /** The Service of ingress-nginx, as its chart makes it. */
 export async function makeProxy(cluster: Cluster, namespace: string, name: string): Promise<void> {
   const ports = [
@@ -20,7 +23,7 @@ export async function makeProxy(cluster: Cluster, namespace: string, name: strin
       ...{ apiVersion: 'v1', kind: 'Service', spec: { selector: { app: 'nginx' }, ports } },
       metadata: { namespace, name },
     },
-    'helm',
+    PROXY_MANAGER,
   );
 }
 

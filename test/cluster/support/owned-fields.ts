@@ -6,7 +6,7 @@ interface Fields {
   readonly [segment: string]: Fields;
 }
 
-interface ManagedFieldsEntry {
+export interface ManagedFieldsEntry {
   readonly manager: string;
   readonly operation: string;
   readonly subresource?: string;
@@ -22,12 +22,25 @@ type Json = Record<string, unknown>;
  * **Errors**: if the manager has applied nothing.
  */
 export function appliedBy(manager: string, object: AnyObject): AnyObject {
-  const { managedFields = [] } = object.metadata as { managedFields?: readonly ManagedFieldsEntry[] };
-  const entry = managedFields.find(
-    (candidate) =>
-      candidate.manager === manager && candidate.operation === 'Apply' && candidate.subresource === undefined,
-  );
+  const entry = appliedEntriesOf(object).find((candidate) => candidate.manager === manager);
   if (!entry) throw new Error(`${manager} has applied nothing to ${object.kind} ${object.metadata.name}`);
+  return ownedBy(entry, object);
+}
+
+/** The entries of an object's `managedFields`. */
+export function entriesOf(object: AnyObject): readonly ManagedFieldsEntry[] {
+  return (object.metadata as { managedFields?: readonly ManagedFieldsEntry[] }).managedFields ?? [];
+}
+
+/** Those of whoever has applied something to it, its status left aside. */
+export function appliedEntriesOf(object: AnyObject): ManagedFieldsEntry[] {
+  return entriesOf(object).filter(
+    ({ operation, subresource }) => operation === 'Apply' && subresource === undefined,
+  );
+}
+
+/** The part of a live object that is owned by an entry of its `managedFields`, and what names the object. */
+export function ownedBy(entry: ManagedFieldsEntry, object: AnyObject): AnyObject {
   const { name, namespace } = object.metadata;
   const owned = pick(object, entry.fieldsV1) as AnyObject;
   return {

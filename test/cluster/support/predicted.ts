@@ -48,6 +48,22 @@ export function whatWouldChange(found: DiffDocument): string[] {
   });
 }
 
+/** What a diff says that new children would be, by their kind. */
+export function objectsToCreate(found: DiffDocument): Record<string, unknown> {
+  const created = found.objects.slice(1).filter(({ action }) => action === 'created');
+  return Object.fromEntries(created.map(({ kind, object }) => [kind, object]));
+}
+
+/** What the custom resource, as it is now, renders to of the children that weren't there before. */
+export async function objectsCreated(
+  apps: Subject,
+  name: string,
+  before: Children,
+): Promise<Record<string, unknown>> {
+  const created = render(apps.kind, await apps.get(name)).filter(({ kind }) => !before.has(kind));
+  return Object.fromEntries(created.map((object) => [object.kind, object]));
+}
+
 function withoutRevision(object: AnyObject): AnyObject {
   const { annotations = {}, ...metadata } = visible(object).metadata;
   const kept = Object.entries(annotations).filter(([key]) => key !== REVISION);

@@ -270,6 +270,35 @@ describe('A preview', () => {
     await expect(previewed(server, asking(false))).rejects.toMatchObject({ kindNotServed: true });
   });
 
+  it("does without an optional kind that may not be read where it isn't installed, and not where it is", async () => {
+    const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
+    const asking = controllerOf(
+      (_, reader) => {
+        reader.controlledBy(type, 'uid-web');
+        return NOTHING;
+      },
+      [{ type, optional: true }],
+    );
+    const refusing = (discovery: ApiResponse): Server => {
+      const server = new Server([given]);
+      server.intercept = ({ path }) => {
+        if (path === '/apis/net.example.com/v1') return discovery;
+        // Who may not is told so before the kind is looked for.
+        return path.includes('routes') ? failure(403, 'Forbidden', 'not you') : undefined;
+      };
+      return server;
+    };
+    const listing = (...names: string[]): ApiResponse => ({
+      ...{ status: 200, body: { resources: names.map((name) => ({ name })) } },
+    });
+
+    expect(await actions(refusing({ status: 404, body: '404 page not found' }), asking)).toEqual([]);
+    expect(await actions(refusing(listing('gateways')), asking)).toEqual([]);
+    await expect(previewed(refusing(listing('routes')), asking)).rejects.toMatchObject({ code: 403 });
+    const unknown = refusing({ status: 503, body: 'service unavailable' });
+    await expect(previewed(unknown, asking)).rejects.toMatchObject({ code: 403 });
+  });
+
   it("looks at no namespace that isn't watched", async () => {
     const server = new Server([given]);
     const controller = controllerOf((_, reader) => {
