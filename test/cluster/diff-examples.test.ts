@@ -6,7 +6,6 @@ import { parse, stringify } from 'yaml';
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { makeProxy, slices } from './support/chart-proxy.js';
@@ -44,12 +43,8 @@ beforeAll(async () => {
   };
   await writeFile(file, stringify({ streamingress }));
   const namespaces = [named('shop'), named('infra'), watchers];
-  const rules = [
-    ...rulesFor([jobWatcher], { namespaces }),
-    ...rulesFor([streamIngress], { namespaces, policy: streamingress }),
-  ];
   const kinds = [jobWatcher, streamIngress];
-  controller = await startController({ cluster, user, kinds, namespaces, rules, args: ['--policy', file] });
+  controller = await startController({ cluster, user, kinds, namespaces, args: ['--policy', file] });
   differ = new Differ(cluster.sandbox.adminKubeconfig, [
     ...['--policy', file, '--operator-namespace', 'ops', '--watch-namespace', namespaces.join()],
   ]);
