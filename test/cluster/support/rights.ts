@@ -34,25 +34,74 @@ export async function grant(cluster: Cluster, { user, rules, namespaces }: Grant
     if (granted) await eventually(() => requireRights(cluster, user, granted, metadata.namespace));
 }
 
+/** Takes away what it was granted, and waits until not one of these rights holds: nobody else gives any of them. */
+export async function revoke(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
+  const places = { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) };
+  const objects = accessObjects(rules, places);
+  for (const { apiVersion, kind, metadata } of objects.filter((object) => !object.rules)) {
+    const { name, namespace } = metadata;
+    const type = resourceType({ apiVersion, kind, namespaced: namespace !== undefined });
+    await cluster.delete({ type, name, ...(namespace !== undefined && { namespace }) });
+  }
+  await eventually(async () => {
+    const held = await Promise.all(
+      objects.map(({ metadata, rules: of }) => heldRights(cluster, user, of ?? [], metadata.namespace)),
+    );
+    if (held.flat().length > 0) throw new Error(`${user} still may ${held.flat().join(', ')}`);
+  });
+}
+
 async function requireRights(
   cluster: Cluster,
   user: string,
   rules: readonly PolicyRule[],
   namespace: string | undefined,
 ): Promise<void> {
-  const every = rules.flatMap(({ resourceNames = [undefined], ...rule }) =>
-    resourceNames.map((name) => ({ ...rule, name })),
+  const held = await heldRights(cluster, user, rules, namespace);
+  const missing = every(rules)
+    .map(textOf)
+    .filter((right) => !held.includes(right));
+  if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
+}
+
+interface Asked {
+  readonly group: string | undefined;
+  readonly resource: string;
+  readonly verb: string;
+  readonly name: string | undefined;
+}
+
+function every(rules: readonly PolicyRule[]): Asked[] {
+  return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) => resourceNames.map((name) => ({ group: apiGroups[0], resource, verb, name }))),
+    ),
   );
-  for (const { apiGroups, resources, verbs, name } of every) {
-    for (const verb of verbs) {
-      const [resource, subresource] = resources[0]!.split('/');
-      const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace, name };
+}
+
+function textOf({ verb, resource, name }: Asked): string {
+  return [verb, resource, ...(name === undefined ? [] : [name])].join(' ');
+}
+
+/** Which of these rights the API server says that it has, however it came by them. */
+async function heldRights(
+  cluster: Cluster,
+  user: string,
+  rules: readonly PolicyRule[],
+  namespace: string | undefined,
+): Promise<string[]> {
+  const answers = await Promise.all(
+    every(rules).map(async (asked) => {
+      const [resource, subresource] = asked.resource.split('/');
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
-        spec: { user: identityOf(user), resourceAttributes },
+        spec: {
+          user: identityOf(user),
+          resourceAttributes: { ...asked, resource, subresource, namespace },
+        },
       });
-      const { allowed } = status as { allowed: boolean };
-      if (!allowed) throw new Error(`${user} may not ${verb} ${resources.join()} yet`);
-    }
-  }
+      return (status as { allowed: boolean }).allowed ? [textOf(asked)] : [];
+    }),
+  );
+  return answers.flat();
 }
