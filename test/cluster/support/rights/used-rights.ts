@@ -1,5 +1,5 @@
-import type { AuditEntry } from '../../../sandbox/audit.js';
-import type { PolicyRule } from '../../../src/install/rules.js';
+import type { AuditEntry } from '../../../../sandbox/audit.js';
+import type { PolicyRule } from '../../../../src/install/rules.js';
 
 /** One verb on one resource: the least that a rule can grant. */
 export interface Right {
@@ -53,4 +53,13 @@ export function isUsedBy(right: Right, { verb, code = 0, objectRef = {} }: Audit
     (right.namespace === undefined || namespace === right.namespace) &&
     (right.name === undefined || name === right.name)
   );
+}
+
+/** A rule for each. */
+export function rulesOf(rights: readonly Right[]): PolicyRule[] {
+  return rights.map(({ verb, group, resource, namespace, name }) => ({
+    ...{ apiGroups: [group], resources: [resource], verbs: [verb] },
+    ...(name !== undefined && { resourceNames: [name] }),
+    ...(namespace !== undefined && { namespaces: [namespace] }),
+  }));
 }
