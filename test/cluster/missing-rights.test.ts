@@ -28,7 +28,7 @@ interface Missing {
   readonly told: (apps: Subject, controller: RunningController) => Promise<unknown>;
 }
 
-const nothing = async (): Promise<void> => undefined;
+const nothing = (): Promise<void> => Promise.resolve();
 const create = async (apps: Subject): Promise<void> => {
   await apps.create('web', web);
 };

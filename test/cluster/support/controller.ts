@@ -75,11 +75,11 @@ let watchdog: Promise<Watchdog> | undefined;
 /** Starts `reconstruct run` as its own ServiceAccount, with the rights that an installation would give it. */
 export async function startController(given: ControllerProps): Promise<RunningController> {
   const { cluster, user, kinds, namespaces, args = [], awaitStart = true } = given;
-  const { rights = (installed) => installed, electionNamespace = user } = given;
+  const { rights, electionNamespace = user } = given;
   await accountToken(cluster, user);
   const watched = namespaces && { watchNamespaces: namespaces };
   const installed = installedRights({ kinds, args, namespace: electionNamespace, ...watched });
-  await grant(cluster, { user, rules: rights(installed), ...(namespaces && { namespaces }) });
+  await grant(cluster, { user, rules: rights?.(installed) ?? installed, ...(namespaces && { namespaces }) });
   const props = { ...given, kubeconfig: given.kubeconfig ?? (await accountKubeconfig(cluster, user)) };
   // Whatever happens to this process, the controller doesn't outlive it.
   watchdog ??= startWatchdog();
