@@ -48,10 +48,10 @@ test.concurrent.for(
   [appServiceWalk, streamIngressWalk, jobWatcherWalk].map((walked) => [walked.kind.name, walked] as const),
 )(
   'with Roles alone %s has all that it needs, and whichever right is taken away is missed',
+  { timeout: 1_800_000 },
   async ([, walked]) => {
     const count = await withAll(walked);
     for (let lacking = 0; lacking < count; lacking++) await without(walked, lacking);
     process.stdout.write(`Rights: each of the ${count} of ${walked.kind.name} is missed\n`);
   },
-  1_800_000,
 );
