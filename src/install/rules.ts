@@ -15,8 +15,9 @@ export interface PolicyRule {
 }
 
 /**
- * The rights that the controllers of these kinds need, and no more: what they watch is read, and what a watch declares
- * in `writes` may be done. A type that need not be installed needs its rights all the same: they are asked for first.
+ * The rights that the controllers of these kinds need, and no more: what they watch is listed and watched, and what a
+ * watch declares in `writes` may be done, and looked at where it fails. A type that need not be installed needs its
+ * rights all the same: they are asked for first.
  */
 export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
   const watches = kinds
@@ -26,6 +27,9 @@ export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'ren
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);
 }
+
+/** In the order in which they are written down. */
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as const;
 
 const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
 
@@ -40,7 +44,8 @@ function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
   const onObject = ON_OBJECT.filter((write) => writes.includes(write));
   const named = onObject.filter((verb) => name === undefined || verb !== 'create');
   return [
-    of('', ['get', 'list', 'watch', ...named]),
+    // A single object is read only where a write has shown that it isn't as it was known to be.
+    of('', [...(writes.length > 0 ? ['get'] : []), 'list', 'watch', ...named]),
     // The name of a new object isn't known when the right to make it is asked for.
     ...(named.length < onObject.length ? [withoutName(of('', ['create']))] : []),
     ...(writes.includes('status') ? [of('/status', ['patch'])] : []),
@@ -71,7 +76,7 @@ export function leaseRules(name = LEASE_NAME): PolicyRule[] {
 function merge(rules: readonly PolicyRule[]): PolicyRule[] {
   const ofOne = combine(rules, ({ resourceNames = [] }) => resourceNames, 'verbs');
   return combine(
-    ofOne,
+    ofOne.map((rule) => ({ ...rule, verbs: VERBS.filter((verb) => rule.verbs.includes(verb)) })),
     ({ resourceNames, verbs }) => [resourceNames ? 'named' : 'all', ...verbs],
     'resourceNames',
   );

@@ -10,6 +10,7 @@ import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, configMaps, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -56,15 +57,17 @@ beforeAll(async () => {
   const targets = [{ name: 'own', ingressNamespace: namespace, ingressService: 'proxy' }];
   const streamingress = { defaultClass: 'own', targets };
   await writeFile(policy, JSON.stringify({ streamingress }));
-  const rules = rulesFor([appService], { namespaces: [namespace] });
-  const shared = rulesFor([streamIngress], { namespaces: [namespace], policy: streamingress });
   controller = await startController({
     ...{ cluster, user, kinds: [appService, streamIngress], namespaces: [namespace] },
-    ...{ rules: [...rules, ...shared], args: ['--policy', policy] },
+    args: ['--policy', policy],
   });
-  await grant(cluster, { user: asker, namespaces: [namespace], rules: [...rules, ...shared, ...ofAsker()] });
+  const rules = [
+    ...rulesFor([appService], { namespaces: [namespace] }),
+    ...rulesFor([streamIngress], { namespaces: [namespace], policy: streamingress }),
+  ];
+  await grant(cluster, { user: asker, namespaces: [namespace], rules: [...rules, ...ofAsker()] });
   const inside = ['--watch-namespace', namespace, '-n', namespace, '--operator-namespace', 'ops'];
-  differ = new Differ(cluster.sandbox.kubeconfig(asker), ['--policy', policy, ...inside]);
+  differ = new Differ(await accountKubeconfig(cluster, asker), ['--policy', policy, ...inside]);
 });
 afterAll(async () => {
   await controller.kill();
@@ -251,7 +254,7 @@ describe('a JobWatcher', () => {
     expect((await cluster.list(jobs, namespace)).length).toBe(4);
 
     // The asker's own namespace isn't the operator's, in which nothing would be deleted.
-    const kubeconfig = await kubeconfigLike(cluster.sandbox, asker, { namespace });
+    const kubeconfig = await kubeconfigLike(cluster, asker, { namespace });
     const fromHere = await new Differ(kubeconfig, ['--watch-namespace', namespace]).of([
       watcher({ completedTTL: '0s' }),
     ]);

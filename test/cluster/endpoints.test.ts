@@ -23,7 +23,7 @@ test('the controller is ready once it follows everything, and names what it does
     kinds: [appService],
     namespaces: [namespace],
     // The right to read Services is missing.
-    rules: [
+    rights: () => [
       { apiGroups: ['kosmos.io'], resources: ['appservices'], verbs: ['get', 'list', 'watch'] },
       { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] },
     ],

@@ -134,7 +134,7 @@ test('a right that is missing is told in a condition, and the custom resource he
   );
   const namespaces = [inside.namespace];
   await using restricted = await startController({
-    ...{ cluster, user: other, kinds: [appService], namespaces, rules },
+    ...{ cluster, user: other, kinds: [appService], namespaces, rights: () => rules },
   });
 
   await inside.create('web', { size, image, ports: [{ port: 80 }] });
@@ -160,7 +160,7 @@ test('a type that may not be watched yet is waited for', async () => {
   const namespaces = [inside.namespace];
   const rules = rulesFor([appService]).filter(({ resources }) => !resources.includes('services'));
   await using blind = await startController({
-    ...{ cluster, user: other, kinds: [appService], namespaces, rules, awaitStart: false },
+    ...{ cluster, user: other, kinds: [appService], namespaces, rights: () => rules, awaitStart: false },
   });
   const line = await blind.logged(({ resource }) => resource === 'services');
   expect(line).toMatchObject({ level: 'warn', watchNamespace: inside.namespace });

@@ -9,6 +9,7 @@ import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, events } from './support/cluster.js';
 import { eventually } from './support/eventually.js';
 import { grant } from './support/rights.js';
@@ -20,8 +21,7 @@ interface Told extends AnyObject {
 }
 
 const user = 'operator-38';
-const sandbox = openSandbox(inject('sandbox'));
-const cluster = new Cluster(sandbox);
+const cluster = new Cluster(openSandbox(inject('sandbox')));
 let namespace: string;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ afterAll(() => cluster.close());
 test('a storm of equal events is one event with a series, in a few requests that the API server accepts', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromFile(sandbox.kubeconfig(user));
+  kubeConfig.loadFromFile(await accountKubeconfig(cluster, user));
   const transport = new UndiciTransport(kubeConfig, 'reconstruct-test');
   const metrics = new Metrics();
   const recorder = new EventRecorder({

@@ -22,6 +22,8 @@ import type { Outcome } from './support/installation.js';
 /** With a control plane of its own: CRDs come and go. */
 const editor = 'operator-51';
 const nobody = 'operator-52';
+const viewer = 'operator-70';
+const owner = 'operator-71';
 const home = 'reconstruct-system';
 const sample = join(repoFolder(), 'examples/appservice-sample.yaml');
 
@@ -48,16 +50,16 @@ let folder: string;
 let shop: string;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ users: [editor, nobody] });
+  sandbox = await startSandbox({ users: [editor, nobody, viewer, owner] });
   cluster = new Cluster(sandbox);
   folder = await mkdtemp(join(tmpdir(), 'install-'));
   shop = await cluster.makeNamespace('shop');
-  await cluster.create(rbac('RoleBinding'), {
-    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
-    metadata: { name: 'editor', namespace: shop },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: editor }],
-  });
+  for (const [user, role] of [
+    [viewer, 'view'],
+    [editor, 'edit'],
+    [owner, 'admin'],
+  ] as const)
+    await bind(user, { kind: 'ClusterRole', name: role });
 });
 afterAll(async () => {
   await cluster.close();
@@ -67,6 +69,20 @@ afterAll(async () => {
 afterEach(async () => {
   await done('uninstall', '--purge');
 });
+
+/** Gives a user a role in the shop. */
+async function bind(
+  user: string,
+  role: { readonly kind: string; readonly name: string },
+  name = user,
+): Promise<void> {
+  await cluster.create(rbac('RoleBinding'), {
+    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
+    metadata: { name, namespace: shop },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', ...role },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  });
+}
 
 const asAdmin = (...args: string[]): Promise<Outcome> =>
   command(...args, '--kubeconfig', sandbox.adminKubeconfig);
@@ -180,20 +196,16 @@ test('in single namespaces Roles suffice, and what a cluster-wide installation h
   const told = await done('install', '--apply', '--kinds', 'appservice', '--watch-namespace', shop);
   expect(told).toContain(`ClusterRole reconstruct:${home} deleted\n`);
   expect((await installed()).filter((line) => line.startsWith('Cluster'))).toEqual([]);
-  const may = async (namespace: string): Promise<unknown> => {
-    const resourceAttributes = { group: 'apps', resource: 'deployments', verb: 'create', namespace };
-    const { status } = await cluster.create(reviews, {
-      ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
-      spec: { user: `system:serviceaccount:${home}:reconstruct`, resourceAttributes },
-    });
-    return (status as { allowed: boolean }).allowed;
-  };
+  const operator = `system:serviceaccount:${home}:reconstruct`;
+  const create = { group: 'apps', resource: 'deployments', verb: 'create' };
   await eventually(async () => {
-    expect([await may(shop), await may('default')]).toEqual([true, false]);
+    const where = [shop, 'default'];
+    const allowed = await Promise.all(where.map((namespace) => may(operator, { ...create, namespace })));
+    expect(allowed).toEqual([true, false]);
   });
 
-  await using operator = await startOperator();
-  await operator.logged(({ msg }) => msg === 'Controller started');
+  await using running = await startOperator();
+  await running.logged(({ msg }) => msg === 'Controller started');
   await cluster.create(appService.type, {
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'web' } },
     spec: { size: 1, image: 'example.com/web:1' },
@@ -205,6 +217,66 @@ test('in single namespaces Roles suffice, and what a cluster-wide installation h
 });
 
 const INGRESS = 'ingress-nginx';
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+
+async function may(user: string, resourceAttributes: object): Promise<boolean> {
+  const { status } = await cluster.create(reviews, {
+    ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
+    spec: { user, resourceAttributes },
+  });
+  return (status as { allowed: boolean }).allowed;
+}
+
+/** What a user may do with the custom resources of each kind in the shop. */
+async function verbsOf(user: string): Promise<Record<string, string[]>> {
+  const kinds = [appService, jobWatcher, streamIngress];
+  const rows = kinds.map(async ({ name, crd, type }) => {
+    const of = { group: crd.spec.group, resource: type.plural, namespace: shop };
+    const allowed = await Promise.all(
+      [...READ, ...WRITE].map(async (verb) => ((await may(user, { ...of, verb })) ? [verb] : [])),
+    );
+    return [name, allowed.flat()] as const;
+  });
+  return Object.fromEntries(await Promise.all(rows));
+}
+
+const ALL = [...READ, ...WRITE];
+const promised = [
+  { role: 'view', user: viewer, verbs: { appservice: READ, jobwatcher: READ, streamingress: READ } },
+  { role: 'edit', user: editor, verbs: { appservice: ALL, jobwatcher: ALL, streamingress: READ } },
+  { role: 'admin', user: owner, verbs: { appservice: ALL, jobwatcher: ALL, streamingress: ALL } },
+];
+
+test('who has view, edit or admin in a namespace may do there what the kinds promise for it, and nothing else', async () => {
+  for (const { user } of promised)
+    expect(await verbsOf(user)).toEqual({ appservice: [], jobwatcher: [], streamingress: [] });
+  const target = ['--ingress-namespace', shop];
+
+  await done('install', '--apply', ...target);
+
+  // The cluster's own roles are put together anew, by a controller.
+  for (const { user, verbs } of promised)
+    await eventually(async () => {
+      expect(await verbsOf(user)).toEqual(verbs);
+    });
+
+  // In single namespaces nothing is added to them: the Roles that are there instead have to be bound.
+  await done('install', '--apply', ...target, '--watch-namespace', shop);
+  for (const { user } of promised)
+    await eventually(async () => {
+      expect(Object.values(await verbsOf(user)).flat()).toEqual([]);
+    });
+  for (const { role, user } of promised)
+    await bind(user, { kind: 'Role', name: `reconstruct:${home}:${role}` }, `${user}-role`);
+  for (const { user, verbs } of promised) {
+    await eventually(async () => {
+      expect(await verbsOf(user)).toEqual(verbs);
+    });
+    await cluster.delete({ type: rbac('RoleBinding'), namespace: shop, name: `${user}-role` });
+  }
+});
+
 const proxy = { type: services, namespace: INGRESS, name: 'ingress-nginx-controller' };
 const tcp = { type: configMaps, namespace: INGRESS, name: 'tcp-services' };
 const chart = [

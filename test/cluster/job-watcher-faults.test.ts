@@ -29,7 +29,7 @@ beforeAll(async () => {
   const ca = readFileSync(paths(sandbox).ca, 'utf8');
   const key = readFileSync(join(paths(sandbox).certificates, 'apiserver.key'), 'utf8');
   proxy = await FaultProxy.start({ url: sandbox.url, ca }, { certificate: ca, key });
-  kubeconfig = await kubeconfigLike(sandbox, user, { server: proxy.url });
+  kubeconfig = await kubeconfigLike(cluster, user, { server: proxy.url });
 });
 
 afterAll(async () => {

@@ -44,7 +44,7 @@ beforeAll(async () => {
     namespaces: ['default', ...[home, neighbour, barred, system, ops].map(({ namespace }) => namespace)],
     args: ['--metrics-bind-address', metrics],
     // Where the operator is at home, its watchers may act in all namespaces.
-    kubeconfig: await kubeconfigLike(cluster.sandbox, user, { namespace: ops.namespace }),
+    kubeconfig: await kubeconfigLike(cluster, user, { namespace: ops.namespace }),
   });
   await forbidDeletionIn(barred);
 });

@@ -6,7 +6,6 @@ import { parseAllDocuments } from 'yaml';
 import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy } from '../../src/kinds/stream-ingress/policy.js';
 import { Cluster, collection, services } from './support/cluster.js';
@@ -50,7 +49,6 @@ function start({ user, namespaces, policy: section }: Operator): Promise<Running
   writeFileSync(file, JSON.stringify({ streamingress: section }));
   return startController({
     ...{ cluster, user, kinds: [kind], namespaces, args: ['--policy', file] },
-    rules: rulesFor([kind], { namespaces, policy: section }),
   });
 }
 

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import { Cluster } from './support/cluster.js';
 import type { Place } from './support/cluster.js';
@@ -22,10 +21,7 @@ let shop: string;
 let controller: RunningController;
 
 const start = (): Promise<RunningController> =>
-  startController({
-    ...{ cluster, user, kinds: [kind], namespaces: [shop] },
-    rules: rulesFor([kind], { namespaces: [shop] }),
-  });
+  startController({ cluster, user, kinds: [kind], namespaces: [shop] });
 
 beforeAll(async () => {
   await installCrd(cluster, kind);

@@ -97,7 +97,7 @@ test('a missing right is told in the status, and asked for once', async () => {
     kinds: [sweep],
     config,
     namespaces: [namespace],
-    rules,
+    rights: () => rules,
   });
   const requests = await requestsFromNowOn(cluster, user);
   await putSweep(namespace);

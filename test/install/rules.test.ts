@@ -45,7 +45,7 @@ describe('rulesFor', () => {
   });
 
   it('only reads what is related', () => {
-    expect(verbs([kind('Widget', [], [], ['ReplicaSet'])], 'replicasets')).toEqual(['get', 'list', 'watch']);
+    expect(verbs([kind('Widget', [], [], ['ReplicaSet'])], 'replicasets')).toEqual(['list', 'watch']);
   });
 
   it('has one rule for what kinds share, with the rights of all', () => {
@@ -91,7 +91,7 @@ describe('rulesFor', () => {
     const rule = { apiGroups: [''], resources: ['configmaps'], namespaces: ['ingress'] };
     expect(rulesFor([watching(watches)]).slice(0, -1)).toEqual([
       { ...rule, verbs: [...read, 'patch'], resourceNames: ['tcp', 'udp'] },
-      { ...rule, verbs: read, resourceNames: ['leader'] },
+      { ...rule, verbs: ['list', 'watch'], resourceNames: ['leader'] },
       { ...rule, verbs: [...read, 'patch'], resourceNames: ['tcp'], namespaces: ['other'] },
     ]);
   });

@@ -8,6 +8,7 @@ import type { SandboxClient } from '../../../sandbox/client.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
+import { auditedByAccount, identityOf } from './identity.js';
 
 export const deployments = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
 export const services = resourceType({ apiVersion: 'v1', kind: 'Service' });
@@ -47,7 +48,7 @@ export interface RequestOptions {
   /** The form of the answer. @default application/json */
   readonly accept?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** The user to act as; the audit log counts it as the admin's. @default - the admin */
+  /** The user to act as, an operator under test by its short name; the audit log counts it as the admin's. @default - the admin */
   readonly impersonate?: string;
 }
 
@@ -61,7 +62,11 @@ export class Cluster {
   private readonly agent: Agent;
   private readonly token: string;
 
-  constructor(readonly sandbox: SandboxClient) {
+  /** Whose audit log tells operators by their ServiceAccounts. */
+  readonly sandbox: SandboxClient;
+
+  constructor(sandbox: SandboxClient) {
+    this.sandbox = auditedByAccount(sandbox);
     const kubeconfig = parse(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
     const ca = Buffer.from(kubeconfig.clusters[0].cluster['certificate-authority-data'], 'base64').toString();
     // Not HTTP/2: its session takes 10 MB at once, and tests send texts at the limit of their length, many at a time.
@@ -187,7 +192,7 @@ export class Cluster {
       headers: {
         authorization: `Bearer ${this.token}`,
         ...{ accept, 'content-type': contentType },
-        ...(impersonate !== undefined && { 'impersonate-user': impersonate }),
+        ...(impersonate !== undefined && { 'impersonate-user': identityOf(impersonate) }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });

@@ -7,19 +7,20 @@ import { repoFolder } from '../../../sandbox/paths.js';
 import { startWatchdog } from '../../../sandbox/watchdog.js';
 import type { Watchdog } from '../../../sandbox/watchdog.js';
 import type { Kind } from '../../../src/contract/kind.js';
-import { leaseRules, rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
+import { accountKubeconfig, accountToken } from './accounts.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
+import { installedRights } from './installed-rights.js';
 import { noteLog } from './recent-log.js';
 import { grant } from './rights.js';
 
 export interface ControllerProps {
   readonly cluster: Cluster;
-  /** One of the sandbox's users; no other controller runs as it at the same time. */
+  /** Names its ServiceAccount and the namespace of that; no other controller runs as it at the same time. */
   readonly user: string;
   readonly kinds: readonly Kind[];
-  /** The path of a kubeconfig, for example of one that leads through a proxy. @default - the user's own */
+  /** The path of a kubeconfig, for example of one that leads through a proxy. @default - its ServiceAccount's own */
   readonly kubeconfig?: string;
   /** Arguments of Node itself. @default - none */
   readonly nodeArgs?: readonly string[];
@@ -27,9 +28,13 @@ export interface ControllerProps {
   readonly config?: string;
   /** Watched, with Roles in them and nothing cluster-wide. @default - all, with a ClusterRole */
   readonly namespaces?: readonly string[];
-  /** @default - what the kinds need, and no more */
-  readonly rules?: readonly PolicyRule[];
-  /** Takes part in the election whose lease is in this namespace, with a Role there. @default - none, it works at once */
+  /** Rights that differ from those that are installed. @default - exactly those */
+  readonly rights?: (installed: PolicyRule[]) => readonly PolicyRule[];
+  /**
+   * Takes part in the election whose lease is in this namespace. Those that compete have ServiceAccounts of their own, so
+   * that the audit log tells them apart; so the lease isn't at home, as it is where the replicas of one compete.
+   * @default - none, it works at once
+   */
   readonly electionNamespace?: string;
   /** Further arguments of `reconstruct run`. @default - none */
   readonly args?: readonly string[];
@@ -68,13 +73,15 @@ export interface RunningController extends AsyncDisposable {
 
 let watchdog: Promise<Watchdog> | undefined;
 
-/** Grants the user its rights and starts `reconstruct run` as it. */
-export async function startController(props: ControllerProps): Promise<RunningController> {
-  const { cluster, user, kinds, namespaces, rules = rulesFor(kinds), awaitStart = true } = props;
-  await grant(cluster, { user, rules, ...(namespaces && { namespaces }) });
-  const { electionNamespace } = props;
-  if (electionNamespace !== undefined)
-    await grant(cluster, { user, role: 'election', rules: leaseRules(), namespaces: [electionNamespace] });
+/** Starts `reconstruct run` as its own ServiceAccount, with the rights that an installation would give it. */
+export async function startController(given: ControllerProps): Promise<RunningController> {
+  const { cluster, user, kinds, namespaces, args = [], awaitStart = true } = given;
+  const { rights, electionNamespace = user } = given;
+  await accountToken(cluster, user);
+  const watched = namespaces && { watchNamespaces: namespaces };
+  const installed = installedRights({ kinds, args, namespace: electionNamespace, ...watched });
+  await grant(cluster, { user, rules: rights?.(installed) ?? installed, ...(namespaces && { namespaces }) });
+  const props = { ...given, kubeconfig: given.kubeconfig ?? (await accountKubeconfig(cluster, user)) };
   // Whatever happens to this process, the controller doesn't outlive it.
   watchdog ??= startWatchdog();
   const guard = await watchdog;
@@ -92,10 +99,9 @@ export async function startController(props: ControllerProps): Promise<RunningCo
   return controller;
 }
 
-function argumentsOf(props: ControllerProps): string[] {
-  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [], nodeArgs = [] } = props;
+function argumentsOf(props: ControllerProps & { readonly kubeconfig: string }): string[] {
+  const { kubeconfig, kinds, config, namespaces, electionNamespace, args = [], nodeArgs = [] } = props;
   const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
-  const kubeconfig = props.kubeconfig ?? cluster.sandbox.kubeconfig(user);
   return [
     ...[...nodeArgs, join(repoFolder(), 'lib/cli/main.js'), 'run'],
     ...['--kubeconfig', kubeconfig, '--kinds', names.join()],

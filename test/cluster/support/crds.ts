@@ -17,7 +17,7 @@ export async function installCrd(cluster: Cluster, kind: Kind): Promise<void> {
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));
   // Whoever may finalize anything isn't asked about the kind, so the admin is of no use for this.
-  const user = `probe-${kind.crd.metadata.name}`;
+  const user = `probe-${kind.crd.metadata.name.replaceAll('.', '-')}`;
   const rules = [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     { apiGroups: [kind.crd.spec.group], resources: [`${kind.type.plural}/finalizers`], verbs: ['update'] },

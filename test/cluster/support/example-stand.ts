@@ -8,7 +8,6 @@ import { objectId } from '../../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../../src/contract/object.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
-import { rulesFor } from '../../../src/install/rules.js';
 import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import { render } from '../../../src/synth/render.js';
@@ -69,10 +68,9 @@ export class ExampleStand {
 
   async startController(): Promise<RunningController> {
     const { cluster, user, kinds } = this;
-    const rules = kinds.flatMap((kind) => rulesFor([kind], { policy: policy()[kind.name] }));
     return startController({
-      ...{ cluster, user, kinds, rules, config: exampleConfig },
-      kubeconfig: await kubeconfigLike(cluster.sandbox, user, { namespace: OPERATOR_NAMESPACE }),
+      ...{ cluster, user, kinds, config: exampleConfig },
+      kubeconfig: await kubeconfigLike(cluster, user, { namespace: OPERATOR_NAMESPACE }),
       args: ['--policy', join(examplesFolder, POLICY)],
     });
   }

@@ -53,7 +53,7 @@ export async function startInstalled(props: InstalledControllerProps): Promise<R
   // Here are no addresses of its own.
   const args = containers[0].args.slice(1).filter((arg) => !arg.includes('-bind-address='));
   return startController({
-    ...{ cluster, user, kinds, args, rules: [] },
+    ...{ cluster, user, kinds, args, rights: () => [] },
     kubeconfig: await kubeconfigOf(cluster, folder, { namespace, name: serviceAccountName }),
   });
 }

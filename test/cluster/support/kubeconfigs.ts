@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
-import type { SandboxClient } from '../../../sandbox/client.js';
 import { paths } from '../../../sandbox/layout.js';
+import { accountKubeconfig } from './accounts.js';
+import type { Cluster } from './cluster.js';
 
 interface Kubeconfig {
   readonly clusters: readonly [{ readonly cluster: object }];
@@ -16,16 +17,16 @@ export interface KubeconfigChanges {
   readonly namespace?: string;
 }
 
-/** A copy of a user's kubeconfig that differs in this. Returns its path. */
+/** A copy of an operator's kubeconfig that differs in this. Returns its path. */
 export async function kubeconfigLike(
-  sandbox: SandboxClient,
+  cluster: Cluster,
   user: string,
   { server, namespace }: KubeconfigChanges,
 ): Promise<string> {
-  const own = parse(readFileSync(sandbox.kubeconfig(user), 'utf8')) as Kubeconfig;
+  const own = parse(readFileSync(await accountKubeconfig(cluster, user), 'utf8')) as Kubeconfig;
   if (server !== undefined) Object.assign(own.clusters[0].cluster, { server });
   if (namespace !== undefined) Object.assign(own.contexts[0].context, { namespace });
-  const path = paths(sandbox).kubeconfig(`${user}-changed`);
+  const path = paths(cluster.sandbox).kubeconfig(`${user}-changed`);
   await writeFile(path, stringify(own), { mode: 0o600 });
   return path;
 }

@@ -1,66 +1,54 @@
 import { resourceType } from '../../../src/contract/resource.js';
+import { accessObjects } from '../../../src/install/access.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
+import { identityOf } from './identity.js';
 
-const rbac = (kind: string, namespaced: boolean) =>
-  resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, namespaced });
 const reviews = resourceType({
   ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
   namespaced: false,
 });
 
 export interface Grant {
+  /** Its ServiceAccount, in a namespace of this name, has the rights. */
   readonly user: string;
   readonly rules: readonly PolicyRule[];
   /** Roles in these, and nothing cluster-wide. @default - a ClusterRole */
   readonly namespaces?: readonly string[];
-  /** Of several grants, what this one is for. @default controller */
-  readonly role?: string;
 }
 
-/** Gives a user exactly these rights, in place of those it was given here for the same before, and waits until they hold. */
-export async function grant(
-  cluster: Cluster,
-  { user, rules, namespaces, role = 'controller' }: Grant,
-): Promise<void> {
-  const bound = async (
-    purpose: string,
-    of: readonly PolicyRule[],
-    where: string | undefined,
-  ): Promise<void> => {
-    await bind(cluster, { user, rules: of, role: purpose }, where);
-    await eventually(() => requireRights(cluster, user, of, where));
-  };
-  const anywhere = rules.filter((rule) => !rule.namespaces);
-  for (const namespace of namespaces ?? [undefined]) await bound(role, anywhere, namespace);
-  for (const namespace of new Set(rules.flatMap((rule) => rule.namespaces ?? []))) {
-    const here = rules.filter((rule) => rule.namespaces?.includes(namespace));
-    // What says where it holds is no part of a Role.
-    await bound(
-      `${role}-shared`,
-      here.map(({ namespaces: _, ...rule }) => rule),
-      namespace,
-    );
+/**
+ * Gives an operator exactly these rights, by the very objects that an installation has, in place of those that it was
+ * given in the same namespaces before. Waits until they hold.
+ */
+export async function grant(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
+  const places = { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) };
+  const objects = accessObjects(rules, places);
+  for (const object of objects) {
+    const { apiVersion, kind, metadata } = object;
+    const type = resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
+    await cluster.apply(type, { ...object }, 'test');
   }
+  for (const { metadata, rules: granted } of objects)
+    if (granted) await eventually(() => requireRights(cluster, user, granted, metadata.namespace));
 }
 
-async function bind(
-  cluster: Cluster,
-  { user, rules, role: purpose }: Required<Omit<Grant, 'namespaces'>>,
-  namespace: string | undefined,
-): Promise<void> {
-  const prefix = namespace === undefined ? 'Cluster' : '';
-  const { apiVersion } = rbac('Role', true);
-  const metadata = { name: `${purpose}-${user}`, ...(namespace !== undefined && { namespace }) };
-  const role = { apiVersion, kind: `${prefix}Role`, metadata, rules };
-  const binding = {
-    ...{ apiVersion, kind: `${prefix}RoleBinding`, metadata },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: role.kind, name: metadata.name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-  };
-  for (const object of [role, binding])
-    await cluster.apply(rbac(object.kind, namespace !== undefined), object, 'test');
+/** Takes away what it was granted, and waits until not one of these rights holds: nobody else gives any of them. */
+export async function revoke(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
+  const places = { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) };
+  const objects = accessObjects(rules, places);
+  for (const { apiVersion, kind, metadata } of objects.filter((object) => !object.rules)) {
+    const { name, namespace } = metadata;
+    const type = resourceType({ apiVersion, kind, namespaced: namespace !== undefined });
+    await cluster.delete({ type, name, ...(namespace !== undefined && { namespace }) });
+  }
+  await eventually(async () => {
+    const held = await Promise.all(
+      objects.map(({ metadata, rules: of }) => heldRights(cluster, user, of ?? [], metadata.namespace)),
+    );
+    if (held.flat().length > 0) throw new Error(`${user} still may ${held.flat().join(', ')}`);
+  });
 }
 
 async function requireRights(
@@ -69,19 +57,51 @@ async function requireRights(
   rules: readonly PolicyRule[],
   namespace: string | undefined,
 ): Promise<void> {
-  const every = rules.flatMap(({ resourceNames = [undefined], ...rule }) =>
-    resourceNames.map((name) => ({ ...rule, name })),
+  const held = await heldRights(cluster, user, rules, namespace);
+  const missing = every(rules)
+    .map(textOf)
+    .filter((right) => !held.includes(right));
+  if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
+}
+
+interface Asked {
+  readonly group: string | undefined;
+  readonly resource: string;
+  readonly verb: string;
+  readonly name: string | undefined;
+}
+
+function every(rules: readonly PolicyRule[]): Asked[] {
+  return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) => resourceNames.map((name) => ({ group: apiGroups[0], resource, verb, name }))),
+    ),
   );
-  for (const { apiGroups, resources, verbs, name } of every) {
-    for (const verb of verbs) {
-      const [resource, subresource] = resources[0]!.split('/');
-      const resourceAttributes = { group: apiGroups[0], resource, subresource, verb, namespace, name };
+}
+
+function textOf({ verb, resource, name }: Asked): string {
+  return [verb, resource, ...(name === undefined ? [] : [name])].join(' ');
+}
+
+/** Which of these rights the API server says that it has, however it came by them. */
+async function heldRights(
+  cluster: Cluster,
+  user: string,
+  rules: readonly PolicyRule[],
+  namespace: string | undefined,
+): Promise<string[]> {
+  const answers = await Promise.all(
+    every(rules).map(async (asked) => {
+      const [resource, subresource] = asked.resource.split('/');
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
-        spec: { user, resourceAttributes },
+        spec: {
+          user: identityOf(user),
+          resourceAttributes: { ...asked, resource, subresource, namespace },
+        },
       });
-      const { allowed } = status as { allowed: boolean };
-      if (!allowed) throw new Error(`${user} may not ${verb} ${resources.join()} yet`);
-    }
-  }
+      return (status as { allowed: boolean }).allowed ? [textOf(asked)] : [];
+    }),
+  );
+  return answers.flat();
 }

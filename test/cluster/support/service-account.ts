@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { tokenOf } from './accounts.js';
 import type { Cluster } from './cluster.js';
 
 interface Kubeconfig {
@@ -14,12 +15,7 @@ export async function kubeconfigOf(
   folder: string,
   { namespace, name }: { readonly namespace: string; readonly name: string },
 ): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-  const answer = await cluster.send('POST', path, {
-    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
-  });
-  if (answer.status !== 201) throw new Error(`No token: ${answer.status} ${String(answer.body.message)}`);
-  const { token } = answer.body.status as { token: string };
+  const token = await tokenOf(cluster, { namespace, name });
   const admins = parse(readFileSync(cluster.sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
   const [only] = admins.clusters as [{ name: string }];
   const config = {

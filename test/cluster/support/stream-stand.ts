@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { rulesFor } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy, TargetProps } from '../../../src/kinds/stream-ingress/policy.js';
@@ -32,8 +31,8 @@ export interface Start {
   readonly policy?: Omit<StreamIngressPolicy, 'targets'>;
   /** The value of `--ingress-controller`. @default - not given */
   readonly ingressController?: string;
-  /** @default - what the kind needs */
-  readonly rights?: (rules: PolicyRule[]) => PolicyRule[];
+  /** @default - what is installed */
+  readonly rights?: (installed: PolicyRule[]) => PolicyRule[];
 }
 
 /** A controller of StreamIngresses, with targets and namespaces that no other test knows. */
@@ -88,8 +87,8 @@ export class Stand implements AsyncDisposable {
   }
 
   /** What a controller of this stand is started with, whoever starts it. */
-  async settings({ policy = {}, ingressController, rights = (rules) => rules }: Start = {}): Promise<
-    Pick<ControllerProps, 'kinds' | 'namespaces' | 'rules' | 'args'>
+  async settings({ policy = {}, ingressController, rights }: Start = {}): Promise<
+    Pick<ControllerProps, 'kinds' | 'namespaces' | 'rights' | 'args'>
   > {
     const flags = this.described(ingressController);
     const section: StreamIngressPolicy = { ...policy, targets: this.targets() };
@@ -98,7 +97,7 @@ export class Stand implements AsyncDisposable {
     const namespaces = [...this.names.values()];
     return {
       ...{ kinds: [kind], namespaces },
-      rules: rights(rulesFor([kind], { namespaces, policy: section, flags })),
+      ...(rights && { rights }),
       args: ['--policy', file, ...Object.entries(flags).flat()],
     };
   }

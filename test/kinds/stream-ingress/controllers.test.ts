@@ -244,7 +244,7 @@ describe('rights', () => {
   test('the controller of ingress-nginx is one object that is read', () => {
     expect(of('deployments')).toEqual([
       {
-        ...{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] },
+        ...{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] },
         ...{ resourceNames: ['nginx'], namespaces: ['ingress-nginx'] },
       },
     ]);
@@ -254,7 +254,7 @@ describe('rights', () => {
   test('of Services and ConfigMaps, the target\u2019s alone may be written', () => {
     const read = ['get', 'list', 'watch'];
     expect(of('services')).toEqual([
-      { apiGroups: [''], resources: ['services'], verbs: read },
+      { apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] },
       {
         ...{ apiGroups: [''], resources: ['services'], verbs: [...read, 'patch'] },
         ...{ resourceNames: ['ingress-nginx-controller'], namespaces: ['ingress-nginx'] },

@@ -3,7 +3,6 @@ import { expect } from 'vitest';
 import type { Condition } from '../../../src/contract/conditions.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
-import { rulesFor } from '../../../src/install/rules.js';
 import { configMaps, services } from '../../cluster/support/cluster.js';
 import type { Manifest, Place } from '../../cluster/support/cluster.js';
 import type { RunningController } from '../../cluster/support/controller.js';
@@ -65,7 +64,7 @@ export class IngressStage extends Stage {
     const namespaces = [this.namespace];
     return this.run({
       kinds: [kind],
-      ...{ namespaces, rules: rulesFor([kind], { namespaces, policy }), args: ['--policy', file] },
+      ...{ namespaces, args: ['--policy', file] },
     });
   }
 

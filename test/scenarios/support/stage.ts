@@ -7,15 +7,14 @@ import type { SandboxClient } from '../../../sandbox/client.js';
 import { kubeconfigFor } from '../../../sandbox/kubeconfig.js';
 import { paths } from '../../../sandbox/layout.js';
 import type { Kind } from '../../../src/contract/kind.js';
-import { resourceType } from '../../../src/contract/resource.js';
+import { accountToken } from '../../cluster/support/accounts.js';
 import { Cluster } from '../../cluster/support/cluster.js';
 import { startController } from '../../cluster/support/controller.js';
 import type { ControllerProps, RunningController } from '../../cluster/support/controller.js';
 import { installCrd } from '../../cluster/support/crds.js';
+import { identityOf } from '../../cluster/support/identity.js';
 import type { RecordedRequest } from './exchange.js';
 import { FaultProxy } from './fault-proxy.js';
-
-const serviceAccounts = resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' });
 
 export interface StageProps {
   /** Begins the name of the namespace. */
@@ -44,9 +43,10 @@ export async function sceneryFor({ purpose, sandbox, installed = [] }: StageProp
   const ca = readFileSync(paths(client).ca, 'utf8');
   const key = readFileSync(join(paths(client).certificates, 'apiserver.key'), 'utf8');
   const proxy = await FaultProxy.start({ url: client.url, ca }, { certificate: ca, key });
-  const user = { name: userOf(namespace), token: await tokenFor(cluster, namespace) };
+  const user = userOf(namespace);
+  const credentials = { name: identityOf(user), token: await accountToken(cluster, user) };
   const kubeconfig = paths(client).kubeconfig(namespace);
-  await writeFile(kubeconfig, kubeconfigFor({ url: proxy.url, ca }, user), { mode: 0o600 });
+  await writeFile(kubeconfig, kubeconfigFor({ url: proxy.url, ca }, credentials), { mode: 0o600 });
   return { cluster, proxy, namespace, kubeconfig };
 }
 
@@ -101,18 +101,5 @@ export class Stage implements AsyncDisposable {
 
 /** Lives outside the scenario's namespace, which the scenario may delete. */
 function userOf(namespace: string): string {
-  return `system:serviceaccount:default:${namespace}`;
-}
-
-async function tokenFor(cluster: Cluster, name: string): Promise<string> {
-  const metadata = { name, namespace: 'default' };
-  await cluster.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' };
-  const { status, body } = await cluster.send(
-    'POST',
-    `/api/v1/namespaces/default/serviceaccounts/${name}/token`,
-    { body: { ...request, spec: { expirationSeconds: 86_400 } } },
-  );
-  expect(status, String(body.message)).toBe(201);
-  return (body.status as { token: string }).token;
+  return `${namespace}-operator`;
 }
