@@ -1,5 +1,4 @@
 import type { Controller } from '../contract/controller.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
 import type { Tools } from './carry-out.js';

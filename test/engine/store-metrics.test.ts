@@ -17,7 +17,12 @@ function widget(name: string, conditions: Readonly<Record<string, string>>, meta
       return { type, status: value, reason };
     }),
   };
-  return anObject(WIDGET, name, { namespace: 'shop', resourceVersion: String(++version), ...metadata }, { status });
+  return anObject(
+    WIDGET,
+    name,
+    { namespace: 'shop', resourceVersion: String(++version), ...metadata },
+    { status },
+  );
 }
 
 const of = (watches: readonly Watch[]): Controller => ({
@@ -76,7 +81,8 @@ describe('measureStores', () => {
 
   it('has a bounded number of series, whatever reasons somebody writes', async () => {
     const { stores, lines } = measured([watch(WIDGET)]);
-    for (let index = 0; index < 500; index++) stores[0]?.observed(widget(`w${index}`, { Ready: `False R${index}` }));
+    for (let index = 0; index < 500; index++)
+      stores[0]?.observed(widget(`w${index}`, { Ready: `False R${index}` }));
     const told = await lines('reconstruct_custom_resources');
     expect(told).toHaveLength(51);
     expect(told.find((line) => line.includes('reason="other"'))).toMatch(/ 450$/);
