@@ -1,4 +1,7 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { repoFolder } from '../../../sandbox/paths.js';
 import { alertGroups } from '../../../src/install/monitoring/alerts.js';
 import { dashboardText } from '../../../src/install/monitoring/dashboard.js';
 import { rowsOf } from '../../../src/install/monitoring/panels.js';
@@ -64,6 +67,17 @@ describe.each(queries)('A query of %s', (_, expr) => {
     expect(names).toBeNull();
   });
 });
+
+const OURS =
+  /\b(?:reconstruct|controller_runtime|workqueue|reflector|rest_client|leader_election|process|nodejs)_[a-z_]+/g;
+
+it.each(globSync('docs/{runbooks,monitoring}/*.md', { cwd: repoFolder() }).concat('docs/troubleshooting.md'))(
+  '%s names metrics that there are',
+  (page) => {
+    const named = readFileSync(join(repoFolder(), page), 'utf8').match(OURS) ?? [];
+    expect(named.filter((name) => !labels.has(name) && !labels.has(`${name}_bucket`))).toEqual([]);
+  },
+);
 
 describe('The dashboard', () => {
   const dashboard = JSON.parse(dashboardText()) as {
