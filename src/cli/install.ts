@@ -6,13 +6,15 @@ import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
+import { monitoringOptions, monitoringProps } from './monitoring-options.js';
+import type { MonitoringOptions } from './monitoring-options.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { print } from './print.js';
 import { packageVersion } from './version.js';
 import { asCliError, withCluster } from './with-cluster.js';
 
-interface InstallOptions extends ClusterOptions {
+interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly namespace: string;
   readonly image: string;
   readonly config?: string;
@@ -52,6 +54,9 @@ export function installCommand(flags = builtInFlags): Command {
         .argParser(positiveInteger)
         .default(2),
     )
+    .addOption(monitoringOptions.monitoring())
+    .addOption(monitoringOptions.labels())
+    .addOption(monitoringOptions.runbooks())
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
       new Option('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
@@ -84,6 +89,7 @@ async function install(options: InstallOptions, flags: FlagValues): Promise<void
     ...{ namespace: options.namespace, image: options.image, replicas: options.replicas, kinds, flags },
     ...(options.watchNamespace && { watchNamespaces: options.watchNamespace }),
     ...(policy && { policy }),
+    ...monitoringProps(options),
   };
   if (options.apply) await apply(props, options);
   else await printManifests(props);
@@ -117,15 +123,22 @@ async function printManifests(props: InstallProps): Promise<void> {
 }
 
 async function apply(props: InstallProps, options: InstallOptions): Promise<void> {
-  const [{ applyInstallation }, { installableKinds }] = await Promise.all([
+  const [{ applyInstallation }, { installableKinds }, { availableMonitoring }] = await Promise.all([
     import('../install/apply.js'),
     import('../install/installable.js'),
+    import('../install/monitoring/available.js'),
   ]);
+  const warn = (line: string): void => void process.stderr.write(`${line}\n`);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, {
       mayLeaveOut: options.kinds === undefined,
-      tell: (line) => void process.stderr.write(`${line}\n`),
+      tell: warn,
     });
-    await applyInstallation({ ...props, kinds }, cluster, (line) => void process.stdout.write(`${line}\n`));
+    const monitoring = props.monitoring && (await availableMonitoring(props.monitoring, cluster, warn));
+    await applyInstallation(
+      { ...props, kinds, ...(monitoring && { monitoring }) },
+      cluster,
+      (line) => void process.stdout.write(`${line}\n`),
+    );
   });
 }

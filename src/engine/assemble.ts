@@ -1,6 +1,4 @@
 import type { Controller } from '../contract/controller.js';
-import { groupKind } from '../contract/resource.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
 import type { Tools } from './carry-out.js';
@@ -21,6 +19,7 @@ import type { ServerGate } from './server-gate.js';
 import { ServerTime } from './server-time.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
+import { measureStores } from './store-metrics.js';
 import { Stores } from './stores.js';
 import type { Transport } from './transport.js';
 import { Vanished } from './vanished.js';
@@ -96,7 +95,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
       tools.applier.changed(before, after);
     });
   }
-  measureStores(stores, metrics);
+  measureStores({ stores, controllers, metrics });
   return { gate, transport, recorder, runners, watching, elector };
 }
 
@@ -128,12 +127,5 @@ function electorOf(
       wire.withdraw?.();
       leadership.lost();
     },
-  });
-}
-
-function measureStores(stores: Stores, metrics: Metrics): void {
-  metrics.onScrape(() => {
-    for (const { type, store } of stores.all())
-      metrics.storeObjects.set({ type: groupKind(type) }, store.size);
   });
 }

@@ -89,6 +89,7 @@ export class Elector implements Fence {
     this.client = new LeaseClient(props.transport, props.clock, props.namespace, this.name);
     this.observed = new ObservedLease(props.clock, props.identity);
     props.metrics.leader.set({ name: this.name }, 0);
+    props.metrics.leadershipLosses.inc({ name: this.name }, 0);
   }
 
   get state(): ElectorState {
@@ -222,6 +223,7 @@ export class Elector implements Fence {
     this.current = { phase: 'standby' };
     this.expiry?.cancel();
     metrics.leader.set({ name: this.name }, 0);
+    metrics.leadershipLosses.inc({ name: this.name });
     log.warn({ why }, 'Lost the lease');
     onLost();
   }

@@ -94,6 +94,13 @@ export class Lanes {
     return this.places.size;
   }
 
+  /** Since when the key that has waited for longest has; takes time, so only for whoever asks now and then. */
+  get oldestSince(): number | undefined {
+    let oldest: number | undefined;
+    for (const { since } of this.places.values()) oldest = Math.min(oldest ?? since, since);
+    return oldest;
+  }
+
   sizeOf(lane: Lane): number {
     return this.byLane[lane].size;
   }

@@ -40,6 +40,7 @@ export class QueueMetrics implements QueueObserver {
     metrics.onScrape(() => {
       for (const lane of LANES) metrics.queueDepth.set({ ...labels, priority: lane }, queue.depthOf(lane));
       const now = clock.monotonic();
+      metrics.oldestQueuedSeconds.set(labels, (now - (queue.oldestSince ?? now)) / 1000);
       const seconds = queue.workingSince.map((since) => (now - since) / 1000);
       metrics.unfinishedWorkSeconds.set(
         labels,

@@ -67,6 +67,11 @@ export class Queue {
     return this.lanes.sizeOf(lane);
   }
 
+  /** When the key that has waited for longest was added, by the monotonic clock, also while it is held back. */
+  get oldestSince(): number | undefined {
+    return this.lanes.oldestSince;
+  }
+
   /** Since when each key that is in work has been so, by the monotonic clock. */
   get workingSince(): readonly number[] {
     return Array.from(this.working.values(), ({ since }) => since);

@@ -3,6 +3,7 @@ import { Namespace, ServiceAccount } from 'cdk8s-plus-27';
 import type { Construct } from 'constructs';
 import type { AnyObject } from '../contract/object.js';
 import { OperatorAccess } from './access.js';
+import { Monitoring } from './monitoring/monitoring.js';
 import { INSTALL_LABELS, INSTALL_NAME, INSTALLATION_LABEL } from './names.js';
 import { Operator } from './operator.js';
 import type { InstallProps } from './props.js';
@@ -35,6 +36,7 @@ class Installation extends Chart {
     new OperatorAccess(this, 'Access', props);
     new UserRoles(this, 'UserRoles', props);
     new Operator(this, 'Operator', props);
+    if (props.monitoring) new Monitoring(this, 'Monitoring', { ...props.monitoring, namespace });
   }
 }
 
@@ -56,6 +58,8 @@ const ORDER = [
   'NetworkPolicy',
   'Service',
   'PodDisruptionBudget',
+  'ServiceMonitor',
+  'PrometheusRule',
   'Deployment',
 ];
 

@@ -29,3 +29,4 @@ export function accessName(namespace: string, role?: string): string {
 
 export const METRICS_SERVICE = 'reconstruct-metrics';
 export const POLICY_CONFIG_MAP = 'reconstruct-policy';
+export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';

@@ -20,6 +20,7 @@ import { Construct } from 'constructs';
 import { HEALTH_PORT, METRICS_PORT, POLICY_FILE, POLICY_FOLDER, runArguments } from './arguments.js';
 import { INSTALL_NAME, METRICS_SERVICE, podLabels, POLICY_CONFIG_MAP } from './names.js';
 import type { InstallProps } from './props.js';
+import { MEMORY_LIMIT_MEBIBYTES } from './resources.js';
 
 /** Any number that isn't root's, nor one that a node has given to somebody. */
 const USER = 65532;
@@ -89,7 +90,7 @@ export class Operator extends Construct {
       }),
       resources: {
         cpu: { request: Cpu.millis(50), limit: Cpu.units(1) },
-        memory: { request: Size.mebibytes(128), limit: Size.mebibytes(512) },
+        memory: { request: Size.mebibytes(128), limit: Size.mebibytes(MEMORY_LIMIT_MEBIBYTES) },
       },
       securityContext: {
         ...{ ensureNonRoot: true, user: USER, group: USER },

@@ -4,6 +4,7 @@ import type { ResourceType } from '../contract/resource.js';
 import type { Cluster } from './cluster.js';
 import {
   accessName,
+  DASHBOARD_CONFIG_MAP,
   INSTALL_LABELS,
   INSTALL_MANAGER,
   INSTALL_NAME,
@@ -11,6 +12,7 @@ import {
   METRICS_SERVICE,
   POLICY_CONFIG_MAP,
 } from './names.js';
+import { prometheusRuleType, serviceMonitorType } from './monitoring/types.js';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
@@ -19,6 +21,8 @@ export const deploymentType = resourceType({ apiVersion: 'apps/v1', kind: 'Deplo
 /** What an installation may consist of beside its namespace and the CRDs, in the order in which it is removed. */
 const TYPES: readonly ResourceType[] = [
   deploymentType,
+  prometheusRuleType,
+  serviceMonitorType,
   resourceType({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' }),
   resourceType({ apiVersion: 'v1', kind: 'Service' }),
   resourceType({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }),
@@ -64,9 +68,8 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
   const { name } = metadata;
   if (apiVersion === RBAC)
     return name === accessName(namespace) || name.startsWith(`${accessName(namespace)}:`);
-  return (
-    metadata.namespace === namespace && [INSTALL_NAME, METRICS_SERVICE, POLICY_CONFIG_MAP].includes(name)
-  );
+  const names = [INSTALL_NAME, METRICS_SERVICE, POLICY_CONFIG_MAP, DASHBOARD_CONFIG_MAP];
+  return metadata.namespace === namespace && names.includes(name);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Kind, Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
+import type { MonitoringProps } from './monitoring/props.js';
 
 /** What is to be installed. */
 export interface InstallProps {
@@ -16,6 +17,8 @@ export interface InstallProps {
   readonly flags?: FlagValues;
   /** @default - everything is allowed */
   readonly policy?: InstalledPolicy;
+  /** @default - nothing of it */
+  readonly monitoring?: MonitoringProps;
 }
 
 /** What the admin allows. */

@@ -81,6 +81,11 @@ export class Metrics {
     'Time spent so far on the keys that are in work, summed up',
     ['name', 'controller'],
   );
+  readonly oldestQueuedSeconds = this.gauge(
+    'reconstruct_queue_oldest_seconds',
+    'Time since the key that has waited for longest was put into the queue, held back or not; 0 while none waits',
+    ['name', 'controller'],
+  );
   readonly longestRunningSeconds = this.gauge(
     'workqueue_longest_running_processor_seconds',
     'Time spent so far on the key that is in work for longest',
@@ -116,6 +121,12 @@ export class Metrics {
   readonly leaderSlowPath = this.counter(
     'leader_election_slowpath_total',
     'Renewals that had to read the lease first',
+    ['name'],
+  );
+
+  readonly leadershipLosses = this.counter(
+    'reconstruct_leadership_losses_total',
+    'How often this process has lost the lease against its will; by the name of the lease',
     ['name'],
   );
 
@@ -161,6 +172,11 @@ export class Metrics {
     ['controller', 'manager'],
   );
   readonly storeObjects = this.gauge('reconstruct_store_objects', 'Objects in memory by type', ['type']);
+  readonly customResources = this.gauge(
+    'reconstruct_custom_resources',
+    'Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons',
+    ['type', 'state', 'reason'],
+  );
   readonly eventLoopLagSeconds = this.gauge(
     'reconstruct_event_loop_lag_seconds',
     'How late timers fired since the last scrape: the mean, p99 and max',

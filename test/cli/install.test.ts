@@ -117,3 +117,35 @@ test.each([[['install', '--apply']], [['uninstall']]])(
     });
   },
 );
+
+test('monitoring is asked for as a whole or in parts, with labels', () => {
+  const added = (...args: string[]): { kind: string; metadata: { labels: Record<string, string> } }[] => {
+    const { status, stdout, stderr } = reconstruct('install', '--kinds', 'jobwatcher', ...args);
+    expect([status, stderr]).toEqual([0, '']);
+    const objects = parseAllDocuments(stdout).map((document) => document.toJS() as (typeof all)[number]);
+    const watching = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];
+    return objects.filter(({ kind }) => watching.includes(kind));
+  };
+  const all = added('--monitoring');
+  expect(all.map(({ kind }) => kind)).toEqual(['ConfigMap', 'ServiceMonitor', 'PrometheusRule']);
+  const labels = ['--monitoring-labels', 'release=prometheus,example.com/team=ops'];
+  const runbooks = ['--runbooks', 'https://example.com/runbooks/'];
+  const [rules, ...none] = added('--monitoring', 'rules', ...labels, ...runbooks);
+  expect([rules?.kind, none]).toEqual(['PrometheusRule', []]);
+  expect(rules?.metadata.labels).toMatchObject({ release: 'prometheus', 'example.com/team': 'ops' });
+  expect(JSON.stringify(rules)).toContain('"https://example.com/runbooks/ReconstructDown.md"');
+  expect(added()).toEqual([]);
+});
+
+test.each([
+  [['--monitoring', 'alerts'], /There is no alerts: name some of service-monitor, rules, dashboard/],
+  [['--monitoring', '--monitoring-labels', 'release'], /release is no label: write name=value/],
+  [['--monitoring', '--monitoring-labels', 'app.kubernetes.io/name=x'], /set by the installation itself/],
+  [['--monitoring', '--runbooks', 'docs'], /docs is no URL/],
+  [['--monitoring-labels', 'release=prometheus'], /--monitoring-labels needs --monitoring/],
+  [['--runbooks', 'https://example.com'], /--runbooks needs --monitoring/],
+])('install %j is refused with what to do', (args, message) => {
+  const { status, stdout, stderr } = reconstruct('install', ...args);
+  expect([status, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(message);
+});

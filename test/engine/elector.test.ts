@@ -155,6 +155,7 @@ describe('An elector that leads', () => {
   it('knows that it has lost when another one has it', async () => {
     const { server, clock, leads, lines, calls, metrics } = await started();
     expect(await metrics.scrape()).toContain('leader_election_master_status{name="reconstruct"} 1');
+    expect(await metrics.scrape()).toContain('reconstruct_leadership_losses_total{name="reconstruct"} 0');
     putLease(server, held);
     await clock.advance(2_000);
     expect(leads()).toBe(false);
@@ -164,6 +165,7 @@ describe('An elector that leads', () => {
       { message: 'Waiting for other' },
     ]);
     expect(await metrics.scrape()).toContain('leader_election_master_status{name="reconstruct"} 0');
+    expect(await metrics.scrape()).toContain('reconstruct_leadership_losses_total{name="reconstruct"} 1');
   });
 
   it.each(['deleted', 'emptied'])('begins anew where the lease was %s', async (how) => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../src/engine/lanes.js';
+import { QueueMetrics } from '../../src/engine/queue-metrics.js';
 import { Queue } from '../../src/engine/queue.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 function newQueue(random = () => 0): { queue: Queue; clock: VirtualClock } {
@@ -450,6 +452,30 @@ describe('Queue, planned times', () => {
 });
 
 describe('Queue, measured', () => {
+  it('tells since when the oldest key waits, in whichever lane, held back or not', async () => {
+    const clock = new VirtualClock();
+    const metrics = new Metrics();
+    const measured = new QueueMetrics(metrics, 'widget');
+    const queue = new Queue({ clock, random: () => 0, observer: measured });
+    measured.readOnScrape(queue, clock);
+    const told = async (): Promise<string | undefined> =>
+      /reconstruct_queue_oldest_seconds\{.*\} (\S+)/.exec(await metrics.scrape())?.[1];
+    expect(await told()).toBe('0');
+    queue.hold('standby');
+    queue.add('old', 'status');
+    clock.jump(2_000);
+    queue.add('young', 'change');
+    // It has waited for as long as before, although it comes later in its new lane.
+    queue.add('old', 'change');
+    clock.jump(1_000);
+    expect(await told()).toBe('3');
+    queue.release('standby');
+    await queue.take();
+    expect(await told()).toBe('3');
+    await queue.take();
+    expect(await told()).toBe('0');
+  });
+
   it('tells what was added, how long it waited and how long it was in work', async () => {
     const clock = new VirtualClock();
     const heard: string[] = [];

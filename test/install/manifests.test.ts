@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { objectId } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { installManifests } from '../../src/install/manifests.js';
+import type { PrometheusRuleSpec, ServiceMonitorSpec } from '../../src/install/monitoring/types.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -61,6 +63,56 @@ describe('installManifests', () => {
   it('is this, in single namespaces', () => {
     const objects = manifests({ kinds: [jobWatcher], watchNamespaces: ['shop'], replicas: 1 });
     expect(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition')).toMatchSnapshot();
+  });
+
+  it('has what watches over it only where that is asked for', () => {
+    const before = new Set(manifests().map(objectId));
+    const labels = { release: 'prometheus' };
+    const parts = ['service-monitor', 'rules', 'dashboard'] as const;
+    const all = manifests({ monitoring: { parts, labels } });
+    const added = all.filter((object) => !before.has(objectId(object)));
+    expect(added.map(({ kind, metadata: { namespace, name } }) => `${kind} ${namespace}/${name}`)).toEqual([
+      'ConfigMap ops/reconstruct-dashboard',
+      'ServiceMonitor ops/reconstruct',
+      'PrometheusRule ops/reconstruct',
+    ]);
+    for (const { metadata } of added)
+      expect(metadata.labels).toMatchObject({ ...labels, 'reconstruct.kosmos.io/installation': 'ops' });
+    expect(added[0]?.metadata.labels?.grafana_dashboard).toBe('1');
+    expect(all.at(-1)?.kind).toBe('Deployment');
+    const one = manifests({ monitoring: { parts: ['rules'] } });
+    expect(one.filter((object) => !before.has(objectId(object))).map(({ kind }) => kind)).toEqual([
+      'PrometheusRule',
+    ]);
+  });
+
+  it('lets Prometheus find the metrics of this installation, by the names that the alerts ask for', () => {
+    const all = manifests({ monitoring: { parts: ['service-monitor', 'rules'] } });
+    const of = (kind: string): AnyObject => all.find((object) => object.kind === kind)!;
+    const { selector, namespaceSelector, endpoints } = of('ServiceMonitor').spec as ServiceMonitorSpec;
+    const service = of('Service');
+    // The Prometheus operator names the job after the Service.
+    expect(service.metadata.name).toBe('reconstruct-metrics');
+    expect(service.metadata.labels).toMatchObject(selector.matchLabels);
+    expect(namespaceSelector.matchNames).toEqual([service.metadata.namespace]);
+    const { ports } = service.spec as { ports: { name: string }[] };
+    expect(endpoints.map(({ port }) => port)).toEqual(ports.map(({ name }) => name));
+    const { groups } = of('PrometheusRule').spec as PrometheusRuleSpec;
+    for (const { expr } of groups.flatMap(({ rules }) => rules))
+      expect(expr).toContain('{job="reconstruct-metrics",namespace="ops"');
+  });
+
+  it('compares memory with what the container may take', () => {
+    const all = manifests({ monitoring: { parts: ['rules'] } });
+    const { template } = all.at(-1)?.spec as {
+      template: { spec: { containers: [{ resources: { limits: { memory: string } } }] } };
+    };
+    const { groups } = all.find(({ kind }) => kind === 'PrometheusRule')?.spec as PrometheusRuleSpec;
+    const rule = groups
+      .flatMap(({ rules }) => rules)
+      .find(({ alert }) => alert === 'ReconstructMemoryNearLimit');
+    const limit = template.spec.containers[0].resources.limits.memory.replace('Mi', ' * 1024 * 1024');
+    expect(rule?.expr).toMatch(new RegExp(`> 0\\.9 \\* ${limit.replaceAll('*', '\\*')}$`));
   });
 
   it("leaves the labels of others' namespaces alone", () => {

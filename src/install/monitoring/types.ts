@@ -1,0 +1,46 @@
+import { resourceType } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
+
+/**
+ * What is used of the Prometheus operator's types.
+ * @see https://prometheus-operator.dev/docs/api-reference/api/
+ */
+const GROUP = 'monitoring.coreos.com';
+
+export const serviceMonitorType = resourceType({ apiVersion: `${GROUP}/v1`, kind: 'ServiceMonitor' });
+export const prometheusRuleType = resourceType({ apiVersion: `${GROUP}/v1`, kind: 'PrometheusRule' });
+
+/** The name of the CRD of one of these types. */
+export function definitionName({ plural }: ResourceType): string {
+  return `${plural}.${GROUP}`;
+}
+
+export interface ServiceMonitorSpec {
+  /** Of Services. */
+  readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+  readonly namespaceSelector: { readonly matchNames: readonly string[] };
+  readonly endpoints: readonly {
+    /** By its name in the Service. */
+    readonly port: string;
+    /** A duration of Prometheus. */
+    readonly interval: string;
+  }[];
+}
+
+export interface PrometheusRuleSpec {
+  readonly groups: readonly RuleGroup[];
+}
+
+/** The same as in a file that Prometheus itself reads. */
+export interface RuleGroup {
+  readonly name: string;
+  readonly rules: readonly AlertingRule[];
+}
+
+export interface AlertingRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { repoFolder } from '../sandbox/paths.js';
+import { alertGroups } from '../src/install/monitoring/alerts.js';
+
+const textOf = (path: string): string => readFileSync(join(repoFolder(), path), 'utf8');
+const page = textOf('docs/troubleshooting.md');
+
+/** What the tables of a page have in their column `reason`. */
+function reasonsIn(path: string): string[] {
+  const tables = textOf(path).match(/(?:^\|.*\n)+/gm) ?? [];
+  return tables.flatMap((table) => {
+    const rows = table.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+    const column = rows[0]!.indexOf('reason');
+    if (column < 0) return [];
+    return rows
+      .slice(2)
+      .flatMap((row) => [...(row[column] ?? '').matchAll(/`(\w+)`/g)].map(([, reason]) => reason!));
+  });
+}
+
+it.each([
+  ['cli', 25],
+  ['appservice', 20],
+  ['streamingress', 20],
+  ['jobwatcher', 25],
+])('has every reason that the reference of %s has', (name, atLeast) => {
+  const reasons = reasonsIn(`docs/reference/${name}.md`);
+  expect(reasons.length).toBeGreaterThanOrEqual(atLeast);
+  expect(reasons.filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
+});
+
+it('leads to every runbook', () => {
+  const names = Object.values(alertGroups).flatMap((alerts) => alerts.map(({ name }) => name));
+  expect(names.filter((name) => !page.includes(`(runbooks/${name}.md)`))).toEqual([]);
+});
