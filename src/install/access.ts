@@ -50,7 +50,12 @@ function rulesByNamespace(props: InstallProps): Map<string, object[]> {
 /** What the controllers of these kinds need, as flags and policy make them. */
 export function operatorRules(
   kinds: readonly Kind[],
-  { namespace, watchNamespaces, flags, policy }: Omit<InstallProps, 'kinds'>,
+  {
+    namespace,
+    watchNamespaces,
+    flags,
+    policy,
+  }: Pick<InstallProps, 'namespace' | 'watchNamespaces' | 'flags' | 'policy'>,
 ): PolicyRule[] {
   const restricted = kinds.map((kind): Kind => {
     const section = policy?.parsed[kind.name];

@@ -16,6 +16,8 @@ export interface InstallProps {
   readonly flags?: FlagValues;
   /** @default - everything is allowed */
   readonly policy?: InstalledPolicy;
+  /** Who manages what is installed, as the label says by which it is known as ours. @default - `reconstruct install` */
+  readonly managedBy?: string;
 }
 
 /** What the admin allows. */
