@@ -106,11 +106,7 @@ describe('an option', () => {
 
   it('stays as it is where its effect on rights is more than a name', () => {
     const flag: KindFlag = { name: '--reach', value: 'names', description: '', list: true };
-    const [
-      {
-        watches: [watch],
-      },
-    ] = appService.controllers({ render: () => [] }) as [{ watches: [object] }];
+    const watch = appService.controllers({ render: () => [] })[0]?.watches[0];
     const kind = {
       ...jobWatcher,
       flags: [flag],
