@@ -11,7 +11,7 @@ const NAMESPACE = { type: 'string', maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]
 /** What values a chart takes, as Helm checks them before it renders anything. */
 export function valuesSchema(props: ChartProps): Schema {
   return {
-    $schema: 'https://json-schema.org/draft-07/schema#',
+    $schema: 'http://json-schema.org/draft-07/schema#',
     ...closed({
       image: image(),
       replicas: { type: 'integer', minimum: 1 },
