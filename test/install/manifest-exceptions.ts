@@ -5,8 +5,8 @@ export interface ManifestException {
   readonly kind: string;
   /** Why it is right as it is. */
   readonly reason: string;
-  /** Only with one replica. @default false */
-  readonly onlyWithOne?: boolean;
+  /** Of how many replicas. @default - any number */
+  readonly replicas?: 'one' | 'several';
 }
 
 export const manifestExceptions: readonly ManifestException[] = [
@@ -17,11 +17,11 @@ export const manifestExceptions: readonly ManifestException[] = [
       'registry is down',
   },
   {
-    ...{ check: 'deployment-has-host-podantiaffinity', kind: 'Deployment' },
+    ...{ check: 'deployment-has-host-podantiaffinity', kind: 'Deployment', replicas: 'several' },
     reason: 'topology spread constraints keep the Pods apart, by node and by zone',
   },
   {
-    ...{ check: 'deployment-replicas', kind: 'Deployment', onlyWithOne: true },
+    ...{ check: 'deployment-replicas', kind: 'Deployment', replicas: 'one' },
     reason: 'one replica was asked for',
   },
 ];

@@ -342,7 +342,7 @@ describe('an operator that Helm has installed', () => {
       namespace: 'first',
       managedBy: 'Helm',
     }))
-      cluster.put({ ...object, metadata: { ...metadata, annotations } } as AnyObject);
+      cluster.put({ ...object, metadata: { ...metadata, annotations } });
   });
 
   it('is seen by another installation, which names the command that removes it', async () => {

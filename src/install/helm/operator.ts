@@ -3,6 +3,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { installManifests } from '../manifests.js';
 import { COMMON_PLACES, IMAGE, renderProps } from './chart-props.js';
 import type { ChartProps } from './chart-props.js';
+import { partTemplates } from './parts.js';
 import { Template } from './template.js';
 
 /** What the chart has in templates of their own, or leaves to Helm. */
@@ -24,18 +25,13 @@ export function operatorTemplate(props: ChartProps): string {
   const template = new Template(new Map([...COMMON_PLACES, [IMAGE, 'include "reconstruct.image" $']]));
   const without = installManifests(renderProps(props));
   const withPolicy = installManifests({ ...renderProps(props), policy: { text: '', parsed: {} } });
-  const policyToo = withPolicy.filter(({ kind }) => kind === 'ConfigMap');
   const documents = without
     .filter(({ kind }) => !ELSEWHERE.test(kind) && kind !== 'Deployment')
     .map((object) => `---\n${template.write(template.filled(object))}`);
   const deployment = withPolicy.find(({ kind }) => kind === 'Deployment');
   return [
     ...documents,
-    '{{- if $.Values.policy }}\n',
-    ...policyToo.map(
-      (object) => `---\n${template.write(policyConfigMap(template.filled(object), template))}`,
-    ),
-    '{{- end }}\n',
+    ...partTemplates(props, template),
     `---\n${template.write(deployment ? deploymentIn(template.filled(deployment), template) : {})}`,
   ].join('');
 }
@@ -48,12 +44,6 @@ export function defaultResources(props: ChartProps): object {
 
 function podOf({ spec }: AnyObject): PodSpec {
   return (spec as { template: { spec: PodSpec } }).template.spec;
-}
-
-function policyConfigMap({ data: _, ...object }: AnyObject, template: Template): object {
-  const policy = (indent: number): string =>
-    `data:\n  policy.yaml: |\n    {{- toYaml $.Values.policy | nindent ${indent + 4} }}`;
-  return { ...object, ...template.lines(policy) };
 }
 
 function deploymentIn(deployment: AnyObject, template: Template): object {

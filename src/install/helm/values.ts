@@ -10,7 +10,7 @@ import { indented } from './template.js';
 /** The file of default values, with a word on each. */
 export function valuesFile(props: ChartProps): string {
   const { watchNamespaces = [], replicas } = props;
-  return `${[
+  return [
     commented('The image of the controller: with a tag, a digest, or both.', {
       image: imageParts(props.image),
     }),
@@ -39,7 +39,7 @@ export function valuesFile(props: ChartProps): string {
     commented('How important it is beside other Pods: the name of a PriorityClass.', {
       priorityClassName: '',
     }),
-  ].join('\n')}`;
+  ].join('\n');
 }
 
 function commented(comment: string, value: object): string {
@@ -63,9 +63,11 @@ function kindValues({ kinds, on }: ChartProps): string {
   const off = kinds.filter((kind) => !on.includes(kind)).map((kind) => kindKey(kind, kinds));
   const why =
     off.length > 0
-      ? `${off.join(', ')}: off unless asked for, since rights are needed in a namespace that has to be there.`
+      ? `${off.join(', ')}: off unless asked for, since it needs rights in a namespace that has to be there.`
       : '';
-  const comment = `What the controller looks after; at least one has to be on. ${why}`.trim();
+  const comment = ['What the controller looks after; at least one has to be on.', why]
+    .filter(Boolean)
+    .join('\n');
   return `${comment.replaceAll(/^/gm, '# ')}\nkinds:\n${indented(plain.join('\n'), 2)}\n`;
 }
 

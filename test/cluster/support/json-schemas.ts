@@ -1,4 +1,4 @@
-import type { CustomResourceDefinition, StructuralSchema } from '../../../src/contract/crd.js';
+import type { CustomResourceDefinition } from '../../../src/contract/crd.js';
 import type { Cluster } from './cluster.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ export function schemasIn({ spec }: CustomResourceDefinition): SchemaFile[] {
       kind: { type: 'string' },
       metadata: { type: 'object' },
     };
-    const properties = { ...(openAPIV3Schema as StructuralSchema).properties, ...identity };
+    const properties = { ...openAPIV3Schema.properties, ...identity };
     return file(
       `${spec.group}/${name}`,
       spec.names.kind,
