@@ -14,17 +14,17 @@ export interface ChartProps extends Omit<InstallProps, 'namespace' | 'managedBy'
 /** Stands for the namespace of a release. */
 export const RELEASE_NAMESPACE = 'zznamespacezz';
 
+/** Stands for whoever manages a release: Helm. */
+export const MANAGER = 'zzmanagerzz';
+
 /** Stands for a namespace that is watched. */
 export const WATCHED_NAMESPACE = 'zzwatchedzz';
 
 /** What stands for values that every installation has, by the expression of it. */
 export const COMMON_PLACES: readonly (readonly [string, string])[] = [
   [RELEASE_NAMESPACE, '$.Release.Namespace'],
-  ['zzmanagerzz', '$.Release.Service'],
+  [MANAGER, '$.Release.Service'],
 ];
-
-/** Who stands for Helm in whatever is made for a template. */
-export const MANAGER = 'zzmanagerzz';
 
 /** Stands for the image. */
 export const IMAGE = 'zzimagezz';
