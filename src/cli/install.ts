@@ -5,6 +5,7 @@ import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
+import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { monitoringOptions, monitoringProps } from './monitoring-options.js';
 import type { MonitoringOptions } from './monitoring-options.js';
@@ -12,7 +13,7 @@ import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { print } from './print.js';
 import { packageVersion } from './version.js';
-import { asCliError, withCluster } from './with-cluster.js';
+import { asCliError, OLDEST, withCluster } from './with-cluster.js';
 
 interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly namespace: string;
@@ -23,6 +24,8 @@ interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly replicas: number;
   readonly policy?: string;
   readonly apply?: boolean;
+  readonly format: 'yaml' | 'helm';
+  readonly output?: string;
 }
 
 const OUTPUT_FILE = 'reconstruct.yaml';
@@ -59,11 +62,24 @@ export function installCommand(flags = builtInFlags): Command {
     .addOption(monitoringOptions.runbooks())
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
+      new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
+        .choices(['yaml', 'helm'])
+        .default('yaml'),
+    )
+    .addOption(
+      new Option('-o, --output <folder>', 'write to this folder (default: standard output)').conflicts(
+        'apply',
+      ),
+    )
+    .addOption(
       new Option('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
     )
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
-    .action((options: InstallOptions) => install(options, kindFlagValues(flags, options)));
+    .action((options: InstallOptions) => {
+      if (options.format === 'helm') checkHelm(options, command.getOptionValueSource('namespace'));
+      return install(options, kindFlagValues(flags, options));
+    });
   return addKindFlags(command, flags);
 }
 
@@ -76,6 +92,17 @@ function image(value: string): string {
       `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
     );
   return value;
+}
+
+/** @throws CliError with exit code 2 where an option means nothing to a chart */
+function checkHelm(options: InstallOptions, namespaceFrom: string | undefined): void {
+  if (options.apply)
+    throw new CliError(
+      '--apply needs no chart: leave out --format helm, or give -o DIR and use "helm install"',
+      2,
+    );
+  if (namespaceFrom !== 'default')
+    throw new CliError('--namespace is for Helm to say: leave it out, and use "helm install --namespace"', 2);
 }
 
 async function install(options: InstallOptions, flags: FlagValues): Promise<void> {
@@ -92,7 +119,8 @@ async function install(options: InstallOptions, flags: FlagValues): Promise<void
     ...monitoringProps(options),
   };
   if (options.apply) await apply(props, options);
-  else await printManifests(props);
+  else if (options.format === 'helm') await writeChart(props, options);
+  else await printManifests(props, options);
 }
 
 async function installedPolicy(
@@ -106,7 +134,7 @@ async function installedPolicy(
   return { text, parsed: file.parse(text) };
 }
 
-async function printManifests(props: InstallProps): Promise<void> {
+async function printManifests(props: InstallProps, options: InstallOptions): Promise<void> {
   const [{ installManifests }, { manifestText }, { writeFolder }] = await Promise.all([
     import('../install/manifests.js'),
     import('../synth/output.js'),
@@ -114,12 +142,35 @@ async function printManifests(props: InstallProps): Promise<void> {
   ]);
   try {
     const text = manifestText(installManifests(props));
-    const folder = process.env.CDK8S_OUTDIR;
-    if (folder) writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
-    else await print(text);
+    const folder = folderFor(options);
+    if (folder === undefined) await print(text);
+    else writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
   } catch (error) {
     throw asCliError(error);
   }
+}
+
+async function writeChart(props: InstallProps, options: InstallOptions): Promise<void> {
+  const folder = folderFor(options);
+  if (folder === undefined) throw new CliError('A chart is a folder: name it with -o DIR', 2);
+  const [{ helmChart }, { writeFolder }, { operatorRules }] = await Promise.all([
+    import('../install/helm/chart.js'),
+    import('../synth/folder.js'),
+    import('../install/access.js'),
+  ]);
+  const needsNamespace = (kind: Kind): boolean =>
+    operatorRules([kind], props).some(({ namespaces = [] }) => namespaces.length > 0);
+  try {
+    const on = props.kinds.filter((kind) => options.kinds !== undefined || !needsNamespace(kind));
+    const versions = { version: packageVersion(), oldestKubernetes: OLDEST };
+    writeFolder(folder, helmChart({ ...props, on, ...versions }));
+  } catch (error) {
+    throw asCliError(error);
+  }
+}
+
+function folderFor({ output }: InstallOptions): string | undefined {
+  return output ?? (process.env.CDK8S_OUTDIR || undefined);
 }
 
 async function apply(props: InstallProps, options: InstallOptions): Promise<void> {

@@ -6,7 +6,7 @@ import { CliError } from './exit.js';
 import { packageVersion } from './version.js';
 
 /** The oldest Kubernetes whose lists are consistent and cheap. */
-const OLDEST = '1.34';
+export const OLDEST = '1.34';
 
 const REMEDIES: Readonly<Record<string, string>> = {
   Unreachable: 'check --kubeconfig and --context, and that the cluster is up',

@@ -5,7 +5,7 @@ import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import { installManifests } from './manifests.js';
 import { INSTALL_MANAGER } from './names.js';
-import { installedIn, isInstalled, isOf, withoutInstallLabels } from './ours.js';
+import { installedIn, isHelms, isInstalled, isOf, removalOf, withoutInstallLabels } from './ours.js';
 import { refuseOverlap } from './overlap.js';
 import type { InstallProps } from './props.js';
 
@@ -64,12 +64,12 @@ function refuseForeign(namespace: string, steps: readonly Step[]): void {
     ({ object, present }) => present && !mayBeForeign(object) && !isOf(namespace, present),
   );
   if (!foreign) return;
-  throw new OperatorError({
-    reason: 'OwnershipConflict',
-    message:
-      `${nameOf(foreign.object)} is there and was made by somebody else: remove it, or install into another ` +
-      'namespace with --namespace',
-  });
+  const what = `${nameOf(foreign.object)} is there and was made by`;
+  const message =
+    foreign.present && isHelms(foreign.present)
+      ? `${what} Helm: change it with "helm upgrade", or remove it first with "${removalOf(foreign.present)}"`
+      : `${what} somebody else: remove it, or install into another namespace with --namespace`;
+  throw new OperatorError({ reason: 'OwnershipConflict', message });
 }
 
 async function applyStep(

@@ -6,7 +6,7 @@ import { resourceType } from '../contract/resource.js';
 import { argumentOf, argumentsOf, POLICY_FILE, POLICY_FOLDER } from './arguments.js';
 import type { Cluster } from './cluster.js';
 import { INSTALL_NAME, POLICY_CONFIG_MAP } from './names.js';
-import { deploymentType, INSTALLED_SELECTOR, isOf } from './ours.js';
+import { deploymentType, isOperator, PART_SELECTOR } from './ours.js';
 
 const configMapType = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 
@@ -33,7 +33,7 @@ export function flagsOf({ args }: InstalledOperator, flags: readonly KindFlag[])
 }
 
 /**
- * The operators that `reconstruct install` has made, by their namespaces.
+ * The operators that are there, by their namespaces, whether `reconstruct install` or Helm has made them.
  * @param namespace only the one here is looked for. @default - all
  * @throws OperatorError where nobody may look
  */
@@ -43,8 +43,7 @@ export async function installedOperators(
 ): Promise<InstalledOperator[]> {
   const found = await deployments(cluster, namespace);
   return found
-    .filter(({ metadata }) => metadata.name === INSTALL_NAME)
-    .filter((deployment) => isOf(deployment.metadata.namespace ?? '', deployment))
+    .filter(isOperator)
     .map(operatorOf)
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
 }
@@ -83,7 +82,7 @@ async function deployments(
   cluster: Pick<Cluster, 'find' | 'list'>,
   namespace: string | undefined,
 ): Promise<readonly AnyObject[]> {
-  if (namespace === undefined) return cluster.list(deploymentType, { selector: INSTALLED_SELECTOR });
+  if (namespace === undefined) return cluster.list(deploymentType, { selector: PART_SELECTOR });
   const one = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
   return one ? [one] : [];
 }

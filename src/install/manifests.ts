@@ -4,7 +4,7 @@ import type { Construct } from 'constructs';
 import type { AnyObject } from '../contract/object.js';
 import { OperatorAccess } from './access.js';
 import { Monitoring } from './monitoring/monitoring.js';
-import { INSTALL_LABELS, INSTALL_NAME, INSTALLATION_LABEL } from './names.js';
+import { INSTALL_NAME, INSTALLATION_LABEL, installLabels } from './names.js';
 import { Operator } from './operator.js';
 import type { InstallProps } from './props.js';
 import { UserRoles } from './user-roles.js';
@@ -14,8 +14,8 @@ const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
 
 /** What nothing works without: it has to be there before the rest, and stays when the operator goes. */
 class Definitions extends Chart {
-  constructor(scope: Construct, id: string, { kinds }: InstallProps) {
-    super(scope, id, { labels: INSTALL_LABELS, disableResourceNameHashes: true });
+  constructor(scope: Construct, id: string, { kinds, managedBy }: InstallProps) {
+    super(scope, id, { labels: installLabels(managedBy), disableResourceNameHashes: true });
     for (const { crd } of kinds) new ApiObject(this, crd.metadata.name, crd);
   }
 }
@@ -23,9 +23,9 @@ class Definitions extends Chart {
 /** The operator itself. */
 class Installation extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
-    const { namespace } = props;
+    const { namespace, managedBy } = props;
     super(scope, id, {
-      labels: { ...INSTALL_LABELS, [INSTALLATION_LABEL]: namespace },
+      labels: { ...installLabels(managedBy), [INSTALLATION_LABEL]: namespace },
       disableResourceNameHashes: true,
     });
     if (!FOREIGN_NAMESPACE.test(namespace))

@@ -7,12 +7,17 @@ export const DEFAULT_NAMESPACE = 'reconstruct-system';
 /** Applies what is installed. */
 export const INSTALL_MANAGER = 'reconstruct-install';
 
-/** On everything that is installed. */
-export const INSTALL_LABELS: Readonly<Record<string, string>> = {
-  'app.kubernetes.io/name': INSTALL_NAME,
-  'app.kubernetes.io/part-of': INSTALL_NAME,
-  'app.kubernetes.io/managed-by': INSTALL_MANAGER,
-};
+/** On everything that is installed, by whatever means. */
+export function installLabels(managedBy = INSTALL_MANAGER): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': INSTALL_NAME,
+    'app.kubernetes.io/part-of': INSTALL_NAME,
+    'app.kubernetes.io/managed-by': managedBy,
+  };
+}
+
+/** On everything that `reconstruct install` installs. */
+export const INSTALL_LABELS: Readonly<Record<string, string>> = installLabels();
 
 /** On everything but CRDs, which several installations share: the namespace of the operator that it is of. */
 export const INSTALLATION_LABEL = 'reconstruct.kosmos.io/installation';

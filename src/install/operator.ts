@@ -45,13 +45,14 @@ export class Operator extends Construct {
       ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: METRICS_PORT }],
     });
     ApiObject.of(metrics).addJsonPatch(JsonPatch.remove('/spec/externalIPs'));
-    // Whoever collects metrics may be anywhere; probes come from the node. Where the API server is isn't known.
-    new NetworkPolicy(this, 'NetworkPolicy', {
+    // Whoever collects metrics may be anywhere; probes come from the node.
+    const policy = new NetworkPolicy(this, 'NetworkPolicy', {
       ...{ metadata: { name: INSTALL_NAME, namespace }, selector: pods },
       ingress: {
         rules: [{ peer: Namespaces.all(this, 'Anywhere'), ports: [NetworkPolicyPort.tcp(METRICS_PORT)] }],
       },
     });
+    ApiObject.of(policy).addJsonPatch(...leaving());
     new ApiObject(this, 'PodDisruptionBudget', {
       ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
       metadata: { name: INSTALL_NAME, namespace },
@@ -110,17 +111,27 @@ export class Operator extends Construct {
   }
 }
 
+/**
+ * Where the API server is isn't known, but that it speaks TCP, and that its name may have to be looked up. Said aloud, it
+ * also holds where the namespace lets nothing out by default.
+ */
+function leaving(): JsonPatch[] {
+  const egress = [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }];
+  return [JsonPatch.add('/spec/egress', egress), JsonPatch.add('/spec/policyTypes', ['Ingress', 'Egress'])];
+}
+
 /** cdk8s-plus has no words for these, and for the last a label of its own. */
 function whatPlusLacks(labels: Readonly<Record<string, string>>): JsonPatch[] {
   return [
     JsonPatch.add(`${POD}/securityContext/seccompProfile`, { type: 'RuntimeDefault' }),
     JsonPatch.add(`${POD}/enableServiceLinks`, false),
-    JsonPatch.add(`${POD}/topologySpreadConstraints`, [
-      {
-        ...{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' },
+    JsonPatch.add(
+      `${POD}/topologySpreadConstraints`,
+      ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
+        ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
         labelSelector: { matchLabels: labels },
-      },
-    ]),
+      })),
+    ),
     JsonPatch.add(`${CONTAINER}/securityContext/capabilities`, { drop: ['ALL'] }),
     JsonPatch.add(`${CONTAINER}/resources/requests/ephemeral-storage`, quantity('16Mi')),
     JsonPatch.add(`${CONTAINER}/resources/limits/ephemeral-storage`, quantity('256Mi')),

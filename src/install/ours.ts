@@ -37,6 +37,9 @@ const TYPES: readonly ResourceType[] = [
 /** Of everything that is installed, the CRDs included. */
 export const INSTALLED_SELECTOR = `app.kubernetes.io/managed-by=${INSTALL_MANAGER}`;
 
+/** The same, by whatever means it is installed. */
+export const PART_SELECTOR = `app.kubernetes.io/part-of=${INSTALL_NAME}`;
+
 /** An object with its type. */
 export interface Installed {
   readonly type: ResourceType;
@@ -87,10 +90,27 @@ export async function installedIn(namespace: string, cluster: Cluster): Promise<
   return found.flat().filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
 }
 
-/** The Deployments of installations in other namespaces. */
+/** Whether this is the Deployment of an operator, by whatever means it is installed. */
+export function isOperator({ metadata: { namespace, name, labels } }: AnyObject): boolean {
+  return name === INSTALL_NAME && namespace !== undefined && labels?.[INSTALLATION_LABEL] === namespace;
+}
+
+/** The Deployments of operators in other namespaces, by whatever means they are installed. */
 export async function otherInstallations(namespace: string, cluster: Cluster): Promise<AnyObject[]> {
-  const deployments = await cluster.list(deploymentType, { selector: INSTALLED_SELECTOR });
-  return deployments.filter(
-    ({ metadata }) => metadata.name === INSTALL_NAME && metadata.namespace !== namespace,
-  );
+  const deployments = await cluster.list(deploymentType, { selector: PART_SELECTOR });
+  return deployments.filter((each) => isOperator(each) && each.metadata.namespace !== namespace);
+}
+
+/** Whether Helm has made it. */
+export function isHelms({ metadata: { labels } }: AnyObject): boolean {
+  return labels?.['app.kubernetes.io/managed-by'] === 'Helm';
+}
+
+/** The command that removes an operator, or whatever else is installed with one. */
+export function removalOf(object: AnyObject): string {
+  const { namespace, labels, annotations } = object.metadata;
+  const where = labels?.[INSTALLATION_LABEL] ?? namespace ?? '';
+  return isHelms(object)
+    ? `helm uninstall ${annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE'} --namespace ${where}`
+    : `reconstruct uninstall --namespace ${where}`;
 }

@@ -1,7 +1,8 @@
 import { OperatorError } from '../contract/error.js';
+import type { AnyObject } from '../contract/object.js';
 import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import type { Cluster } from './cluster.js';
-import { otherInstallations } from './ours.js';
+import { isHelms, otherInstallations, removalOf } from './ours.js';
 import { placesOf, placesOfInstallation } from './places.js';
 import type { InstallProps } from './props.js';
 
@@ -25,7 +26,7 @@ export async function refuseOverlap(props: InstallProps, cluster: Cluster): Prom
     if (shared.length > 0) {
       throw alreadyInstalled(
         `An operator in the namespace ${where} already looks after ${shared.join(', ')} here: remove it with ` +
-          `"reconstruct uninstall --namespace ${where}", or divide kinds or namespaces with --kinds or --watch-namespace`,
+          `"${removalOf(other)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
       );
     }
     const common = props.kinds.filter((kind) => its.kinds.includes(kindName(kind)));
@@ -36,11 +37,18 @@ export async function refuseOverlap(props: InstallProps, cluster: Cluster): Prom
       const both = [...new Set([...(its.namespaces ?? []), ...(reach.namespaces ?? [])])].sort().join();
       throw alreadyInstalled(
         `The operator in the namespace ${where} writes for ${kindName(kind)} to ${place} too, and they would undo ` +
-          `each other's work: let it look after all of them, with "--namespace ${where} --watch-namespace ${both}", ` +
+          `each other's work: let it look after all of them, with "${widened(other, both)}", ` +
           "or have this one write elsewhere, by the kind's options or the policy",
       );
     }
   }
+}
+
+/** What has the other operator look after these namespaces. */
+function widened(other: AnyObject, namespaces: string): string {
+  return isHelms(other)
+    ? `--set watchNamespaces={${namespaces}}`
+    : `--namespace ${other.metadata.namespace ?? ''} --watch-namespace ${namespaces}`;
 }
 
 function alreadyInstalled(message: string): OperatorError {

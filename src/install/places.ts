@@ -3,7 +3,7 @@ import { resourceType } from '../contract/resource.js';
 import { operatorRules } from './access.js';
 import type { Cluster } from './cluster.js';
 import { accessName, INSTALLATION_LABEL } from './names.js';
-import { INSTALLED_SELECTOR } from './ours.js';
+import { PART_SELECTOR } from './ours.js';
 import type { InstallProps } from './props.js';
 import type { PolicyRule } from './rules.js';
 
@@ -27,7 +27,7 @@ export function placesOf(kind: Kind, props: InstallProps): string[] {
  * each: it may be there for other kinds.
  */
 export async function placesOfInstallation(namespace: string, cluster: Cluster): Promise<Set<string>> {
-  const selector = `${INSTALLED_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
+  const selector = `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
   const roles = await cluster.list(roleType, { selector });
   const places = roles
     .filter(({ metadata }) => metadata.name === accessName(namespace))

@@ -19,6 +19,8 @@ export interface InstallProps {
   readonly policy?: InstalledPolicy;
   /** @default - nothing of it */
   readonly monitoring?: MonitoringProps;
+  /** Who manages what is installed, as the label says by which it is known as ours. @default - `reconstruct install` */
+  readonly managedBy?: string;
 }
 
 /** What the admin allows. */

@@ -5,7 +5,7 @@ import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, nameOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { INSTALLED_SELECTOR, isInstalled, otherInstallations } from './ours.js';
+import { INSTALLED_SELECTOR, isInstalled, otherInstallations, removalOf } from './ours.js';
 import type { Installed } from './ours.js';
 import { releaseAll, sharesOf } from './release.js';
 import type { Share } from './release.js';
@@ -32,7 +32,7 @@ export async function leavings(
     const where = other.metadata.namespace ?? '';
     throw new OperatorError({
       reason: 'StillInUse',
-      message: `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "reconstruct uninstall --namespace ${where}"`,
+      message: `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "${removalOf(other)}"`,
     });
   }
   const labelled = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });

@@ -1,3 +1,4 @@
+import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { objectId, objectKey } from '../contract/object.js';
@@ -7,7 +8,8 @@ import type { ResourceType } from '../contract/resource.js';
 import { nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import { leftoversIn } from './leftovers.js';
-import { deploymentType, installedIn, isOf } from './ours.js';
+import { INSTALL_NAME } from './names.js';
+import { deploymentType, installedIn, isHelms, isOf, isOperator, removalOf } from './ours.js';
 import type { Installed } from './ours.js';
 import { leavings, purge } from './purge.js';
 import type { Leavings } from './purge.js';
@@ -33,10 +35,11 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  * objects that are shared, only our fields. The controller is gone before anything else goes. The namespace goes only if
  * the installation has made it and is seen to have nothing of others in it. Cut short, it can be done again.
  *
- * @throws OperatorError whatever the cluster refuses with; of what is shared, once all the rest is done
+ * @throws OperatorError `StillInUse` where the operator was installed by others; whatever the cluster refuses with; of what is shared, once all the rest is done
  */
 export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace } = props;
+  await refuseForeign(namespace, cluster);
   const installed = await withLease(await installedIn(namespace, cluster), namespace, cluster);
   const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
   const home = await cluster.find(namespaceType, namespace);
@@ -47,6 +50,19 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
   }
   if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
   else await remove(props, installed, ownHome, cluster, tell);
+}
+
+/** An operator that others have installed is theirs to remove, and would go on writing. */
+async function refuseForeign(namespace: string, cluster: Cluster): Promise<void> {
+  const found = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
+  if (!found || !isOperator(found) || isOf(namespace, found)) return;
+  const who = isHelms(found)
+    ? `Helm: remove it with "${removalOf(found)}"`
+    : 'somebody else: let them remove it';
+  throw new OperatorError({
+    reason: 'StillInUse',
+    message: `The operator in the namespace ${namespace} was installed by ${who}`,
+  });
 }
 
 /** The controller's lease bears no label: without an installation it is that of somebody's own process. */

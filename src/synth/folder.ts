@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../contract/error.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
@@ -39,15 +39,15 @@ export function writeFolder(folder: string, files: readonly ManifestFile[]): Fol
 
 function update(folder: string, files: readonly ManifestFile[]): FolderChanges {
   const earlier = readLedger(folder);
-  const present = new Set(readdirSync(folder));
-  const changed = files.filter(({ name, text }) => !present.has(name) || !hasText(join(folder, name), text));
+  const isThere = (name: string): boolean => existsSync(join(folder, name));
+  const changed = files.filter(({ name, text }) => !isThere(name) || !hasText(join(folder, name), text));
   refuseForeign(
     folder,
-    changed.filter(({ name }) => present.has(name) && !earlier.has(name)),
+    changed.filter(({ name }) => isThere(name) && !earlier.has(name)),
   );
 
   const names = new Set(files.map(({ name }) => name));
-  const stale = [...earlier].filter((name) => !names.has(name) && present.has(name));
+  const stale = [...earlier].filter((name) => !names.has(name) && isThere(name));
   // Listed before it is there and until it is gone, so that a run that is cut off leaves nothing unlisted.
   writeLedger(folder, [...names, ...stale]);
   replaceAll(folder, changed);
@@ -74,6 +74,7 @@ function replaceAll(folder: string, files: readonly ManifestFile[]): void {
       writeFileSync(temporary(index), text);
     });
     files.forEach(({ name }, index) => {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
       renameSync(temporary(index), join(folder, name));
     });
   } catch (error) {
@@ -112,9 +113,13 @@ function readLedger(folder: string): Set<string> {
   ]);
 }
 
+/** The files of a Helm chart. */
+const CHART_FILE = /^(?:templates\/)?[\w.-]+\.(?:yaml|json|tpl)$/;
+
 /** Nothing outside of the folder is ever removed, whatever the list says. */
 function isManifestName(name: unknown): name is string {
-  return typeof name === 'string' && name.endsWith('.yaml') && name === basename(name);
+  if (typeof name !== 'string') return false;
+  return (name.endsWith('.yaml') && name === basename(name)) || CHART_FILE.test(name);
 }
 
 function writeLedger(folder: string, names: readonly string[]): void {

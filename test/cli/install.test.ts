@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +50,42 @@ test('cdk8s synth makes the same of lib/install.js', async () => {
   );
 });
 
+test('-o writes the same to a folder', () => {
+  const output = join(folder, 'written');
+  expect(reconstruct('install', '-o', output)).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  expect(readFileSync(join(output, 'reconstruct.yaml'), 'utf8')).toBe(reconstruct('install').stdout);
+});
+
+test('a chart is written, brought up to date, and never over files of others', () => {
+  const output = join(folder, 'chart');
+  const files = (): string[] =>
+    readdirSync(output, { recursive: true, encoding: 'utf8' })
+      .filter((name) => !name.startsWith('.'))
+      .sort();
+  const write = (...args: string[]): unknown =>
+    reconstruct('install', '--format', 'helm', '-o', output, ...args);
+  expect(write()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  const all = files();
+  expect(all.filter((name) => !name.startsWith('templates'))).toEqual([
+    ...['Chart.yaml', 'values.schema.json', 'values.yaml'],
+  ]);
+  expect(all.filter((name) => name.includes('crd-'))).toHaveLength(3);
+  writeFileSync(join(output, 'templates/mine.yaml'), '');
+  expect(write('--kinds', 'jobwatcher')).toMatchObject({ status: 0 });
+  expect(all.filter((name) => !files().includes(name)).every((name) => name.includes('crd-'))).toBe(true);
+  expect(files()).toContain('templates/mine.yaml');
+  expect(readFileSync(join(output, 'values.yaml'), 'utf8')).toMatch(/^kinds:\n {2}jobwatcher: true\n$/m);
+
+  const foreign = join(folder, 'foreign');
+  mkdirSync(foreign);
+  writeFileSync(join(foreign, 'values.yaml'), 'mine: true');
+  expect(reconstruct('install', '--format', 'helm', '-o', foreign)).toMatchObject({
+    ...{ status: 2, stdout: '' },
+    stderr: expect.stringContaining("wasn't written by synth") as string,
+  });
+  expect(readdirSync(foreign)).toEqual(['values.yaml']);
+});
+
 test('kinds of a configuration are installed too', () => {
   const config = join(root, 'examples/scheduled-task/reconstruct.config.mjs');
   const { stdout } = reconstruct('install', '--config', config, '--kinds', 'scheduledtask');
@@ -80,6 +116,11 @@ test.each([
   [['--replicas', '0'], /whole number, 1 or more/],
   [['--kinds', 'nothing'], /there is no kind nothing/],
   [['--print', '--apply'], /cannot be used with/],
+  [['--format', 'helm'], /A chart is a folder: name it with -o DIR/],
+  [['--format', 'helm', '--apply'], /--apply needs no chart: .*"helm install"/],
+  [['--format', 'helm', '-o', 'c', '--namespace', 'ops'], /leave it out, and use "helm install --namespace"/],
+  [['--format', 'kustomize'], /Allowed choices are yaml, helm/],
+  [['-o', 'c', '--apply'], /cannot be used with/],
   [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],
 ])('%s is refused as bad usage', (args, message) => {
   const { status, stdout, stderr } = reconstruct('install', ...args);

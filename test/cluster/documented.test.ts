@@ -26,6 +26,7 @@ const pages: Readonly<Record<string, Page>> = {
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
   'docs/reference/streamingress.md': { prepare: asCloned, setUp: [] },
+  'docs/reference/install.md': { prepare: asCloned, setUp: [] },
   'docs/your-own-kind.md': {
     prepare: asWritten,
     setUp: [

@@ -2,7 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation } from '../../src/install/apply.js';
+import { kindName } from '../../src/install/arguments.js';
 import { installableKinds } from '../../src/install/installable.js';
+import { installedOperators } from '../../src/install/installed-operators.js';
+import { installManifests } from '../../src/install/manifests.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import type { UninstallProps } from '../../src/install/uninstall.js';
@@ -327,6 +330,64 @@ describe('applyInstallation', () => {
     await install({ kinds: [appService], watchNamespaces: ['c'] });
     await install({ kinds: [jobWatcher], namespace: 'third' });
     await expect(remove({ purge: true })).rejects.toMatchObject({ reason: 'StillInUse' });
+  });
+});
+
+describe('an operator that Helm has installed', () => {
+  const annotations = { 'meta.helm.sh/release-name': 'mine' };
+
+  beforeEach(() => {
+    for (const { metadata, ...object } of installManifests({
+      ...props,
+      namespace: 'first',
+      managedBy: 'Helm',
+    }))
+      cluster.put({ ...object, metadata: { ...metadata, annotations } });
+  });
+
+  it('is seen by another installation, which names the command that removes it', async () => {
+    await expect(install()).rejects.toMatchObject({
+      reason: 'AlreadyInstalled',
+      message: expect.stringContaining('"helm uninstall mine --namespace first"') as string,
+    });
+    await expect(remove({ purge: true })).rejects.toMatchObject({
+      reason: 'StillInUse',
+      message: expect.stringContaining('"helm uninstall mine --namespace first"') as string,
+    });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('is no business of install and uninstall in its namespace', async () => {
+    await expect(install({ namespace: 'first' })).rejects.toMatchObject({
+      reason: 'OwnershipConflict',
+      message: expect.stringMatching(
+        /made by Helm: .*"helm upgrade", .*"helm uninstall mine --namespace first"$/,
+      ) as string,
+    });
+    for (const purge of [false, true])
+      await expect(remove({ namespace: 'first', purge })).rejects.toMatchObject({
+        reason: 'StillInUse',
+        message: expect.stringMatching(
+          /installed by Helm: .*"helm uninstall mine --namespace first"$/,
+        ) as string,
+      });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  it('is found by who asks for operators, with its options', async () => {
+    expect(await installedOperators(cluster)).toMatchObject([
+      { namespace: 'first', kinds: kinds.map(kindName).sort() },
+    ]);
+  });
+
+  it('may not write into the objects of another one', async () => {
+    for (const object of cluster.all.filter(({ kind }) => kind === 'Deployment')) cluster.remove(object);
+    const roles = { namespace: 'first', kinds: [streamIngress], watchNamespaces: ['a'], managedBy: 'Helm' };
+    for (const object of installManifests({ ...props, ...roles })) cluster.put(object);
+    await expect(install({ kinds: [streamIngress], watchNamespaces: ['b'] })).rejects.toMatchObject({
+      reason: 'AlreadyInstalled',
+      message: expect.stringContaining('"--set watchNamespaces={a,b}"') as string,
+    });
   });
 });
 

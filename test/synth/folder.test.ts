@@ -50,14 +50,27 @@ test('a file with the very content is no conflict', () => {
   expect(writeFolder(folder, [A])).toEqual({ written: 0, unchanged: 1, removed: 0 });
 });
 
-test.each(['{"files":["../outside.yaml"]}', '{"files":["notes.txt"]}', '[]', 'garbage'])(
-  'the list %s is not trusted',
-  (text) => {
-    const folder = folderWith({ [LEDGER_NAME]: text });
-    expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
-    expect(readdirSync(folder)).toEqual([LEDGER_NAME]);
-  },
-);
+test('files may be in the folder of templates of a chart', () => {
+  const folder = folderWith();
+  const file = { name: 'templates/_a.tpl', text: 'a' };
+  writeFolder(folder, [A, file]);
+  expect(readFileSync(join(folder, file.name), 'utf8')).toBe('a');
+  expect(writeFolder(folder, [A])).toEqual({ written: 0, unchanged: 1, removed: 1 });
+  expect(readdirSync(join(folder, 'templates'))).toEqual([]);
+});
+
+test.each([
+  '{"files":["../outside.yaml"]}',
+  '{"files":["templates/../../a.yaml"]}',
+  '{"files":["other/a.yaml"]}',
+  '{"files":["notes.txt"]}',
+  '[]',
+  'garbage',
+])('the list %s is not trusted', (text) => {
+  const folder = folderWith({ [LEDGER_NAME]: text });
+  expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
+  expect(readdirSync(folder)).toEqual([LEDGER_NAME]);
+});
 
 test('a folder that is a file, and a name that is too long, are refused without a trace', () => {
   const folder = folderWith();

@@ -11,6 +11,10 @@ const DELETES_PER_SECOND = '--jobwatcher-deletes-per-second';
 const DEFAULT_DELETES_PER_SECOND = 10;
 const MAX_DELETES_PER_SECOND = 1000;
 
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+/** With `*` for any characters. */
+const NAMESPACES = /^[-a-z0-9*]+$/;
+
 export const flags: readonly KindFlag[] = [
   {
     name: ADMIN_NAMESPACES,
@@ -18,7 +22,8 @@ export const flags: readonly KindFlag[] = [
     description:
       "namespaces whose JobWatchers may act in others too (default: the operator's own, but not default)",
     list: true,
-    check: (value) => checkName(value, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
+    check: (value) => checkName(value, NAMESPACE),
+    schema: { type: 'string', maxLength: 63, pattern: NAMESPACE.source },
   },
   {
     name: PROTECTED_NAMESPACES,
@@ -26,13 +31,15 @@ export const flags: readonly KindFlag[] = [
     description:
       "namespaces in which no Job is deleted, * for any characters (default: kube-* and the operator's own)",
     list: true,
-    check: (value) => checkName(value, /^[-a-z0-9*]+$/),
+    check: (value) => checkName(value, NAMESPACES),
+    schema: { type: 'string', maxLength: 63, pattern: NAMESPACES.source },
   },
   {
     name: DELETES_PER_SECOND,
     value: 'number',
     description: `Jobs deleted per second at most (default: ${DEFAULT_DELETES_PER_SECOND})`,
     check: checkRate,
+    schema: { type: 'integer', minimum: 1, maximum: MAX_DELETES_PER_SECOND },
   },
 ];
 

@@ -8,6 +8,8 @@ import type { Targets } from './targets.js';
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const WORKLOAD = /^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
+const nameSchema = { type: 'string', maxLength: 253, pattern: NAME.source };
+
 const name = (value: string): string | undefined =>
   NAME.test(value) && value.length <= 253
     ? undefined
@@ -16,23 +18,25 @@ const name = (value: string): string | undefined =>
 /** The options that describe the target `default`. */
 export const flags: readonly KindFlag[] = [
   {
-    ...{ name: '--ingress-namespace', value: 'namespace', check: name },
+    ...{ name: '--ingress-namespace', value: 'namespace', check: name, schema: nameSchema },
     description: 'where ingress-nginx is, whose ports StreamIngresses open (default: ingress-nginx)',
   },
   {
-    ...{ name: '--ingress-service', value: 'name', check: name },
+    ...{ name: '--ingress-service', value: 'name', check: name, schema: nameSchema },
     description: 'its Service (default: ingress-nginx-controller)',
   },
   {
-    ...{ name: '--tcp-services-configmap', value: 'name', check: name },
+    ...{ name: '--tcp-services-configmap', value: 'name', check: name, schema: nameSchema },
     description: 'its ConfigMap with the TCP ports (default: tcp-services)',
   },
   {
-    ...{ name: '--udp-services-configmap', value: 'name', check: name },
+    ...{ name: '--udp-services-configmap', value: 'name', check: name, schema: nameSchema },
     description: 'its ConfigMap with the UDP ports (default: udp-services)',
   },
   {
     ...{ name: '--ingress-controller', value: 'kind/name' },
+    schema: { type: 'string', pattern: WORKLOAD.source },
+    forms: ['Deployment/*', 'DaemonSet/*'],
     description: 'its Deployment or DaemonSet, to check that it reads these ConfigMaps (default: no check)',
     check: (value) =>
       WORKLOAD.test(value)

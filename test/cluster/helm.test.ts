@@ -1,0 +1,296 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Sandbox } from '../../sandbox/control-plane.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import type { Kind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { kindName } from '../../src/install/arguments.js';
+import { installManifests } from '../../src/install/manifests.js';
+import type { InstallProps } from '../../src/install/props.js';
+import type { PolicyRule } from '../../src/install/rules.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { Cluster, deployments } from './support/cluster.js';
+import { goTool } from './support/go-tools.js';
+import { linted, RELEASE_NAMESPACE, templated, writeChart } from './support/helm.js';
+import { command } from './support/installation.js';
+import type { Outcome } from './support/installation.js';
+
+const kinds: readonly Kind[] = [appService, jobWatcher, streamIngress];
+const image = 'example.com/reconstruct:1';
+
+let folder: string;
+let chart: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'helm-'));
+  chart = await writeChart(folder, '--image', image);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function rendered(values: object, of = chart): Promise<Map<string, AnyObject>> {
+  const { code, stdout, stderr } = await templated(folder, of, values);
+  expect(code, stderr).toBe(0);
+  const documents = parseAllDocuments(stdout).flatMap(
+    (document) => (document.toJS() as AnyObject | null) ?? [],
+  );
+  const objects = new Map(documents.map((object) => [idOf(object), comparable(object)]));
+  expect(objects.size).toBe(documents.length);
+  return objects;
+}
+
+/** What `install` makes of the same, but for the namespace, which is Helm's to make. */
+function installed(changed: Partial<InstallProps>): Map<string, AnyObject> {
+  const props = { namespace: RELEASE_NAMESPACE, image, kinds, replicas: 2, managedBy: 'Helm', ...changed };
+  const objects = installManifests(props).filter(({ kind }) => kind !== 'Namespace');
+  return new Map(objects.map((object) => [idOf(object), comparable(object)]));
+}
+
+function idOf({ kind, metadata: { namespace = '', name } }: AnyObject): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** With rules taken apart, since they may be put together in several ways, and with a policy that is read. */
+function comparable(object: AnyObject): AnyObject {
+  if (object.kind === 'CustomResourceDefinition') {
+    const { annotations, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+  if (object.kind === 'ConfigMap') {
+    const { 'policy.yaml': text = '' } = object.data as Record<string, string>;
+    return { ...object, data: parse(text) as unknown };
+  }
+  if (!object.rules) return object;
+  return { ...object, rules: [...new Set((object.rules as readonly PolicyRule[]).flatMap(rightsOf))].sort() };
+}
+
+function rightsOf({ apiGroups, resources, verbs, resourceNames = ['*'] }: PolicyRule): string[] {
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      resourceNames.flatMap((name) => verbs.map((verb) => `${verb} ${resource}.${group} ${name}`)),
+    ),
+  );
+}
+
+const on = (chosen: readonly Kind[]): Record<string, boolean> =>
+  Object.fromEntries(kinds.map((kind) => [kind.name, chosen.includes(kind)]));
+
+/** Every choice of kinds but none. */
+const choices = [1, 2, 3, 4, 5, 6, 7].map((bits) => kinds.filter((_, index) => (bits >> index) & 1));
+
+describe('the chart', () => {
+  test('has nothing that helm lint warns of', async () => {
+    const { code, stdout, stderr } = await linted(folder, chart);
+    expect(stdout + stderr).not.toMatch(/\[(WARNING|ERROR)\]/);
+    expect(code).toBe(0);
+  });
+
+  test('installs by default what install does, but what needs a namespace of others', async () => {
+    expect(await rendered({})).toEqual(installed({ kinds: [appService, jobWatcher] }));
+  });
+
+  test.each(choices.map((chosen) => [chosen.map(({ name }) => name).join(), chosen] as const))(
+    'installs what install does for %s, in the whole cluster and in single namespaces',
+    async (_, chosen) => {
+      // One is its own, and one that of the proxy.
+      const watchNamespaces = ['shop', RELEASE_NAMESPACE, 'ingress-nginx'];
+      for (const where of [{}, { watchNamespaces }])
+        expect(await rendered({ kinds: on(chosen), ...where })).toEqual(
+          installed({ kinds: chosen, ...where }),
+        );
+    },
+  );
+
+  test('gives options on, and the rights that follow from them', async () => {
+    const options = {
+      ...{
+        ingressNamespace: 'edge',
+        ingressService: 'proxy',
+        tcpServicesConfigmap: 'tcp',
+        udpServicesConfigmap: 'udp',
+      },
+      ...{ jobwatcherAdminNamespaces: ['admins', 'more'], jobwatcherDeletesPerSecond: 1000 },
+    };
+    for (const ingressController of ['Deployment/nginx', 'DaemonSet/nginx.edge'])
+      for (const where of [{}, { watchNamespaces: ['edge', 'shop'] }])
+        expect(
+          await rendered({ kinds: on(kinds), options: { ...options, ingressController }, ...where }),
+        ).toEqual(
+          installed({
+            ...where,
+            flags: {
+              ...{ '--ingress-namespace': 'edge', '--ingress-service': 'proxy' },
+              ...{ '--tcp-services-configmap': 'tcp', '--udp-services-configmap': 'udp' },
+              ...{
+                '--jobwatcher-admin-namespaces': ['admins', 'more'],
+                '--jobwatcher-deletes-per-second': '1000',
+              },
+              '--ingress-controller': ingressController,
+            },
+          }),
+        );
+  });
+
+  test('has image, replicas and policy from its values', async () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const parsed = { appservice: { maxSize: 3, imageRegistries: ['r.io'] } };
+    expect(
+      await rendered({ image: { repository: 'r.io/a', tag: '', digest }, replicas: 1, policy: parsed }),
+    ).toEqual(
+      installed({
+        ...{ kinds: [appService, jobWatcher], image: `r.io/a@${digest}`, replicas: 1 },
+        policy: { text: JSON.stringify(parsed), parsed },
+      }),
+    );
+  });
+
+  test('has what the Pods need where they run from its values', async () => {
+    const values = {
+      ...{ nodeSelector: { disk: 'ssd' }, tolerations: [{ operator: 'Exists' }] },
+      ...{ imagePullSecrets: [{ name: 'mine' }], priorityClassName: 'high' },
+    };
+    const podOf = (objects: Map<string, AnyObject>): Pod =>
+      (
+        objects.get(`Deployment ${RELEASE_NAMESPACE}/reconstruct`) as unknown as {
+          spec: { template: { spec: Pod } };
+        }
+      ).spec.template.spec;
+    const usual = podOf(installed({ kinds: [appService, jobWatcher] }));
+    const [container] = usual.containers;
+    const resources = { requests: { cpu: '1' }, limits: null };
+    expect(podOf(await rendered({ ...values, resources }))).toEqual({
+      ...{ ...usual, ...values },
+      // Helm merges maps.
+      containers: [{ ...container, resources: { requests: { ...container.resources.requests, cpu: '1' } } }],
+    });
+  });
+
+  test('is made with what install was given: kinds of a configuration, and targets of a policy', async () => {
+    const config = join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs');
+    const own = await writeChart(folder, '--config', config, '--kinds', 'scheduledtask,jobwatcher');
+    expect(parse(await readFile(join(own, 'values.yaml'), 'utf8'))).toMatchObject({
+      kinds: { scheduledtask: true, jobwatcher: true },
+    });
+    const file = join(folder, 'policy.yaml');
+    const parsed = { streamingress: { targets: [{ name: 'edge', ingressNamespace: 'edge' }] } };
+    await writeFile(file, JSON.stringify(parsed));
+    const withTargets = await writeChart(
+      folder,
+      '--image',
+      image,
+      '--policy',
+      file,
+      '--kinds',
+      'streamingress',
+    );
+    const policy = { text: JSON.stringify(parsed), parsed };
+    expect(await rendered({}, withTargets)).toEqual(installed({ kinds: [streamIngress], policy }));
+    const { code, stderr } = await templated(folder, withTargets, {
+      policy: { streamingress: { targets: [] } },
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("at '/policy/streamingress'")]);
+  });
+
+  test.each([
+    [{ image: { tag: '' } }, '/image'],
+    [{ image: { repository: 'a b' } }, '/image/repository'],
+    [{ image: { digest: 'sha256:1' } }, '/image/digest'],
+    [{ replicas: 0 }, '/replicas'],
+    [{ replicas: '2' }, '/replicas'],
+    [{ kinds: { appservice: false, jobwatcher: false } }, '/kinds'],
+    [{ kinds: { appservices: true } }, '/kinds'],
+    [{ watchNamespaces: ['Shop'] }, '/watchNamespaces/0'],
+    [{ watchNamespaces: ['a', 'a'] }, '/watchNamespaces'],
+    [{ options: { ingressController: 'nginx' } }, '/options/ingressController'],
+    [{ options: { jobwatcherDeletesPerSecond: 0 } }, '/options/jobwatcherDeletesPerSecond'],
+    [{ options: { nothing: 'a' } }, '/options'],
+    [{ policy: { appservice: { maxSizes: 1 } } }, '/policy/appservice'],
+    [{ policy: { streamingress: { defaultClass: 'a' } } }, '/policy'],
+    [{ resources: 'many' }, '/resources'],
+    [{ replica: 2 }, "''"],
+  ])('refuses the values %j', async (values, path) => {
+    const { code, stdout, stderr } = await templated(folder, chart, values);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`at '${path.replaceAll("'", '')}'`);
+  });
+});
+
+interface Pod {
+  readonly containers: readonly [{ readonly resources: { readonly requests: object } }];
+}
+
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+
+describe('on a cluster', () => {
+  let sandbox: Sandbox;
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ apiOnly: true });
+    cluster = new Cluster(sandbox);
+  });
+  afterAll(async () => {
+    await cluster.close();
+    await sandbox.stop();
+  });
+
+  async function helm(...args: string[]): Promise<void> {
+    const cluster = ['--namespace', RELEASE_NAMESPACE, '--kubeconfig', sandbox.adminKubeconfig];
+    const { code, stdout, stderr } = await goTool('helm', [...args, ...cluster], folder);
+    expect(code, stderr + stdout).toBe(0);
+  }
+
+  const asAdmin = (...args: string[]): Promise<Outcome> =>
+    command(...args, '--kubeconfig', sandbox.adminKubeconfig);
+
+  const crd = { type: definitions, name: appService.crd.metadata.name };
+  const deployment = { type: deployments, namespace: RELEASE_NAMESPACE, name: 'reconstruct' };
+
+  test('Helm brings CRDs up to date, keeps them when the rest goes, and takes them up again', async () => {
+    await helm('install', 'mine', chart, '--create-namespace');
+    expect(await cluster.find(deployment)).toBeDefined();
+
+    const file = join(chart, `templates/crd-${crd.name}.yaml`);
+    const text = await readFile(file, 'utf8');
+    const [shortName, longer] = ['      - appsvc\n', '      - appsvc\n      - asvc\n'];
+    expect(text).toContain(shortName);
+    await writeFile(file, text.replace(shortName, longer));
+    await helm('upgrade', 'mine', chart);
+    expect((await cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc', 'asvc'] } });
+    await writeFile(file, text);
+
+    await helm('uninstall', 'mine');
+    expect(await cluster.find(deployment)).toBeUndefined();
+    expect(await cluster.find(crd)).toBeDefined();
+    await helm('install', 'mine', chart);
+    expect((await cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc'] } });
+  });
+
+  test('install and uninstall leave it to Helm, in one line with the command that helps', async () => {
+    const line = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await asAdmin(...args);
+      return `${code} ${stdout}${stderr}`;
+    };
+    const remedy = `"helm uninstall mine --namespace ${RELEASE_NAMESPACE}"`;
+    const names = [appService, jobWatcher].map(kindName).join(', ');
+    expect(await line('install', '--apply', '--kinds', 'appservice,jobwatcher')).toBe(
+      `3 An operator in the namespace ${RELEASE_NAMESPACE} already looks after ${names.split(', ').sort().join(', ')} here: ` +
+        `remove it with ${remedy}, or divide kinds or namespaces with --kinds or --watch-namespace\n`,
+    );
+    expect(await line('install', '--apply', '--kinds', 'appservice', '-n', RELEASE_NAMESPACE)).toMatch(
+      /^3 \w+ \S+ is there and was made by Helm: change it with "helm upgrade", or remove it first with "helm uninstall mine .*"\n$/,
+    );
+    expect(await line('uninstall', '-n', RELEASE_NAMESPACE)).toBe(
+      `3 The operator in the namespace ${RELEASE_NAMESPACE} was installed by Helm: remove it with ${remedy}\n`,
+    );
+  });
+});

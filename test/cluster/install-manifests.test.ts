@@ -1,0 +1,139 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { openSandbox } from '../../sandbox/control-plane.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { manifestExceptions } from '../install/manifest-exceptions.js';
+import { Cluster } from './support/cluster.js';
+import { reconstruct } from './support/commands.js';
+import { renderChart } from './support/helm.js';
+import { schemasIn, schemasOf } from './support/json-schemas.js';
+import type { SchemaFile } from './support/json-schemas.js';
+import { conformed, scored } from './support/manifest-checks.js';
+
+const kinds = [appService, jobWatcher, streamIngress];
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+
+let folder: string;
+let schemas: readonly SchemaFile[];
+
+const policy = 'examples/policy/policy.yaml';
+
+/** What is printed, by its name here. */
+const variants: Readonly<Record<string, () => Promise<string>>> = {
+  'cluster-wide': () => reconstruct('install'),
+  namespaced: () => reconstruct('install', '--watch-namespace', 'shop,billing'),
+  'one kind': () => reconstruct('install', '--kinds', 'jobwatcher'),
+  'one replica': () => reconstruct('install', '--replicas', '1'),
+  'with a policy': () => reconstruct('install', '--policy', join(repoFolder(), policy)),
+  'by Helm': () => renderChart(folder, {}),
+  'by Helm, namespaced': () =>
+    renderChart(folder, {
+      ...{ watchNamespaces: ['shop'], kinds: { streamingress: true } },
+      policy: { appservice: { maxSize: 3 } },
+    }),
+};
+
+const texts = new Map<string, string>();
+const fileOf = (variant: string): string => join(folder, `${variant.replaceAll(/\W+/g, '-')}.yaml`);
+
+function objectsIn(text: string): AnyObject[] {
+  return parseAllDocuments(text).flatMap((document) => (document.toJS() as AnyObject | null) ?? []);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'manifests-'));
+  for (const [name, print] of Object.entries(variants)) {
+    texts.set(name, await print());
+    await writeFile(fileOf(name), texts.get(name) ?? '');
+  }
+  const versions = new Set([...texts.values()].flatMap(objectsIn).map(({ apiVersion }) => apiVersion));
+  schemas = (await Promise.all([...versions].map((version) => schemasOf(version, cluster)))).flat();
+});
+afterAll(async () => {
+  await cluster.close();
+  await rm(folder, { recursive: true });
+});
+
+describe.each(Object.keys(variants))('what is installed %s', (variant) => {
+  test('is as the API server says that it has to be, with no field too many', async () => {
+    const { valid, problems } = await conformed([fileOf(variant)], schemas, folder);
+    expect(problems).toEqual([]);
+    expect(valid).toBe(objectsIn(texts.get(variant) ?? '').length);
+  });
+
+  test('is as kube-score wants it, but for what is meant to be', async () => {
+    const count = variant === 'one replica' ? 'one' : 'several';
+    const meant = manifestExceptions.filter(({ replicas = count }) => replicas === count);
+    expect((await scored(fileOf(variant), folder)).sort()).toEqual(
+      meant.map(({ kind, check }) => `${kind} ${check}`).sort(),
+    );
+  });
+});
+
+/** A file in which something was changed. */
+async function spoilt(what: string | RegExp, by: string): Promise<string> {
+  const text = texts.get('cluster-wide') ?? '';
+  const file = join(folder, 'spoilt.yaml');
+  expect(text).toMatch(what);
+  await writeFile(file, text.replace(what, by));
+  return file;
+}
+
+test.each([
+  [
+    'a field that is misspelt',
+    'serviceAccountName: reconstruct',
+    'serviceAcountName: reconstruct',
+    /serviceAcountName/,
+  ],
+  ['a field at the wrong place', 'automountServiceAccountToken: false', 'spec: {}', /ServiceAccount.*spec/],
+  ['a type that is wrong', 'maxUnavailable: 1', 'maxUnavailable: true', /maxUnavailable/],
+  ['a kind that is not there', 'policy/v1\n', 'policy/v2\n', /could not find schema/],
+])('%s would be found', async (_, what, by, message) => {
+  const { problems } = await conformed([await spoilt(what, by)], schemas, folder);
+  expect(problems).toEqual([expect.stringMatching(message)]);
+});
+
+test.each([
+  ['no limits', /^ {10}resources:\n(?: {12}.*\n)+/m, '', 'container-resources'],
+  [
+    'a root that can be written',
+    'readOnlyRootFilesystem: true',
+    '',
+    'container-security-context-readonlyrootfilesystem',
+  ],
+  ['nothing said of what may leave', '    - Egress\n', '', 'pod-networkpolicy'],
+  ['a Service for no Pods', /(type: ClusterIP)/, '$1\n  selector: { app: none }', 'service-targets-pod'],
+])('%s would be found', async (_, what, by, check) => {
+  const found = await scored(await spoilt(what, by), folder);
+  expect(
+    found.some((finding) => finding.endsWith(` ${check}`)),
+    found.join(),
+  ).toBe(true);
+});
+
+test('every example is as the CRDs say, with no field too many', async () => {
+  const groups = new Set(kinds.map(({ crd }) => crd.spec.group));
+  const files = globSync('examples/**/*.yaml', { cwd: repoFolder() });
+  const ours: string[] = [];
+  for (const file of files) {
+    const path = join(repoFolder(), file);
+    const objects = objectsIn(await readFile(path, 'utf8')) as readonly Partial<AnyObject>[];
+    if (objects.every(({ apiVersion }) => groups.has(apiVersion?.split('/')[0] ?? ''))) ours.push(path);
+  }
+  expect(ours.length).toBeGreaterThan(20);
+  const { problems } = await conformed(
+    ours,
+    kinds.flatMap(({ crd }) => schemasIn(crd)),
+    folder,
+  );
+  expect(problems).toEqual([]);
+});
