@@ -1,26 +1,38 @@
-// Bundles the compiled command, for the package and for the image. Needs nothing of node_modules at run time.
+// Bundles the compiled command, for the package or, with --image, for the image; `--out` names another folder than
+// the target's own. Needs nothing of node_modules at run time.
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { oneYaml, undiciInParts, withinModules, withoutGeneratedApi } from './bundle-plugins.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lib = join(root, 'lib');
 
+const { values } = parseArgs({ options: { image: { type: 'boolean' }, out: { type: 'string' } } });
+
 /**
- * `lib/bundle/`, for the package: one entry, and a chunk for whatever a subcommand loads on demand, so that `--help`
- * loads next to nothing and `run` doesn't load what only `synth` needs.
+ * One entry, and a chunk for whatever a subcommand loads on demand, so that `--help` loads next to nothing and `run`
+ * doesn't load what only `synth` needs. The modules name files as if they were where they were compiled.
  */
-const forPackage = { folder: 'bundle', splitting: true, sourcemap: 'external', legalComments: 'linked' };
+const forPackage = {
+  folder: join(lib, 'bundle'),
+  place: join(lib, 'bundle'),
+  options: { splitting: true, sourcemap: 'external', legalComments: 'linked' },
+};
 
-/** `lib/image/`, for the image: one file and nothing beside it. */
-const forImage = { folder: 'image', splitting: false, sourcemap: false, legalComments: 'eof' };
+/** One file and nothing beside it, which is where all modules are. */
+const forImage = {
+  folder: join(lib, 'image'),
+  place: lib,
+  options: { splitting: false, sourcemap: false, legalComments: 'eof' },
+};
 
-for (const target of process.argv.includes('--image') ? [forImage] : [forPackage]) await bundle(target);
+await bundle(values.image ? forImage : forPackage);
 
-async function bundle({ folder, ...options }) {
-  const outdir = join(lib, folder);
+async function bundle({ folder, place, options }) {
+  const outdir = resolve(values.out ?? folder);
   rmSync(outdir, { recursive: true, force: true });
   const { metafile } = await build({
     absWorkingDir: root,
@@ -41,11 +53,7 @@ async function bundle({ folder, ...options }) {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
-    plugins: [
-      // In one file, the modules are where it is; in chunks they go on as if they were where they were compiled.
-      withinModules({ lib, place: options.splitting ? outdir : lib }),
-      ...[oneYaml, withoutGeneratedApi, undiciInParts],
-    ],
+    plugins: [withinModules({ lib, place }), oneYaml, withoutGeneratedApi, undiciInParts],
     ...options,
   });
   writeFileSync(join(outdir, 'meta.json'), JSON.stringify(metafile));
