@@ -34,7 +34,7 @@ const tasks = {
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
   test: [compile, bundle, ['', vitest]],
-  'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/oldest/main.js']]],
+  'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
   'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],

@@ -22,7 +22,9 @@ export function withinModules({ lib, place }) {
         const url = JSON.stringify(relative(place, path).split(sep).join('/'));
         return {
           contents: contents
-            .replaceAll(CRD_BESIDE, (_, file) => jsonIn(parse(readFileSync(resolve(dirname(path), file), 'utf8'))))
+            .replaceAll(CRD_BESIDE, (_, file) =>
+              jsonIn(parse(readFileSync(resolve(dirname(path), file), 'utf8'))),
+            )
             .replaceAll(PACKAGE_BESIDE, (_, file) => versionIn(resolve(dirname(path), file)))
             .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`),
         };

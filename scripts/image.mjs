@@ -13,7 +13,10 @@ const targets = {
   build: () => ['--load', '--tag', IMAGE ?? `reconstruct:${version}`],
   push: () => [
     ...['--push', '--platform', PLATFORMS, '--sbom=true', '--provenance=mode=max'],
-    ...['--tag', IMAGE ?? fail('Say where to: IMAGE=registry.example.com/me/reconstruct:0.1.0 npm run image:push')],
+    ...[
+      '--tag',
+      IMAGE ?? fail('Say where to: IMAGE=registry.example.com/me/reconstruct:0.1.0 npm run image:push'),
+    ],
   ],
 };
 
@@ -21,7 +24,10 @@ const [target, ...rest] = process.argv.slice(2);
 const options = (targets[target] ?? (() => fail(`Unknown target ${target}; there are build and push`)))();
 const args = ['buildx', 'build', ...options, '--build-arg', `VERSION=${version}`, ...rest, '.'];
 const { status, error } = spawnSync(DOCKER, args, { cwd: root, stdio: 'inherit' });
-if (error) fail(`${DOCKER} can't be started (${error.code}): install Docker with buildx, or name another program with DOCKER`);
+if (error)
+  fail(
+    `${DOCKER} can't be started (${error.code}): install Docker with buildx, or name another program with DOCKER`,
+  );
 process.exitCode = status ?? 1;
 
 function fail(text) {

@@ -50,5 +50,9 @@ function publishedManifest({ name, private: _, scripts, workspaces, devDependenc
 function npm(...args) {
   const script = process.env.npm_execpath;
   const command = script?.endsWith('.js') ? [process.execPath, script, ...args] : ['npm', ...args];
-  return execFileSync(command[0], command.slice(1), { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  return execFileSync(command[0], command.slice(1), {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 }

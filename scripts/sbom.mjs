@@ -15,7 +15,13 @@ export function billOf(inputs, { name, version, packages }) {
     specVersion: '1.6',
     version: 1,
     metadata: {
-      component: { type: 'application', name, version, purl: purlOf(name, version), 'bom-ref': purlOf(name, version) },
+      component: {
+        type: 'application',
+        name,
+        version,
+        purl: purlOf(name, version),
+        'bom-ref': purlOf(name, version),
+      },
     },
     components,
   };
@@ -28,12 +34,17 @@ function packagePath(input, packages) {
   return undefined;
 }
 
-function component(path, { version, license, integrity, name = path.slice(path.lastIndexOf('node_modules/') + 13) }) {
+function component(
+  path,
+  { version, license, integrity, name = path.slice(path.lastIndexOf('node_modules/') + 13) },
+) {
   const purl = purlOf(name, version);
   const [algorithm, digest] = integrity?.split('-') ?? [];
   return {
     ...{ type: 'library', name, version, purl, 'bom-ref': `${purl}#${path}` },
-    ...(license && { licenses: [/[ ()]/.test(license) ? { expression: license } : { license: { id: license } }] }),
+    ...(license && {
+      licenses: [/[ ()]/.test(license) ? { expression: license } : { license: { id: license } }],
+    }),
     ...(algorithm === 'sha512' && {
       hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }],
     }),

@@ -55,7 +55,8 @@ export interface CustomResourceDefinition {
  * @throws OperatorError `InvalidDefinition` if the file can't be read or holds no CRD with a schema.
  */
 export function loadCrd(file: string | URL | CustomResourceDefinition): CustomResourceDefinition {
-  if (typeof file !== 'string' && !(file instanceof URL)) return checkCrd(file, 'The CRD given to defineKind');
+  if (typeof file !== 'string' && !(file instanceof URL))
+    return checkCrd(file, 'The CRD given to defineKind');
   const path = typeof file === 'string' ? file : fileURLToPath(file);
   if (!existsSync(path)) {
     throw invalid(

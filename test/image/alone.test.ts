@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
+import type { Program } from '../cluster/support/controller.js';
 import { Container } from './container.js';
-import type { Invocation } from './container.js';
 
 const root = repoFolder();
 const sample = readFileSync(join(root, 'examples/appservice-full.yaml'), 'utf8');
@@ -20,7 +20,7 @@ describe.runIf(process.platform === 'linux')('the image, as far as it can be had
     container[Symbol.dispose]();
   });
 
-  function outputOf({ file, args, env }: Invocation): string {
+  function outputOf({ file, args, env }: Program): string {
     return execFileSync(file, args, { env, encoding: 'utf8' });
   }
 
@@ -42,7 +42,9 @@ describe.runIf(process.platform === 'linux')('the image, as far as it can be had
     );
     const isRoot = process.getuid?.() === 0;
     expect(JSON.parse(told)).toEqual({
-      ...(isRoot ? { user: 65532, capabilities: '0000000000000000' } : { user: 0, capabilities: expect.any(String) as string }),
+      ...(isRoot
+        ? { user: 65532, capabilities: '0000000000000000' }
+        : { user: 0, capabilities: expect.any(String) as string }),
       app: ['reconstruct.mjs'],
       environment: ['MALLOC_ARENA_MAX', 'PATH', 'PWD'],
       writes: ['EROFS', 'EROFS', 'EROFS', 'ENOENT'],

@@ -1,16 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { repoFolder } from '../../sandbox/paths.js';
+import type { Program } from '../cluster/support/controller.js';
 import { imageConfig } from './dockerfile.js';
-
-/** A program and how to start it. */
-export interface Invocation {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /**
  * A place like a container of the image, made without an engine: a root folder of its own with Node, the libraries that
@@ -29,7 +23,8 @@ export class Container implements Disposable {
   constructor(files: Readonly<Record<string, string>>) {
     chmodSync(this.root, 0o755);
     const [node] = this.image.entrypoint;
-    for (const [source, target] of [[process.execPath, node!], ...librariesOf(process.execPath)]) this.mount(source!, target!);
+    for (const [source, target] of [[process.execPath, node!], ...librariesOf(process.execPath)])
+      this.mount(source!, target!);
     const bundle = join(this.root, 'bundle');
     execFileSync(process.execPath, [join(repoFolder(), 'scripts/bundle.mjs'), '--image', '--out', bundle]);
     this.add('/app/reconstruct.mjs', readFileSync(join(bundle, 'reconstruct.mjs')));
@@ -39,24 +34,26 @@ export class Container implements Disposable {
   }
 
   /** The entrypoint, with arguments. */
-  command(...args: readonly string[]): Invocation {
+  command(...args: readonly string[]): Program {
     return this.invoke([...this.image.entrypoint, ...args]);
   }
 
   /** Node itself, with a script on its command line. */
-  script(code: string): Invocation {
+  script(code: string): Program {
     return this.invoke([this.image.entrypoint[0]!, '--eval', code]);
   }
 
   /** All of it becomes the program in place, so signals to the process reach it. */
-  private invoke(command: readonly string[]): Invocation {
+  private invoke(command: readonly string[]): Program {
     const isRoot = process.getuid?.() === 0;
     const script = [
       'set -eu',
       `mount --bind ${this.root} ${this.root}`,
       ...this.mounts.map(([source, target]) => `mount --bind ${source} ${this.root}${target}`),
       `mount --rbind /proc ${this.root}/proc`,
-      ...['', ...this.mounts.map(([, target]) => target)].map((path) => `mount -o remount,bind,ro ${this.root}${path}`),
+      ...['', ...this.mounts.map(([, target]) => target)].map(
+        (path) => `mount -o remount,bind,ro ${this.root}${path}`,
+      ),
       `exec chroot ${isRoot ? `--userspec=${this.image.user}` : ''} ${this.root} "$@"`,
     ];
     const namespaces = [...(isRoot ? [] : ['--user', '--map-root-user']), '--mount', '--propagation=private'];

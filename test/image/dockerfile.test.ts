@@ -13,7 +13,9 @@ const text = readDockerfile();
 
 /** What the linter finds, and what it doesn't look for: as sentences. */
 function problemsOf(dockerfile: string): string[] {
-  const found = validate(dockerfile).map(({ message, range }) => `line ${range.start.line + 1}: ${message}`);
+  const found = validate(dockerfile).map(
+    ({ message, range }) => `line ${range.start.line + 1}: ${JSON.stringify(message)}`,
+  );
   const parsed = DockerfileParser.parse(dockerfile);
   for (const from of parsed.getFROMs()) {
     const image = from.getImage() ?? '';
@@ -22,8 +24,10 @@ function problemsOf(dockerfile: string): string[] {
     if (!/:[\w.-]+$|@sha256:/.test(given) || given.endsWith(':latest')) found.push(`${given} isn't pinned`);
   }
   if (parsed.getFROMs().length < 2) found.push('There is one stage only');
-  if (!dockerfile.includes('FROM --platform=$BUILDPLATFORM')) found.push('The build is emulated on other platforms');
-  if (parsed.getInstructions().some((each) => each.getKeyword() === 'ADD')) found.push('ADD may fetch or unpack');
+  if (!dockerfile.includes('FROM --platform=$BUILDPLATFORM'))
+    found.push('The build is emulated on other platforms');
+  if (parsed.getInstructions().some((each) => each.getKeyword() === 'ADD'))
+    found.push('ADD may fetch or unpack');
   try {
     const { user, entrypoint, instructions } = imageConfig(dockerfile);
     if (!/^[1-9]\d*:[1-9]\d*$/.test(user)) found.push(`The user ${user} may be root`);
@@ -78,7 +82,9 @@ test('the image is built with the Node of the lock file, and runs on that major 
 });
 
 describe('the builder is sent', () => {
-  const rules = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n').filter((line) => /^[^#]/.test(line));
+  const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter((line) => /^[^#]/.test(line));
   const allowed = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
 
   test('nothing but what is named', () => {
@@ -92,8 +98,11 @@ describe('the builder is sent', () => {
       .filter((copy: Copy) => copy.getFlags().every((flag) => flag.getName() !== 'from'))
       .flatMap((copy) => copy.getArguments().slice(0, -1))
       .map((argument) => argument.getValue());
-    const covers = (source: string): boolean => allowed.some((path) => source === path || source.startsWith(`${path}/`));
+    const covers = (source: string): boolean =>
+      allowed.some((path) => source === path || source.startsWith(`${path}/`));
     expect(sources.filter((source) => !covers(source))).toEqual([]);
-    expect(allowed.filter((path) => !sources.some((source) => source === path || source.startsWith(`${path}/`)))).toEqual([]);
+    expect(
+      allowed.filter((path) => !sources.some((source) => source === path || source.startsWith(`${path}/`))),
+    ).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DockerfileParser } from 'dockerfile-ast';
-import type { Entrypoint, Instruction } from 'dockerfile-ast';
+import { DockerfileParser, Entrypoint } from 'dockerfile-ast';
+import type { Instruction } from 'dockerfile-ast';
 import { repoFolder } from '../../sandbox/paths.js';
 
 const root = repoFolder();
@@ -31,10 +31,17 @@ export function imageConfig(text = readDockerfile()): ImageConfig {
   };
   const env = instructions.filter((instruction) => instruction.getKeyword() === 'ENV');
   return {
-    entrypoint: (only('ENTRYPOINT') as Entrypoint).getJSONStrings().map((word) => JSON.parse(word.getValue()) as string),
-    env: Object.fromEntries(env.flatMap((each) => each.getArguments().map((arg) => arg.getValue().split('=') as [string, string]))),
+    entrypoint: words(only('ENTRYPOINT')).map((word) => JSON.parse(word.getValue()) as string),
+    env: Object.fromEntries(
+      env.flatMap((each) => each.getArguments().map((arg) => arg.getValue().split('=') as [string, string])),
+    ),
     user: only('USER').getArguments()[0]!.getValue(),
     workingDir: only('WORKDIR').getArguments()[0]!.getValue(),
     instructions,
   };
+}
+
+/** The words of an instruction, if they are in JSON. */
+function words(instruction: Instruction): ReturnType<Entrypoint['getJSONStrings']> {
+  return instruction instanceof Entrypoint ? instruction.getJSONStrings() : [];
 }

@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -163,7 +174,14 @@ console.log(JSON.stringify(map));
 test('its types and its code work in a project in TypeScript', () => {
   for (const name of ['@types/node', 'undici-types']) provide(name);
   writeFileSync(join(project, 'main.ts'), CONSUMER);
-  const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, skipLibCheck: true, types: ['node'], outDir: 'out' };
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2023',
+    strict: true,
+    skipLibCheck: true,
+    types: ['node'],
+    outDir: 'out',
+  };
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
 
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -186,18 +204,28 @@ function outputOf(program: () => string): string {
 }
 
 test('npx runs the command, of that version', () => {
-  const told = execFileSync('npx', ['--no', '--', 'reconstruct', '--version'], { cwd: project, encoding: 'utf8' });
+  const told = execFileSync('npx', ['--no', '--', 'reconstruct', '--version'], {
+    cwd: project,
+    encoding: 'utf8',
+  });
   expect(told).toBe(`${manifest.version}\n`);
   expect(command('--version')).toBe(told);
 });
 
 test('the command installs, though the charts are no dependency', () => {
-  const expected = execFileSync(process.execPath, [join(root, 'lib/cli/main.js'), 'install'], { encoding: 'utf8' });
+  const expected = execFileSync(process.execPath, [join(root, 'lib/cli/main.js'), 'install'], {
+    encoding: 'utf8',
+  });
   expect(command('install', '--print')).toBe(expected);
 });
 
 test('the command installs and renders a kind of the project', () => {
-  for (const name of ['kind.mjs', 'scheduled-task.mjs', 'scheduledtasks.tasks.example.com.yaml', 'sample.yaml'])
+  for (const name of [
+    'kind.mjs',
+    'scheduled-task.mjs',
+    'scheduledtasks.tasks.example.com.yaml',
+    'sample.yaml',
+  ])
     cpSync(join(root, 'examples/scheduled-task', name), join(project, name));
   cpSync(join(root, 'examples/scheduled-task/reconstruct.config.mjs'), join(project, 'own.config.mjs'));
 

@@ -21,7 +21,8 @@ describe('the changelog', async () => {
     obstacle: (tag: string, version: string, changelog: string) => string | undefined;
     sectionOf: (changelog: string, version: string) => string | undefined;
   };
-  const text = '# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-01-02\n\n### Added\n\n- This.\n\n## [1.1.0] - 2026\n\n- That.\n';
+  const text =
+    '# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-01-02\n\n### Added\n\n- This.\n\n## [1.1.0] - 2026\n\n- That.\n';
 
   test('gives a release its section', () => {
     expect(sectionOf(text, '1.2.0')).toBe('### Added\n\n- This.');
@@ -40,37 +41,56 @@ describe('the changelog', async () => {
 
 describe('the bill of materials', () => {
   interface Bill {
-    readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string; readonly hashes?: readonly object[] }[];
+    readonly components: readonly {
+      readonly name: string;
+      readonly version: string;
+      readonly purl: string;
+      readonly hashes?: readonly object[];
+    }[];
   }
   let bill: Bill;
   beforeAll(() => {
     const file = join(folder, 'bom.json');
-    execFileSync(process.execPath, [join(root, 'scripts/sbom.mjs'), join(root, 'lib/bundle/meta.json'), file]);
+    execFileSync(process.execPath, [
+      join(root, 'scripts/sbom.mjs'),
+      join(root, 'lib/bundle/meta.json'),
+      file,
+    ]);
     bill = JSON.parse(readFileSync(file, 'utf8')) as Bill;
   });
 
   test('has what the bundle is made of, though it is a dependency of the development alone', () => {
     const names = bill.components.map(({ name }) => name);
-    for (const name of ['commander', 'undici', 'cdk8s', 'cdk8s-plus-27', '@kubernetes/client-node']) expect(names).toContain(name);
+    for (const name of ['commander', 'undici', 'cdk8s', 'cdk8s-plus-27', '@kubernetes/client-node'])
+      expect(names).toContain(name);
     for (const name of ['typescript', 'vitest', 'esbuild', 'reconstruct']) expect(names).not.toContain(name);
   });
 
   test('names each by what a scanner looks for', () => {
     const client = bill.components.find(({ name }) => name === '@kubernetes/client-node');
     expect(client).toMatchObject({ purl: `pkg:npm/%40kubernetes/client-node@${client!.version}` });
-    expect(client!.hashes).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) as string }]);
+    expect(client!.hashes).toEqual([
+      { alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) as string },
+    ]);
   });
 });
 
 describe('npm run image:*', () => {
   /** What Docker is asked for; or what is told where it isn't. */
-  function image(target: string, env: NodeJS.ProcessEnv): { readonly told: string; readonly status: number | null } {
+  function image(
+    target: string,
+    env: NodeJS.ProcessEnv,
+  ): { readonly told: string; readonly status: number | null } {
     const docker = join(folder, 'docker');
     writeFileSync(docker, '#!/bin/sh\necho "$@"\n');
     chmodSync(docker, 0o755);
-    const { stdout, stderr, status } = spawnSync(process.execPath, [join(root, 'scripts/image.mjs'), target], {
-      ...{ encoding: 'utf8', env: { PATH: process.env.PATH, DOCKER: docker, ...env } },
-    });
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      [join(root, 'scripts/image.mjs'), target],
+      {
+        ...{ encoding: 'utf8', env: { PATH: process.env.PATH, DOCKER: docker, ...env } },
+      },
+    );
     return { told: stdout + stderr, status };
   }
 

@@ -17,7 +17,12 @@ test.for<[what: string, from: string | RegExp, to: string, fault: RegExp]>([
   ['a script that is gone', 'npm run image:bundle', 'npm run bundle:image', /no script bundle:image/],
   ['a file that is gone', 'node scripts/sbom.mjs', 'node scripts/bom.mjs', /no scripts\/bom\.mjs/],
   ['an expression in a script', '"$GITHUB_REF_NAME"', '"${{ github.ref_name }}"', /an expression/],
-  ['an output that nothing makes', 'needs.image.outputs.digest', 'needs.image.outputs.sha', /outputs\.sha isn't there/],
+  [
+    'an output that nothing makes',
+    'needs.image.outputs.digest',
+    'needs.image.outputs.sha',
+    /outputs\.sha isn't there/,
+  ],
   ['a step that nobody is', 'steps.bases.outputs', 'steps.pins.outputs', /steps\.pins/],
   ['a job that nobody is', 'needs: version', 'needs: versions', /versions, which isn't there/],
   ['rights for all', 'permissions:\n  contents: read', 'permissions:\n  contents: write', /may write/],

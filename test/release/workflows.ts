@@ -33,14 +33,18 @@ export function faultsOf(text: string): string[] {
     ...(on === undefined ? ['It is never run'] : []),
     ...(JSON.stringify(permissions) === '{"contents":"read"}' ? [] : ['Whatever is not said may write']),
     ...[...text.matchAll(/uses: (.*)/g)].flatMap(([, line]) => faultOfAction(line!)),
-    ...Object.entries(jobs).flatMap(([name, job]) => faultsOfJob(job, jobs).map((fault) => `${name}: ${fault}`)),
+    ...Object.entries(jobs).flatMap(([name, job]) =>
+      faultsOfJob(job, jobs).map((fault) => `${name}: ${fault}`),
+    ),
   ];
 }
 
 /** Another repository's code is pinned by its commit, since tags move, and told by its version. */
 function faultOfAction(line: string): string[] {
   if (line.startsWith('./')) return existsSync(join(root, line)) ? [] : [`${line} isn't there`];
-  return /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line) ? [] : [`${line} isn't pinned by a commit`];
+  return /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line)
+    ? []
+    : [`${line} isn't pinned by a commit`];
 }
 
 function faultsOfJob(job: Job, jobs: Workflow['jobs']): string[] {
@@ -71,7 +75,9 @@ function faultsOfScript(run: string): string[] {
     ...[...run.matchAll(/node ((?:scripts|test)\/\S+)/g)]
       .filter(([, file]) => !existsSync(join(root, file!)))
       .map(([, file]) => `there is no ${file!}`),
-    ...[...run.matchAll(/^\.\S+/gm)].filter(([file]) => !isProgram(join(root, file))).map(([file]) => `there is no ${file}`),
+    ...[...run.matchAll(/^\.\S+/gm)]
+      .filter(([file]) => !isProgram(join(root, file)))
+      .map(([file]) => `there is no ${file}`),
   ];
 }
 

@@ -21,7 +21,13 @@ ${name}() {
 ${pattern(options.filter(({ option }) => option.value).flatMap(({ path, option }) => option.names.map((each) => `${path}|${each}`)))}
         [[ \${COMP_WORDS[i+1]} == '=' ]] && ((i++))
         ((i++)) ;;
-${commands.slice(1).map(({ path }) => `      ${quoted(`${key(path.slice(0, -1))}|${path.at(-1) ?? ''}`)}) path=${quoted(key(path))} ;;`).join('\n')}
+${commands
+  .slice(1)
+  .map(
+    ({ path }) =>
+      `      ${quoted(`${key(path.slice(0, -1))}|${path.at(-1) ?? ''}`)}) path=${quoted(key(path))} ;;`,
+  )
+  .join('\n')}
     esac
   done
   case "$path|$prev" in

@@ -18,7 +18,8 @@ function zshFunction(name: string, path: readonly string[], command: CompletedCo
   const specs = command.options.map(optionSpec);
   if (commands.length === 0) {
     // An action for any text would keep options from being completed.
-    const rest = argument && argument.kind !== 'text' ? [quoted(`*:${argument.kind}:${action(argument)}`)] : [];
+    const rest =
+      argument && argument.kind !== 'text' ? [quoted(`*:${argument.kind}:${action(argument)}`)] : [];
     return `${name}() {
   _arguments ${[...specs, ...rest].join(' \\\n    ')}
 }`;

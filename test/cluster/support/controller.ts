@@ -20,6 +20,8 @@ export interface ControllerProps {
   readonly kinds: readonly Kind[];
   /** The path of a kubeconfig, for example of one that leads through a proxy. @default - the user's own */
   readonly kubeconfig?: string;
+  /** Starts `reconstruct` in another way, with these arguments. @default - as it is compiled */
+  readonly program?: (args: readonly string[]) => Program;
   /** Arguments of Node itself. @default - none */
   readonly nodeArgs?: readonly string[];
   /** The configuration that brings the kinds. @default - they are built in */
@@ -34,6 +36,13 @@ export interface ControllerProps {
   readonly args?: readonly string[];
   /** Wait until every kind's controller works. @default true */
   readonly awaitStart?: boolean;
+}
+
+/** A program and how to start it. */
+export interface Program {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** A line of the log, as far as tests read it. */
@@ -77,8 +86,10 @@ export async function startController(props: ControllerProps): Promise<RunningCo
   // Whatever happens to this process, the controller doesn't outlive it.
   watchdog ??= startWatchdog();
   const guard = await watchdog;
-  const child = spawn(process.execPath, argumentsOf(props), {
-    cwd: repoFolder(),
+  const { program = compiled(props.nodeArgs) } = props;
+  const { file, args, env } = program(argumentsOf(props));
+  const child = spawn(file, args, {
+    ...{ cwd: repoFolder(), env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -91,13 +102,17 @@ export async function startController(props: ControllerProps): Promise<RunningCo
   return controller;
 }
 
+function compiled(nodeArgs: readonly string[] = []): (args: readonly string[]) => Program {
+  const command = [...nodeArgs, join(repoFolder(), 'lib/cli/main.js')];
+  return (args) => ({ file: process.execPath, args: [...command, ...args], env: process.env });
+}
+
 function argumentsOf(props: ControllerProps): string[] {
-  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [], nodeArgs = [] } = props;
+  const { cluster, user, kinds, config, namespaces, electionNamespace, args = [] } = props;
   const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
   const kubeconfig = props.kubeconfig ?? cluster.sandbox.kubeconfig(user);
   return [
-    ...[...nodeArgs, join(repoFolder(), 'lib/cli/main.js'), 'run'],
-    ...['--kubeconfig', kubeconfig, '--kinds', names.join()],
+    ...['run', '--kubeconfig', kubeconfig, '--kinds', names.join()],
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
     ...(config === undefined ? [] : ['--config', config]),
     ...(namespaces ? ['--watch-namespace', namespaces.join()] : []),
