@@ -11,7 +11,6 @@ export interface ImageConfig {
   readonly entrypoint: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
-  readonly workingDir: string;
   readonly instructions: readonly Instruction[];
 }
 
@@ -36,7 +35,6 @@ export function imageConfig(text = readDockerfile()): ImageConfig {
       env.flatMap((each) => each.getArguments().map((arg) => arg.getValue().split('=') as [string, string])),
     ),
     user: only('USER').getArguments()[0]!.getValue(),
-    workingDir: only('WORKDIR').getArguments()[0]!.getValue(),
     instructions,
   };
 }

@@ -17,6 +17,8 @@ const typed: readonly (readonly [string, readonly string[]])[] = [
   ['tool water gree→', ['water', 'greenhouse/']],
   ['tool water --into gre→', ['water', '--into', 'greenhouse/']],
   ['tool water --note plant --how-→can', ['water', '--note', 'plant', '--how-much', 'can']],
+  ['tool water --pace=→', ['water', '--pace=slow']],
+  ['tool plant --where bulbs bul→', ['plant', '--where', 'bulbs', 'bulbs']],
   ['tool plant bulbs tu→', ['plant', 'bulbs', 'tulip']],
   ['tool plant --vers→', ['plant', '--vers']],
 ];
@@ -25,15 +27,16 @@ function garden(): Command {
   const bulbs = new Command('bulbs').addArgument(new Argument('<flower>').choices(['tulip', 'crocus']));
   return new Command('tool')
     .version('1.0.0')
-    .addCommand(new Command('plant').description('plants').addCommand(bulbs))
+    .addCommand(new Command('plant').option('--where <text>').addCommand(bulbs))
     .addCommand(
       new Command('water')
         .addOption(new Option('--how-much <measure>', "a gardener's measure").choices(['can', 'bucket']))
         .addOption(new Option('-l, --list <file>', 'what to water'))
         .addOption(new Option('--into <dir>', 'where to'))
         .addOption(new Option('--note <text>', 'anything'))
+        .addOption(new Option('--pace <pace>', 'how fast').choices(['slow']))
         .addOption(new Option('--secret').hideHelp())
-        .argument('<file...>'),
+        .argument('<source...>'),
     );
 }
 
