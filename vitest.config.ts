@@ -1,8 +1,23 @@
 import { defineConfig } from 'vitest/config';
 
+/** Of the cluster tests, those that need no controller of Kubernetes: what an API server decides by itself. */
+const withoutControllers = [
+  ...[
+    'adoption',
+    'app-service-crd',
+    'contested',
+    'diff-examples',
+    'digest',
+    'job-watcher-crd',
+    'missing-kinds',
+  ],
+  ...['stream-ingress-claims', 'stream-ingress-crd', 'synth-apply'],
+];
+
 /**
- * Three suites: `unit` needs nothing but Node; `cluster` starts a real control plane once and shares it; `scenarios`
- * does the same, breaks what lies between the controller and the control plane, and takes its time.
+ * Four suites: `unit` needs nothing but Node; `cluster` starts a real control plane once and shares it; `scenarios`
+ * does the same, breaks what lies between the controller and the control plane, and takes its time; `kubernetes` is
+ * what of `cluster` needs an API server alone, which `npm run test:kubernetes` starts in another version.
  */
 export default defineConfig({
   test: {
@@ -24,6 +39,15 @@ export default defineConfig({
           globalSetup: ['test/cluster/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: 'kubernetes',
+          include: withoutControllers.map((name) => `test/cluster/${name}.test.ts`),
+          globalSetup: ['test/cluster/api-only-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
         },
       },
       {

@@ -6,7 +6,6 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { checkGo, goBinaryName, goBuildArguments, goEnvironment } from './go.js';
 import { waitForLock } from './lock.js';
-import { sandboxFolder } from './paths.js';
 import type { Program } from './program.js';
 import { formatDuration, type Log, showProgress } from './progress.js';
 import { startWatchdog, type Watchdog } from './watchdog.js';
@@ -15,6 +14,8 @@ import { startWatchdog, type Watchdog } from './watchdog.js';
 export interface BuildOptions {
   /** The folder the programs go to; made if missing. */
   readonly cache: string;
+  /** The folder of the go.mod that pins them. */
+  readonly module: string;
   /** What the cache lacks; asked again once it is this process's turn, since another may have built meanwhile. */
   readonly missing: () => readonly Program[];
   readonly env: NodeJS.ProcessEnv;
@@ -29,26 +30,22 @@ export interface BuildOptions {
  * **Errors**: without a usable Go, one that names the ways out; a failed build, one with what Go printed.
  */
 export async function buildPrograms(options: BuildOptions): Promise<void> {
-  const { cache, env, log } = options;
-  await checkGo(env);
+  const { cache, module, env, log } = options;
+  await checkGo(env, module);
   await mkdir(dirname(cache), { recursive: true });
   const lock = await waitForLock(`${cache}.lock`, (holder) => {
     log(`Process ${holder.pid} is building the control plane; waiting for it.`);
   });
   try {
     const programs = options.missing();
-    if (programs.length > 0) await buildInto(cache, programs, env, log);
+    if (programs.length > 0) await buildInto(options, programs);
   } finally {
     await lock.release();
   }
 }
 
-async function buildInto(
-  cache: string,
-  programs: readonly Program[],
-  env: NodeJS.ProcessEnv,
-  log: Log,
-): Promise<void> {
+async function buildInto(options: BuildOptions, programs: readonly Program[]): Promise<void> {
+  const { cache, module, env, log } = options;
   await removeLeftovers(cache);
   const watchdog = await startWatchdog();
   const temporary = `${temporaryPrefix(cache)}${randomUUID()}`;
@@ -59,7 +56,8 @@ async function buildInto(
     // Go's own scratch folder lies in ours, so that it goes with it when Go is killed.
     const goEnv = { ...goEnvironment(env), GOTMPDIR: work };
     log(`Building ${programs.join(', ')} with Go. The first build takes minutes; later starts use ${cache}.`);
-    await runGoBuild(goBuildArguments(programs, `${output}/`), goEnv, watchdog, log);
+    const args = goBuildArguments(programs, `${output}/`, module);
+    await runGoBuild(args, { ...options, env: goEnv }, watchdog);
     await mkdir(cache, { recursive: true });
     for (const program of programs) await rename(join(output, goBinaryName(program)), join(cache, program));
   } finally {
@@ -82,13 +80,12 @@ function temporaryPrefix(cache: string): string {
 
 async function runGoBuild(
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  { module, env, log }: BuildOptions,
   watchdog: Watchdog,
-  log: Log,
 ): Promise<void> {
   const started = Date.now();
   const go = spawn('go', args, {
-    cwd: sandboxFolder(),
+    cwd: module,
     env,
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sandboxFolder } from './paths.js';
 import type { Program } from './program.js';
 
 /** The Go package of each program. */
@@ -19,9 +18,9 @@ export function goBinaryName(program: Program): string {
   return program === 'etcd' ? 'server' : program;
 }
 
-/** The arguments of the `go build` that puts `programs` into the folder `output`. */
-export function goBuildArguments(programs: readonly Program[], output: string): string[] {
-  const version = pinnedVersion('k8s.io/kubernetes');
+/** The arguments of the `go build` that puts `programs`, as the module in `folder` pins them, into the folder `output`. */
+export function goBuildArguments(programs: readonly Program[], output: string, folder: string): string[] {
+  const version = kubernetesVersion(folder);
   const [major, minor] = version.slice(1).split('.');
   const stamp = 'k8s.io/component-base/version';
   const flags = [
@@ -36,10 +35,15 @@ export function goBuildArguments(programs: readonly Program[], output: string): 
   ];
 }
 
-/** Throws unless a Go that can build the pinned modules is on the PATH. */
-export async function checkGo(env: NodeJS.ProcessEnv): Promise<void> {
-  const wanted = goMod(/^go (\S+)$/m);
-  const { error, stdout, stderr } = await runGo(['env', 'GOVERSION'], env);
+/** The Kubernetes that the module in `folder` pins, e.g. `v1.36.3`. */
+export function kubernetesVersion(folder: string): string {
+  return goMod(folder, /^\s*(?:require )?k8s\.io\/kubernetes (v\S+)/m);
+}
+
+/** Throws unless a Go that can build the modules pinned in `folder` is on the PATH. */
+export async function checkGo(env: NodeJS.ProcessEnv, folder: string): Promise<void> {
+  const wanted = goMod(folder, /^go (\S+)$/m);
+  const { error, stdout, stderr } = await runGo(['env', 'GOVERSION'], env, folder);
   if (error?.code === 'ENOENT') throw new Error(waysOut('There is no `go` on the PATH.', wanted));
   // In the folder of go.mod, Go fetches the version asked for by itself unless GOTOOLCHAIN forbids it; then it says so.
   if (error !== null)
@@ -69,13 +73,10 @@ function compare(a: readonly [number, number], b: readonly [number, number]): nu
   return a[0] === b[0] ? a[1] - b[1] : a[0] - b[0];
 }
 
-function pinnedVersion(module: string): string {
-  return goMod(new RegExp(`^\\s*${module.replaceAll('.', '\\.')} (v\\S+)`, 'm'));
-}
-
-function goMod(pattern: RegExp): string {
-  const value = pattern.exec(readFileSync(join(sandboxFolder(), 'go.mod'), 'utf8'))?.[1];
-  if (value === undefined) throw new Error(`sandbox/go.mod has nothing that matches ${String(pattern)}.`);
+function goMod(folder: string, pattern: RegExp): string {
+  const file = join(folder, 'go.mod');
+  const value = pattern.exec(readFileSync(file, 'utf8'))?.[1];
+  if (value === undefined) throw new Error(`${file} has nothing that matches ${String(pattern)}.`);
   return value;
 }
 
@@ -85,9 +86,9 @@ interface GoResult {
   readonly stderr: string;
 }
 
-function runGo(args: readonly string[], env: NodeJS.ProcessEnv): Promise<GoResult> {
+function runGo(args: readonly string[], env: NodeJS.ProcessEnv, folder: string): Promise<GoResult> {
   return new Promise((resolve) => {
-    execFile('go', args, { cwd: sandboxFolder(), env: goEnvironment(env) }, (error, stdout, stderr) => {
+    execFile('go', args, { cwd: folder, env: goEnvironment(env) }, (error, stdout, stderr) => {
       resolve({ error, stdout, stderr });
     });
   });

@@ -15,6 +15,12 @@ export interface ProgramOptions {
    */
   readonly assets?: readonly string[];
   /**
+   * The folder of the go.mod that pins what is built.
+   *
+   * @default - sandbox/
+   */
+  readonly module?: string;
+  /**
    * Read for RECONSTRUCT_SANDBOX_ASSETS (folders), KUBEBUILDER_ASSETS, XDG_CACHE_HOME, HOME and PATH.
    *
    * @default process.env
@@ -37,12 +43,14 @@ export async function findPrograms<P extends Program>(
 ): Promise<Readonly<Record<P, string>>> {
   const env = options.env ?? process.env;
   const log = options.log ?? logToStderr;
-  const cache = programCache(env);
+  const module = options.module ?? sandboxFolder();
+  const cache = programCache(env, module);
   const folders = [...namedFolders(options.assets ?? [], env, log), cache];
   const missing = names.filter((name) => locate(name, folders) === undefined);
   if (missing.length > 0) {
     await buildPrograms({
       cache,
+      module,
       env,
       log,
       missing: () => missing.filter((name) => locate(name, [cache]) === undefined),
@@ -52,10 +60,10 @@ export async function findPrograms<P extends Program>(
   return Object.fromEntries(found) as Record<P, string>;
 }
 
-/** The cache folder of the current pins on this platform. */
-export function programCache(env: NodeJS.ProcessEnv = process.env): string {
+/** The cache folder of the pins of a module, by default the sandbox's own, on this platform. */
+export function programCache(env: NodeJS.ProcessEnv = process.env, module = sandboxFolder()): string {
   const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(sandboxFolder(), file)));
+  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(module, file)));
   hash.update(`${process.platform}/${process.arch}`);
   return join(cacheFolder(env), hash.digest('hex').slice(0, 16));
 }

@@ -15,15 +15,26 @@ const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
 const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
+const compileSource = ['Compiling', [...tsc, '-b', 'tsconfig.json']];
 const bundle = ['Bundling', ['scripts/bundle.mjs']];
+const command = 'lib/cli/main.js';
+/** @default - the one that `reconstruct install` names */
+const image = process.env.IMAGE ? ['--image', process.env.IMAGE] : [];
 
 /** Each task is a list of programs, run one after another; what the user adds goes to the last. */
 const tasks = {
   build: [compile, bundle],
   bundle: [compile, bundle],
+  package: [compile, bundle, ['Packing', ['scripts/package.mjs']]],
+  'image:bundle': [compileSource, ['Bundling', ['scripts/bundle.mjs', '--image']]],
+  'image:build': [['Building the image', ['scripts/image.mjs', 'build']]],
+  'image:push': [['Building and pushing the image', ['scripts/image.mjs', 'push']]],
+  deploy: [compileSource, ['', [command, 'install', '--apply', ...image]]],
+  undeploy: [compileSource, ['', [command, 'uninstall']]],
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
   test: [compile, bundle, ['', vitest]],
+  'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
   'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],

@@ -1,33 +1,32 @@
 // What the bundle takes of its dependencies. Each plugin leaves out what is never used at run time; a name that is
 // used and left out fails the build.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 /**
- * Files are found at run time relative to the module that names them (package.json). In the bundle, a module goes on
- * naming them as if it still were where it was compiled. Only CRDs come along, as JSON: to parse a YAML file of
- * 50 KiB takes 12 MiB of memory and more time than all the rest of the start.
+ * What modules read of files beside them comes along within them: CRDs as JSON, since to parse 50 KiB of YAML takes
+ * 12 MiB of memory and more time than all the rest of the start, and the version of the package. Otherwise, a module
+ * goes on naming files as if it were at its place below `lib`, and `lib` were the folder `place` as seen from there.
  */
-export function filesBesideModules({ lib, outdir }) {
+export function withinModules({ lib, place }) {
   return {
-    name: 'files-beside-modules',
+    name: 'within-modules',
     setup({ onLoad }) {
       onLoad({ filter: /\.js$/, namespace: 'file' }, async ({ path }) => {
         if (!path.startsWith(lib + sep)) return undefined;
         const contents = await readFile(path, 'utf8');
         if (!contents.includes('import.meta.url')) return undefined;
-        const withCrds = contents.replaceAll(CRD_BESIDE, (_, file) => {
-          const json = crdAsJson(resolve(dirname(path), file), outdir);
-          return `new URL(${JSON.stringify(json)}, HERE)`;
-        });
-        const place = JSON.stringify(relative(outdir, path).split(sep).join('/'));
+        const url = JSON.stringify(relative(place, path).split(sep).join('/'));
         return {
-          contents: withCrds
-            .replaceAll('import.meta.url', `new URL(${place}, import.meta.url).href`)
-            .replaceAll('HERE)', 'import.meta.url)'),
+          contents: contents
+            .replaceAll(CRD_BESIDE, (_, file) =>
+              jsonIn(parse(readFileSync(resolve(dirname(path), file), 'utf8'))),
+            )
+            .replaceAll(PACKAGE_BESIDE, (_, file) => versionIn(resolve(dirname(path), file)))
+            .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`),
         };
       });
     },
@@ -35,12 +34,17 @@ export function filesBesideModules({ lib, outdir }) {
 }
 
 const CRD_BESIDE = /new URL\('([^']*\/crds\/[^']+\.yaml)', import\.meta\.url\)/g;
+const PACKAGE_BESIDE = /readFileSync\(new URL\('([^']*\/package\.jsonx)', import\.meta\.url\), 'utf8'\)/g;
 
-function crdAsJson(file, outdir) {
-  const json = `./crds/${basename(file, '.yaml')}.json`;
-  mkdirSync(join(outdir, 'crds'), { recursive: true });
-  writeFileSync(join(outdir, json), JSON.stringify(parse(readFileSync(file, 'utf8'))));
-  return json;
+/** An expression that is the value. V8 reads JSON in a string twice as fast as the same in code. */
+function jsonIn(value) {
+  return `JSON.parse(${JSON.stringify(JSON.stringify(value))})`;
+}
+
+/** An expression that is all that is read of the package. */
+function versionIn(file) {
+  const { version } = JSON.parse(readFileSync(file, 'utf8'));
+  return JSON.stringify(JSON.stringify({ version }));
 }
 
 /** cdk8s packs a YAML library of its own; where it is the very version that we use, one is enough. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { completionCommand } from './completion.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
 import { installCommand } from './install.js';
@@ -17,6 +18,7 @@ function program(): Command {
     .addCommand(runCommand())
     .addCommand(installCommand())
     .addCommand(uninstallCommand())
+    .addCommand(completionCommand())
     .configureHelp({ showGlobalOptions: true });
 }
 

@@ -51,10 +51,12 @@ export interface CustomResourceDefinition {
 }
 
 /**
- * Reads a CRD from a YAML or JSON file.
+ * Reads a CRD from a YAML or JSON file. One that is there already is checked alone.
  * @throws OperatorError `InvalidDefinition` if the file can't be read or holds no CRD with a schema.
  */
-export function loadCrd(file: string | URL): CustomResourceDefinition {
+export function loadCrd(file: string | URL | CustomResourceDefinition): CustomResourceDefinition {
+  if (typeof file !== 'string' && !(file instanceof URL))
+    return checkCrd(file, 'The CRD given to defineKind');
   const path = typeof file === 'string' ? file : fileURLToPath(file);
   if (!existsSync(path)) {
     throw invalid(

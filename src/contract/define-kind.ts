@@ -1,7 +1,7 @@
 import type { ChildType, RelatedType } from './child-types.js';
 import type { Controller } from './controller.js';
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
-import { checkCrd, loadCrd, servedType, storedVersion } from './crd.js';
+import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
 import type { HandOverFunction } from './hand-over.js';
@@ -102,10 +102,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
   props: KindProps<Spec, Status>,
 ): OwnedKind {
   checkKindProps(props);
-  const crd =
-    typeof props.crd === 'string' || props.crd instanceof URL
-      ? loadCrd(props.crd)
-      : checkCrd(props.crd, 'The CRD given to defineKind');
+  const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
   checkStatusSchema(crd, version);
   const kind = {

@@ -28,7 +28,7 @@ interface Meta {
 }
 
 const root = repoFolder();
-/** The package as it is installed by itself: the bundle and what it reads, and no dependency. */
+/** The bundle by itself. */
 let folder: string;
 /** A project that has kinds of its own, and dependencies of its own. */
 let own: string;
@@ -36,9 +36,7 @@ let own: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'bundle-'));
   own = mkdtempSync(join(tmpdir(), 'own-'));
-  execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs')]);
-  cpSync(join(root, 'lib/bundle'), join(folder, 'lib/bundle'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), '--out', join(folder, 'lib/bundle')]);
 
   cpSync(join(root, 'examples/scheduled-task'), own, { recursive: true });
   mkdirSync(join(own, 'node_modules'));
@@ -79,14 +77,14 @@ test('it names the version of the package', () => {
 
 test('the help, which knows the options of all kinds, loads no kind', () => {
   expect(command('run', '--help')).toContain('--jobwatcher-admin-namespaces');
-  const { outputs } = JSON.parse(readFileSync(join(root, 'lib/bundle/meta.json'), 'utf8')) as Meta;
+  const { outputs } = JSON.parse(readFileSync(join(folder, 'lib/bundle/meta.json'), 'utf8')) as Meta;
   const loaded = new Set<string>();
   const load = (output: string): void => {
     if (loaded.has(output)) return;
     loaded.add(output);
     for (const { path, kind } of outputs[output]?.imports ?? []) if (kind === 'import-statement') load(path);
   };
-  load('lib/bundle/reconstruct.mjs');
+  load(Object.keys(outputs).find((output) => output.endsWith('/reconstruct.mjs'))!);
   const inputs = [...loaded].flatMap((output) => Object.keys(outputs[output]?.inputs ?? {}));
   expect(inputs).toContain('lib/kinds/flags.js');
   expect(

@@ -22,6 +22,8 @@ export interface ControllerProps {
   readonly kinds: readonly Kind[];
   /** The path of a kubeconfig, for example of one that leads through a proxy. @default - its ServiceAccount's own */
   readonly kubeconfig?: string;
+  /** Starts `reconstruct` in another way, with these arguments. @default - as it is compiled */
+  readonly program?: (args: readonly string[]) => Program;
   /** Arguments of Node itself. @default - none */
   readonly nodeArgs?: readonly string[];
   /** The configuration that brings the kinds. @default - they are built in */
@@ -40,6 +42,13 @@ export interface ControllerProps {
   readonly args?: readonly string[];
   /** Wait until every kind's controller works. @default true */
   readonly awaitStart?: boolean;
+}
+
+/** A program and how to start it. */
+export interface Program {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** A line of the log, as far as tests read it. */
@@ -85,8 +94,10 @@ export async function startController(given: ControllerProps): Promise<RunningCo
   // Whatever happens to this process, the controller doesn't outlive it.
   watchdog ??= startWatchdog();
   const guard = await watchdog;
-  const child = spawn(process.execPath, argumentsOf(props), {
-    cwd: repoFolder(),
+  const { program = compiled(props.nodeArgs) } = props;
+  const started = program(argumentsOf(props));
+  const child = spawn(started.file, started.args, {
+    ...{ cwd: repoFolder(), env: started.env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -99,12 +110,16 @@ export async function startController(given: ControllerProps): Promise<RunningCo
   return controller;
 }
 
+function compiled(nodeArgs: readonly string[] = []): (args: readonly string[]) => Program {
+  const command = [...nodeArgs, join(repoFolder(), 'lib/cli/main.js')];
+  return (args) => ({ file: process.execPath, args: [...command, ...args], env: process.env });
+}
+
 function argumentsOf(props: ControllerProps & { readonly kubeconfig: string }): string[] {
-  const { kubeconfig, kinds, config, namespaces, electionNamespace, args = [], nodeArgs = [] } = props;
+  const { kubeconfig, kinds, config, namespaces, electionNamespace, args = [] } = props;
   const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
   return [
-    ...[...nodeArgs, join(repoFolder(), 'lib/cli/main.js'), 'run'],
-    ...['--kubeconfig', kubeconfig, '--kinds', names.join()],
+    ...['run', '--kubeconfig', kubeconfig, '--kinds', names.join()],
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
     ...(config === undefined ? [] : ['--config', config]),
     ...(namespaces ? ['--watch-namespace', namespaces.join()] : []),

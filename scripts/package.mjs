@@ -1,0 +1,58 @@
+// Writes the package as it is published to dist/package/, or the folder that --out names: what `files` in package.json
+// lists, with a manifest for users. `--name` and `--repository` say what is known only where it is released.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: join(root, 'dist/package') },
+    name: { type: 'string' },
+    repository: { type: 'string' },
+  },
+});
+
+const folder = packInto(values.out);
+const file = join(folder, 'package.json');
+const manifest = publishedManifest(JSON.parse(readFileSync(file, 'utf8')));
+writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+process.stdout.write(`${folder}\n`);
+
+function packInto(out) {
+  mkdirSync(dirname(out), { recursive: true });
+  const temporary = mkdtempSync(join(dirname(out), '.package-'));
+  try {
+    const packed = npm('pack', '--ignore-scripts', '--json', '--pack-destination', temporary);
+    const [{ filename }] = JSON.parse(packed);
+    execFileSync('tar', ['-xzf', join(temporary, filename), '-C', temporary]);
+    rmSync(out, { recursive: true, force: true });
+    renameSync(join(temporary, 'package'), out);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  return out;
+}
+
+/** Without what only this repository needs. `private` keeps it from being published by accident. */
+function publishedManifest({ name, private: _, scripts, workspaces, devDependencies, overrides, ...rest }) {
+  return {
+    name: values.name ?? name,
+    ...rest,
+    ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
+    publishConfig: { access: 'public' },
+  };
+}
+
+/** The npm that runs this script, where there is one. */
+function npm(...args) {
+  const script = process.env.npm_execpath;
+  const command = script?.endsWith('.js') ? [process.execPath, script, ...args] : ['npm', ...args];
+  return execFileSync(command[0], command.slice(1), {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}

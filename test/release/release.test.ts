@@ -1,0 +1,116 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+
+const root = repoFolder();
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'release-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+describe('the changelog', async () => {
+  const { obstacle, sectionOf } = (await import(pathToFileURL(join(root, 'scripts/changelog.mjs')).href)) as {
+    obstacle: (tag: string, version: string, changelog: string) => string | undefined;
+    sectionOf: (changelog: string, version: string) => string | undefined;
+  };
+  const text =
+    '# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-01-02\n\n### Added\n\n- This.\n\n## [1.1.0] - 2026\n\n- That.\n';
+
+  test('gives a release its section', () => {
+    expect(sectionOf(text, '1.2.0')).toBe('### Added\n\n- This.');
+    expect(sectionOf(text, '1.1.0')).toBe('- That.');
+    expect(obstacle('v1.2.0', '1.2.0', text)).toBeUndefined();
+  });
+
+  test.for([
+    ['v1.2.1', '1.2.0', /isn't v1\.2\.0/],
+    ['v1.3.0', '1.3.0', /says nothing of 1\.3\.0/],
+    ['v1.2', '1.2', /says nothing/],
+  ] as const)('keeps %s from being released', ([tag, released, why]) => {
+    expect(obstacle(tag, released, text)).toMatch(why);
+  });
+});
+
+describe('the bill of materials', () => {
+  interface Bill {
+    readonly components: readonly {
+      readonly name: string;
+      readonly version: string;
+      readonly purl: string;
+      readonly hashes?: readonly object[];
+    }[];
+  }
+  let bill: Bill;
+  beforeAll(() => {
+    const file = join(folder, 'bom.json');
+    execFileSync(process.execPath, [
+      join(root, 'scripts/sbom.mjs'),
+      join(root, 'lib/bundle/meta.json'),
+      file,
+    ]);
+    bill = JSON.parse(readFileSync(file, 'utf8')) as Bill;
+  });
+
+  test('has what the bundle is made of, though it is a dependency of the development alone', () => {
+    const names = bill.components.map(({ name }) => name);
+    for (const name of ['commander', 'undici', 'cdk8s', 'cdk8s-plus-27', '@kubernetes/client-node'])
+      expect(names).toContain(name);
+    for (const name of ['typescript', 'vitest', 'esbuild', 'reconstruct']) expect(names).not.toContain(name);
+  });
+
+  test('names each by what a scanner looks for', () => {
+    const client = bill.components.find(({ name }) => name === '@kubernetes/client-node');
+    expect(client).toMatchObject({ purl: `pkg:npm/%40kubernetes/client-node@${client!.version}` });
+    expect(client!.hashes).toEqual([
+      { alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) as string },
+    ]);
+  });
+});
+
+describe('npm run image:*', () => {
+  /** What Docker is asked for; or what is told where it isn't. */
+  function image(
+    target: string,
+    env: NodeJS.ProcessEnv,
+  ): { readonly told: string; readonly status: number | null } {
+    const docker = join(folder, 'docker');
+    writeFileSync(docker, '#!/bin/sh\necho "$@"\n');
+    chmodSync(docker, 0o755);
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      [join(root, 'scripts/image.mjs'), target],
+      {
+        ...{ encoding: 'utf8', env: { PATH: process.env.PATH, DOCKER: docker, ...env } },
+      },
+    );
+    return { told: stdout + stderr, status };
+  }
+
+  test('build makes the image that install names, for this machine', () => {
+    const argument = `--build-arg VERSION=${version} .\n`;
+    expect(image('build', {}).told).toBe(`buildx build --load --tag reconstruct:${version} ${argument}`);
+    expect(image('build', { IMAGE: 'x/y:1' }).told).toBe(`buildx build --load --tag x/y:1 ${argument}`);
+  });
+
+  test('push makes it for all platforms, with what proves where it comes from', () => {
+    expect(image('push', { IMAGE: 'x/y:1' }).told).toBe(
+      'buildx build --push --platform linux/amd64,linux/arm64 --sbom=true --provenance=mode=max --tag x/y:1 ' +
+        `--build-arg VERSION=${version} .\n`,
+    );
+  });
+
+  test('what is missing is told', () => {
+    expect(image('push', {})).toMatchObject({ status: 2, told: expect.stringContaining('IMAGE=') as string });
+    expect(image('build', { DOCKER: '/nowhere/docker' })).toMatchObject({
+      ...{ status: 2, told: expect.stringContaining('install Docker') as string },
+    });
+  });
+});
