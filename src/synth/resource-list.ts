@@ -1,4 +1,4 @@
-import { isMap, isSeq } from 'yaml';
+import { isMap, isScalar, isSeq } from 'yaml';
 import type { Document as YamlDocument, Node } from 'yaml';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -66,7 +66,7 @@ export function parseResourceList(text: string): ResourceList {
     ...(isMap(config) && { functionConfig: itemOf(yaml, config, 'functionConfig') }),
     write: (written, results) => {
       const seq = items ?? yaml.createNode<Node[]>([]);
-      seq.items = [...written];
+      seq.items = written.map(withCommentInside);
       seq.flow = false;
       yaml.set('items', seq);
       if (results.length > 0) yaml.set('results', yaml.createNode(results));
@@ -74,6 +74,19 @@ export function parseResourceList(text: string): ResourceList {
       return yaml.toString({ lineWidth: 0 });
     },
   };
+}
+
+/**
+ * A comment in front of an object stands between its dash and its first field, as Go's parser wants it: before the dash it is
+ * taken for another one, and doubled by whoever copies comments from input to output.
+ */
+function withCommentInside(node: Node): Node {
+  const first = isMap(node) ? node.items[0]?.key : undefined;
+  if (!isScalar(first) || typeof node.commentBefore !== 'string') return node;
+  first.commentBefore = [node.commentBefore, first.commentBefore].filter(Boolean).join('\n');
+  node.commentBefore = null;
+  node.spaceBefore = false;
+  return node;
 }
 
 function refusal(message: string): InputError {

@@ -1,31 +1,58 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
+import { CliError } from '../../src/cli/exit.js';
+import { fnCommand } from '../../src/cli/fn.js';
+import { synthCommand } from '../../src/cli/synth.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Result } from '../../src/synth/resource-list.js';
 
-const command = join(repoFolder(), 'lib/cli/main.js');
-const sample = parse(
-  readFileSync(join(repoFolder(), 'examples/appservice-sample.yaml'), 'utf8'),
-) as AnyObject;
+const { input, output } = vi.hoisted(() => ({ input: { text: '' }, output: { text: '' } }));
+
+vi.mock(import('../../src/synth/source.js'), async (original) => ({
+  ...(await original()),
+  readStdin: () => Promise.resolve(Buffer.from(input.text)),
+}));
+
+vi.mock(import('../../src/cli/print.js'), () => ({
+  print: (text: string) => {
+    output.text += text;
+    return Promise.resolve();
+  },
+}));
+
+const file = join(repoFolder(), 'examples/appservice-sample.yaml');
+const sample = parse(readFileSync(file, 'utf8')) as AnyObject;
+
+beforeEach(() => {
+  output.text = '';
+  vi.stubEnv('CDK8S_OUTDIR', undefined);
+});
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 interface Outcome {
-  readonly code: number | null;
+  readonly code: number;
   readonly stderr: string;
   readonly items: readonly AnyObject[];
   readonly results: readonly Result[];
 }
 
-function fn(list: object, ...args: readonly string[]): Outcome {
-  const input = stringify({ apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', ...list });
-  const { status, stdout, stderr } = spawnSync(process.execPath, [command, 'fn', ...args], {
-    ...{ input, encoding: 'utf8', cwd: repoFolder() },
-  });
-  const { items = [], results = [] } = (parse(stdout) ?? {}) as Partial<Outcome>;
-  return { code: status, stderr, items, results };
+async function fn(list: object, ...args: readonly string[]): Promise<Outcome> {
+  input.text = stringify({ apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', ...list });
+  const command = fnCommand().exitOverride();
+  const error: unknown = await command.parseAsync(args, { from: 'user' }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  const { items = [], results = [] } = (parse(output.text) ?? {}) as Partial<Outcome>;
+  if (error === undefined) return { code: 0, stderr: '', items, results };
+  const { exitCode, lines } = error instanceof CliError ? error : { exitCode: 2, lines: [String(error)] };
+  return { code: exitCode, stderr: lines.map((line) => `${line}\n`).join(''), items, results };
 }
 
 const configMap = (data: object): object => ({
@@ -35,24 +62,20 @@ const configMap = (data: object): object => ({
   data,
 });
 
-test('it renders what synth renders', () => {
-  const { code, items, stderr } = fn({ items: [sample] }, '--namespace', 'shop');
+test('it renders what synth renders', async () => {
+  const { code, items } = await fn({ items: [sample] }, '--namespace', 'shop');
 
-  const args = [command, 'synth', 'examples/appservice-sample.yaml', '-n', 'shop'];
-  const rendered = execFileSync(process.execPath, args, { encoding: 'utf8', cwd: repoFolder() });
-  expect(items).toEqual(
-    rendered
-      .split('---\n')
-      .filter(Boolean)
-      .map((text) => parse(text) as unknown),
-  );
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  output.text = '';
+  await synthCommand().parseAsync([file, '-n', 'shop'], { from: 'user' });
+  const rendered = output.text.split('---\n').filter((text) => text !== '');
+  expect(items).toEqual(rendered.map((text) => parse(text) as unknown));
+  expect(code).toBe(0);
 });
 
-test('a ConfigMap as functionConfig gives options and a policy', () => {
+test('a ConfigMap as functionConfig gives options and a policy', async () => {
   const data = { namespace: 'shop', kinds: 'appservice', policy: 'appservice: { maxSize: 1 }' };
 
-  const { code, items, results, stderr } = fn({ items: [sample], functionConfig: configMap(data) });
+  const { code, items, results, stderr } = await fn({ items: [sample], functionConfig: configMap(data) });
 
   const message = "spec.size: 2 is more than the policy's maxSize, 1; give 1 or less";
   expect({ code, stderr }).toEqual({ code: 2, stderr: `AppService appservice-sample: ${message}\n` });
@@ -65,8 +88,8 @@ test('a ConfigMap as functionConfig gives options and a policy', () => {
   ]);
 });
 
-test('options of the functionConfig count as those of the command line do', () => {
-  const given = fn(
+test('options of the functionConfig count as those of the command line do', async () => {
+  const given = await fn(
     { items: [sample], functionConfig: configMap({ namespace: 'shop' }) },
     '--namespace',
     'other',
@@ -86,8 +109,8 @@ test.each([
   [{ namespace: 'a b' }, '--namespace "a b" is not a DNS label'],
   [{ policy: 'appservice: { maxsize: 1 }' }, 'appservice.maxsize: unknown field; did you mean maxSize?'],
   [{ 'jobwatcher-deletes-per-second': 'many' }, 'jobwatcher-deletes-per-second'],
-])('%j is refused, as a result too', (data, message) => {
-  const { code, stderr, items, results } = fn({ items: [sample], functionConfig: configMap(data) });
+])('%j is refused, as a result too', async (data, message) => {
+  const { code, stderr, items, results } = await fn({ items: [sample], functionConfig: configMap(data) });
 
   expect(stderr).toContain(message);
   expect(code).toBe(2);
@@ -95,11 +118,11 @@ test.each([
   expect(results).toEqual([{ severity: 'error', message: expect.stringContaining(message) as string }]);
 });
 
-test('a policy of the command line is not loosened by a list', () => {
+test('a policy of the command line is not loosened by a list', async () => {
   const policy = join(repoFolder(), 'examples/policy/policy.yaml');
   const functionConfig = configMap({ policy: '{}' });
 
-  const { code, stderr } = fn({ items: [sample], functionConfig }, '--policy', policy);
+  const { code, stderr } = await fn({ items: [sample], functionConfig }, '--policy', policy);
 
   expect({ code, stderr }).toEqual({
     code: 2,
@@ -107,16 +130,16 @@ test('a policy of the command line is not loosened by a list', () => {
   });
 });
 
-test('a functionConfig that is nothing known is refused', () => {
+test('a functionConfig that is nothing known is refused', async () => {
   const functionConfig = { apiVersion: 'example.com/v1', kind: 'Settings', metadata: { name: 'x' } };
 
-  expect(fn({ items: [sample], functionConfig }).stderr).toContain(
+  expect((await fn({ items: [sample], functionConfig })).stderr).toContain(
     'functionConfig: Settings of example.com/v1 is nothing that is known here',
   );
 });
 
-test('what is no ResourceList is bad input, and nothing is written', () => {
-  const { code, stderr, items } = fn({ kind: 'List' });
+test('what is no ResourceList is bad input, and nothing is written', async () => {
+  const { code, stderr, items } = await fn({ kind: 'List' });
 
   expect({ code, items }).toEqual({ code: 2, items: [] });
   expect(stderr).toContain('<stdin>: holds "List"');

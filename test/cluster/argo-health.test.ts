@@ -36,20 +36,23 @@ test('there is a script for each kind, the same for all', () => {
   expect(new Set(kinds.map((kind) => textOf(kind, 'health.lua'))).size).toBe(1);
 });
 
-test.each(kinds)('%s: everything recorded has the health, and the kstatus, that its tests say', async (kind) => {
-  const { tests } = parse(textOf(kind, 'health_test.yaml')) as HealthTests;
-  const recorded = globSync('testdata/*.yaml', { cwd: join(CUSTOMIZATIONS, kind) });
-  expect(tests.map(({ inputPath }) => inputPath).sort()).toEqual(recorded.sort());
+test.each(kinds)(
+  '%s: everything recorded has the health, and the kstatus, that its tests say',
+  async (kind) => {
+    const { tests } = parse(textOf(kind, 'health_test.yaml')) as HealthTests;
+    const recorded = globSync('testdata/*.yaml', { cwd: join(CUSTOMIZATIONS, kind) });
+    expect(tests.map(({ inputPath }) => inputPath).sort()).toEqual(recorded.sort());
 
-  const found = await healthOf(tests.map(({ inputPath }) => parse(textOf(kind, inputPath)) as AnyObject));
+    const found = await healthOf(tests.map(({ inputPath }) => parse(textOf(kind, inputPath)) as AnyObject));
 
-  expect(found.map(({ argo }) => argo)).toEqual(tests.map(({ healthStatus }) => healthStatus));
-  expect(found.map(({ kstatus }) => kstatus.status)).toEqual(
-    tests.map(({ healthStatus }) => KSTATUS[healthStatus.status]),
-  );
-  for (const { inputPath, healthStatus } of tests)
-    expect(basename(inputPath)).toMatch(new RegExp(`^${healthStatus.status.toLowerCase()}_`));
-});
+    expect(found.map(({ argo }) => argo)).toEqual(tests.map(({ healthStatus }) => healthStatus));
+    expect(found.map(({ kstatus }) => kstatus.status)).toEqual(
+      tests.map(({ healthStatus }) => KSTATUS[healthStatus.status]),
+    );
+    for (const { inputPath, healthStatus } of tests)
+      expect(basename(inputPath)).toMatch(new RegExp(`^${healthStatus.status.toLowerCase()}_`));
+  },
+);
 
 test('the snippet for argocd-cm holds the scripts', () => {
   const { data } = parse(readFileSync(join(repoFolder(), 'gitops/argocd/argocd-cm.yaml'), 'utf8')) as {

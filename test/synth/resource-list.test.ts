@@ -49,8 +49,9 @@ async function run(text: string, options: Partial<RenderListOptions> = {}): Prom
 const names = (items: readonly AnyObject[]): string[] =>
   items.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
-const OTHER = `  # Why it is here.
-  - apiVersion: v1
+/** With its comment where kustomize puts it. */
+const OTHER = `  - # Why it is here.
+    apiVersion: v1
     kind: ConfigMap
     metadata:
       name: other
