@@ -6,6 +6,7 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { CliError } from '../../src/cli/exit.js';
 import { fnCommand } from '../../src/cli/fn.js';
 import { synthCommand } from '../../src/cli/synth.js';
+import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Result } from '../../src/synth/resource-list.js';
 
@@ -45,14 +46,15 @@ interface Outcome {
 async function fn(list: object, ...args: readonly string[]): Promise<Outcome> {
   input.text = stringify({ apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', ...list });
   const command = fnCommand().exitOverride();
-  const error: unknown = await command.parseAsync(args, { from: 'user' }).then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
+  let [code, stderr] = [0, ''];
+  try {
+    await command.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof OperatorError || error instanceof CliError)) throw error;
+    [code, stderr] = [error instanceof CliError ? error.exitCode : 2, `${error.message}\n`];
+  }
   const { items = [], results = [] } = (parse(output.text) ?? {}) as Partial<Outcome>;
-  if (error === undefined) return { code: 0, stderr: '', items, results };
-  const { exitCode, lines } = error instanceof CliError ? error : { exitCode: 2, lines: [String(error)] };
-  return { code: exitCode, stderr: lines.map((line) => `${line}\n`).join(''), items, results };
+  return { code, stderr, items, results };
 }
 
 const configMap = (data: object): object => ({

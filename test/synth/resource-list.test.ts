@@ -200,7 +200,7 @@ ${annotations([...LOCAL], ...file('streams.yaml'))}    spec: { listen: ${listen}
 `;
 
   const first = await run(list(stream('a', 9000) + OTHER));
-  const second = await run(first.text.replace(OTHER, '') + '');
+  const second = await run(first.text.replace(OTHER, ''));
 
   expect(first.items[0]).toMatchObject({ kind: 'StreamIngress' });
   expect(first.items.length).toBeGreaterThan(2);
