@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { completionCommand } from './completion.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
+import { fnCommand } from './fn.js';
 import { installCommand } from './install.js';
 import { runCommand } from './run.js';
 import { synthCommand } from './synth.js';
@@ -15,6 +16,7 @@ function program(): Command {
     .version(packageVersion())
     .addCommand(synthCommand())
     .addCommand(diffCommand())
+    .addCommand(fnCommand())
     .addCommand(runCommand())
     .addCommand(installCommand())
     .addCommand(uninstallCommand())

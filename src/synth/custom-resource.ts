@@ -10,10 +10,12 @@ import { checkNames, isDnsLabel, isDnsSubdomain } from './names.js';
 import { fileName } from './output.js';
 import { formatProblem, InputError, showValue } from './problem.js';
 import type { Path, Problem } from './problem.js';
+import { placeOf, remarkLine } from './remark.js';
+import type { Remark } from './remark.js';
 import { readSources } from './source.js';
 import type { SourceOptions } from './source.js';
 
-export interface ReadOptions extends SourceOptions {
+export interface CheckOptions {
   /** The kinds that the documents may be of. */
   readonly kinds: readonly Kind[];
   /**
@@ -33,6 +35,8 @@ export interface ReadOptions extends SourceOptions {
   readonly live?: (type: ResourceType, key: string) => Promise<AnyObject | undefined>;
 }
 
+export type ReadOptions = SourceOptions & CheckOptions;
+
 /** A custom resource as the API server would store it, and where it comes from. */
 export interface CustomResourceInput {
   readonly kind: Kind;
@@ -50,16 +54,36 @@ export interface CustomResourceInput {
  * @throws InputError with every problem of every document
  */
 export async function readCustomResources(options: ReadOptions): Promise<CustomResourceInput[]> {
-  const { namespace } = options;
-  if (namespace !== undefined && !isDnsLabel(namespace)) {
-    throw new InputError([
-      `--namespace ${showValue(namespace)} is not a DNS label; give the name of a namespace`,
-    ]);
-  }
+  requireNamespace(options.namespace);
   const problems: string[] = [];
-  const report = (line: string): void => void problems.push(line);
   const sources = await readSources(options);
-  const documents = sources.flatMap((source) => parseDocuments(source, report));
+  const documents = sources.flatMap((source) =>
+    parseDocuments(source, (problem) => void problems.push(problem)),
+  );
+  const checked = await checkDocuments(documents, options);
+  problems.push(...checked.problems.map(remarkLine));
+  if (documents.length === 0 && problems.length === 0)
+    problems.push(
+      `${options.sources.join(', ')}: there is no document in it; give at least one custom resource`,
+    );
+  if (problems.length > 0) throw new InputError(problems);
+  return checked.inputs;
+}
+
+/** @throws InputError where it can't be the name of a namespace */
+export function requireNamespace(namespace: string | undefined): void {
+  if (namespace === undefined || isDnsLabel(namespace)) return;
+  throw new InputError([
+    `--namespace ${showValue(namespace)} is not a DNS label; give the name of a namespace`,
+  ]);
+}
+
+/** Holds documents against the schemas of their kinds, in their order. */
+export async function checkDocuments(
+  documents: readonly Document[],
+  options: CheckOptions,
+): Promise<{ readonly inputs: CustomResourceInput[]; readonly problems: Remark[] }> {
+  const problems: Remark[] = [];
   const kinds = new KnownKinds(options.kinds, options.warn);
   const inputs: CustomResourceInput[] = [];
   for (const document of documents) {
@@ -67,34 +91,24 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
     if ('problems' in result) {
       const lineOf = ({ path }: Problem): number => document.lineOf(path);
       const byLine = [...result.problems].sort((a, b) => lineOf(a) - lineOf(b));
-      for (const problem of byLine) report(locate(document, problem));
+      problems.push(...byLine.map((problem) => remarkOn(document, problem)));
     } else {
       inputs.push(result);
     }
   }
-  reportDuplicates(inputs, report);
-  if (documents.length === 0 && problems.length === 0) {
-    report(`${options.sources.join(', ')}: there is no document in it; give at least one custom resource`);
-  }
-  if (problems.length > 0) throw new InputError(problems);
-  return inputs;
+  problems.push(...duplicates(inputs));
+  return { inputs, problems };
 }
 
-/** A problem and its place: `examples/web.yaml: document 2, line 14: spec.size: is missing; add it`. */
-export function locate(document: Document, problem: Problem): string {
-  const path = [...document.path, ...problem.path];
-  return `${placeOf(document, problem.path)}: ${formatProblem({ ...problem, path })}`;
-}
-
-/** `examples/web.yaml: document 2, line 14`. */
-export function placeOf(document: Document, path: Path): string {
-  return `${document.file}: document ${document.index}, line ${document.lineOf(path)}`;
+/** Its message names the field, with the value and the remedy. */
+function remarkOn(document: Document, { path, ...problem }: Problem): Remark {
+  return { document, path, message: formatProblem({ ...problem, path: [...document.path, ...path] }) };
 }
 
 async function readDocument(
   document: Document,
   kinds: KnownKinds,
-  { namespace, live: find }: ReadOptions,
+  { namespace, live: find }: CheckOptions,
 ): Promise<CustomResourceInput | { readonly problems: readonly Problem[] }> {
   const { value } = document;
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
@@ -158,24 +172,23 @@ function withNamespace(
   return { ...cr, metadata: { ...metadata, ...(namespace && { namespace }) } };
 }
 
-function reportDuplicates(inputs: readonly CustomResourceInput[], report: (line: string) => void): void {
+function duplicates(inputs: readonly CustomResourceInput[]): Remark[] {
   const first = new Map<string, CustomResourceInput>();
-  for (const input of inputs) {
+  return inputs.flatMap((input) => {
     const { kind, cr, document } = input;
     const file = fileName(kind.type, cr);
     const earlier = first.get(file);
     if (!earlier) {
       first.set(file, input);
-      continue;
+      return [];
     }
     const path = ['metadata', 'name'];
-    const other = earlier.document;
-    const where = `${other.file}, document ${other.index}, line ${other.lineOf(path)}`;
+    const where = placeOf(earlier.document, path).replace(': ', ', ');
     const message = `${kind.type.kind} ${showValue(cr.metadata.name)} is there already: ${where}`;
     const isSame = earlier.cr.metadata.namespace === cr.metadata.namespace;
     const remedy = isSame
       ? 'remove or rename one of them'
       : `give both a namespace: without one it would be written to ${file} as well`;
-    report(locate(document, { path, message, remedy }));
-  }
+    return [remarkOn(document, { path, message, remedy })];
+  });
 }

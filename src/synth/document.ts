@@ -7,14 +7,15 @@ import type { Source } from './source.js';
 /** One object of a file. */
 export interface Document {
   readonly file: string;
-  /** Counted from 1 over the documents of the file that hold something. */
+  /** Counted from 1 over the documents of the file that hold something; 0 where the file isn't known. */
   readonly index: number;
   /** Where the object is in the document: empty, or `items[n]` of a List. */
   readonly path: Path;
   readonly value: unknown;
   /**
    * The line in the file, counted from 1, of what a path below the object names, or of the nearest thing around
-   * it that is there. It parses the document again, so ask only when something is to be reported.
+   * it that is there; 0 where the file isn't known. It parses the document again, so ask only when something is to be
+   * reported.
    */
   lineOf(path: Path): number;
 }
@@ -52,6 +53,13 @@ const YAML_OPTIONS = {
 function isKnownToKubectl(tag: CollectionTag | ScalarTag): boolean {
   const isTime = 'format' in tag && tag.format === 'TIME';
   return !isTime && !/:(timestamp|binary|omap|pairs|set)$/.test(tag.tag);
+}
+
+/** The one document of a text, with its comments, or the first thing that isn't YAML. */
+export function parseOne(text: string): YamlDocument.Parsed | { readonly problem: string } {
+  const yaml = parseDocument(text, YAML_OPTIONS);
+  const error = yaml.errors[0] ?? yaml.warnings[0];
+  return error ? { problem: explain(error, text) } : yaml;
 }
 
 /**

@@ -4,8 +4,11 @@ import { messageOf } from '../contract/error.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
 
-/** Lists what synth wrote into a folder; only what it lists is ever overwritten or removed. */
-export const LEDGER_NAME = '.reconstruct-synth.json';
+/**
+ * Lists what synth wrote into a folder; only what it lists is ever overwritten or removed. Without the extension of a
+ * manifest: kubectl and Argo CD apply every file of a folder that has one.
+ */
+export const LEDGER_NAME = '.reconstruct-synth';
 
 export interface FolderChanges {
   readonly written: number;

@@ -46,7 +46,8 @@ export function manifestText(objects: readonly AnyObject[]): string {
 const NEEDS_QUOTES = /^(?:<<|[-+]?0[xob][0-9a-f_]+)$/i;
 const MAY_NEED_QUOTES = /<<|\b0[xob]/i;
 
-function yamlText(object: AnyObject): string {
+/** One object as YAML, without `---`. */
+export function yamlText(object: AnyObject): string {
   const text = Yaml.stringify(object);
   return MAY_NEED_QUOTES.test(text) ? withMoreQuotes(object) : text;
 }

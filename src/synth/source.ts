@@ -82,7 +82,8 @@ function explain(error: unknown): string {
   return messageOf(error);
 }
 
-async function readStdin(): Promise<Uint8Array> {
+/** The standard input of the process, to its end. */
+export async function readStdin(): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array);
   return Buffer.concat(chunks);

@@ -1,13 +1,12 @@
-import { messageOf, OperatorError } from '../contract/error.js';
-import { placeOf, readCustomResources } from './custom-resource.js';
+import { readCustomResources } from './custom-resource.js';
 import type { Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
-import type { CustomResourceInput, ReadOptions } from './custom-resource.js';
-import { fileName, manifestText } from './output.js';
+import type { ReadOptions } from './custom-resource.js';
+import { manifestText } from './output.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
-import { render } from './render.js';
-import { renderTogether } from './together.js';
+import { remarkLine } from './remark.js';
+import { renderAll } from './render-all.js';
 
 export interface SynthOptions extends ReadOptions {
   /** What an admin allows. @default - everything */
@@ -29,26 +28,13 @@ export interface SynthOptions extends ReadOptions {
  * @throws InputError with every problem of every document
  */
 export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
-  const files: ManifestFile[] = [];
-  const problems: string[] = [];
+  const texts = new Map<string, string>();
   const inputs = await readCustomResources(options);
-  for (const input of inputs) {
-    if (!('each' in input.kind.rendering)) continue;
-    try {
-      const text = manifestText(render(input.kind.rendering.each, input.cr, options.policy));
-      if (text !== '') files.push({ name: fileName(input.kind.type, input.cr), text });
-    } catch (error) {
-      problems.push(explain(input, error));
-    }
-  }
-  const together = renderTogether(inputs, options);
-  files.push(...together.files);
-  problems.push(...together.problems);
-  if (problems.length > 0) throw new InputError(problems);
-  for (const note of together.notes) options.note?.(note);
-  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function explain({ document }: CustomResourceInput, error: unknown): string {
-  return `${placeOf(document, error instanceof OperatorError ? error.path : [])}: ${messageOf(error)}`;
+  const { problems, notes } = renderAll(inputs, options, ({ name, objects }) => {
+    const text = manifestText(objects);
+    if (text !== '') texts.set(name, (texts.get(name) ?? '') + text);
+  });
+  if (problems.length > 0) throw new InputError(problems.map(remarkLine));
+  for (const note of notes) options.note?.(remarkLine(note));
+  return [...texts].map(([name, text]) => ({ name, text })).sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,12 +1,12 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
+import type { AnyObject } from '../contract/object.js';
 import type { Finding, RenderTogether, TogetherManifest } from '../contract/render-together.js';
-import { placeOf } from './custom-resource.js';
 import type { CustomResourceInput } from './custom-resource.js';
-import { fileName, kindFileName, manifestText } from './output.js';
-import type { ManifestFile } from './output.js';
+import { fileName, kindFileName } from './output.js';
 import { copyPlain } from './plain.js';
+import type { Remark } from './remark.js';
 import { render } from './render.js';
 
 export interface TogetherOptions {
@@ -14,11 +14,20 @@ export interface TogetherOptions {
   readonly flags?: FlagValues;
 }
 
+/** The objects that one file holds. */
+export interface Rendered {
+  /** The name of the file. */
+  readonly name: string;
+  /** What they are rendered from. @default - several custom resources share them */
+  readonly of?: CustomResourceInput;
+  readonly objects: readonly AnyObject[];
+}
+
 export interface Together {
-  readonly files: readonly ManifestFile[];
+  readonly rendered: readonly Rendered[];
   /** What refuses them. */
-  readonly problems: readonly string[];
-  readonly notes: readonly string[];
+  readonly problems: readonly Remark[];
+  readonly notes: readonly Remark[];
 }
 
 /** Renders the custom resources of each kind that renders all of them at once. */
@@ -27,7 +36,7 @@ export function renderTogether(inputs: readonly CustomResourceInput[], options: 
     renderKind(kind, together, ofKind, options),
   );
   return {
-    files: parts.flatMap(({ files }) => files),
+    rendered: parts.flatMap(({ rendered }) => rendered),
     problems: parts.flatMap(({ problems }) => problems),
     notes: parts.flatMap(({ notes }) => notes),
   };
@@ -65,12 +74,16 @@ function renderKind(
       ordered.map(({ cr }) => cr),
       context,
     );
-    const told = (level: Finding['level']): string[] =>
-      findings.filter((finding) => finding.level === level).map((finding) => sentence(finding, ordered));
-    return { files: filesOf(kind, manifests), problems: told('error'), notes: told('note') };
+    const told = (level: Finding['level']): Remark[] =>
+      findings.filter((finding) => finding.level === level).map((finding) => remark(finding, ordered));
+    return {
+      rendered: manifests.map((manifest) => renderedOf(kind, manifest, ordered)),
+      problems: told('error'),
+      notes: told('note'),
+    };
   } catch (error) {
     const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
-    return { files: [], problems: [`${where}${messageOf(error)}`], notes: [] };
+    return { rendered: [], problems: [{ path: [], message: `${where}${messageOf(error)}` }], notes: [] };
   }
 }
 
@@ -80,17 +93,20 @@ function inOrder(inputs: readonly CustomResourceInput[]): CustomResourceInput[] 
   return [...inputs].sort((a, b) => (name(a) < name(b) ? -1 : 1));
 }
 
-function sentence({ of, path = [], message }: Finding, inputs: readonly CustomResourceInput[]): string {
+function remark({ of, path = [], message }: Finding, inputs: readonly CustomResourceInput[]): Remark {
   const input = inputs.find(({ cr }) => cr === of);
-  return input ? `${placeOf(input.document, path)}: ${message}` : message;
+  return input ? { document: input.document, path, message } : { path: [], message };
 }
 
-function filesOf(kind: Kind, manifests: readonly TogetherManifest[]): ManifestFile[] {
-  const texts = new Map<string, string>();
-  for (const { of, objects } of manifests) {
-    const name = of ? fileName(kind.type, of) : kindFileName(kind.type);
-    const text = manifestText(objects.map((object) => copyPlain(object) as typeof object));
-    if (text !== '') texts.set(name, (texts.get(name) ?? '') + text);
-  }
-  return [...texts].map(([name, text]) => ({ name, text }));
+function renderedOf(
+  kind: Kind,
+  { of, objects }: TogetherManifest,
+  inputs: readonly CustomResourceInput[],
+): Rendered {
+  const input = inputs.find(({ cr }) => cr === of);
+  return {
+    name: of ? fileName(kind.type, of) : kindFileName(kind.type),
+    ...(input && { of: input }),
+    objects: objects.map((object) => copyPlain(object) as AnyObject),
+  };
 }

@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -38,6 +38,24 @@ const pages: Readonly<Record<string, Page>> = {
   'examples/scheduled-task/README.md': {
     prepare: asInRepository,
     setUp: ['export PATH="$PWD/node_modules/.bin:$PATH"', 'cd examples/scheduled-task'],
+  },
+  'docs/gitops.md': {
+    prepare: asCloned,
+    // There is neither Argo CD nor a container engine.
+    setUp: [
+      'docker build -f gitops/argocd/Dockerfile -t registry.example.com/reconstruct-plugin:0.1.0 .',
+      'kubectl -n argocd patch configmap argocd-cm --patch-file gitops/argocd/argocd-cm.yaml',
+      'kubectl -n argocd create configmap reconstruct-plugin --from-file=gitops/argocd/plugin.yaml',
+      'kubectl -n argocd patch deployment argocd-repo-server --patch-file gitops/argocd/repo-server-patch.yaml',
+    ],
+  },
+  'examples/gitops/README.md': {
+    prepare: asCheckedOut,
+    setUp: [
+      'export PATH="$PWD/node_modules/.bin:$PATH"',
+      'cd examples/gitops',
+      'git diff --exit-code rendered',
+    ],
   },
   'CONTRIBUTING.md': { prepare: asCloned, setUp: ['npm test', 'npm run demo'] },
   'bench/README.md': {
@@ -116,6 +134,11 @@ async function asWritten(folder: string): Promise<void> {
   await symlink(root, join(folder, 'node_modules/reconstruct'));
   for (const name of ['cdk8s', 'constructs'])
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+}
+
+/** The example as a repository of its own, whose files its commands change. */
+async function asCheckedOut(folder: string): Promise<void> {
+  await cp(join(root, 'examples/gitops'), folder, { recursive: true });
 }
 
 /** The example where it is: its commands lead out of its folder. */

@@ -14,6 +14,13 @@ test('a folder is made, and each file is in it once', () => {
   expect(readFileSync(join(folder, 'a.yaml'), 'utf8')).toBe(A.text);
 });
 
+test('the list of them is no manifest to those who apply all that is in a folder', () => {
+  const folder = folderWith();
+  writeFolder(folder, [A]);
+  const applied = readdirSync(folder).filter((name) => /\.(ya?ml|json)$/.test(name));
+  expect(applied).toEqual(['a.yaml']);
+});
+
 test('what did not change is not written again', () => {
   const folder = folderWith();
   writeFolder(folder, [A, B]);

@@ -1,0 +1,133 @@
+import { Command } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
+import type { Kind, Policy } from '../contract/kind.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { builtInFlags } from '../kinds/flags.js';
+import type { ResourceList } from '../synth/resource-list.js';
+import { CliError } from './exit.js';
+import { isConfigMap, readFunctionConfig } from './function-config.js';
+import { addKindFlags, kindFlagValues } from './kind-flags.js';
+import { kindsOnRequest } from './kinds-on-request.js';
+import { sharedOptions } from './options.js';
+import { policyOf } from './policy-option.js';
+import { print } from './print.js';
+
+interface FnFlags {
+  readonly namespace?: string;
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+  readonly policy?: string;
+}
+
+/** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */
+export function fnCommand(kindFlags = builtInFlags): Command {
+  return withOptions(new Command('fn'), kindFlags)
+    .summary('render the custom resources of a ResourceList, for kustomize and kpt')
+    .description(
+      'A KRM function: reads a ResourceList from standard input, renders the custom resources in it, and writes the list ' +
+        'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
+    )
+    .action((flags: FnFlags) => run(flags, kindFlags));
+}
+
+function withOptions(command: Command, kindFlags: readonly KindFlag[]): Command {
+  command
+    .option('-n, --namespace <name>', 'the namespace of custom resources that name none')
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy());
+  return addKindFlags(command, kindFlags);
+}
+
+async function run(flags: FnFlags, kindFlags: readonly KindFlag[]): Promise<void> {
+  // Loaded here, so that `--help` needs neither cdk8s nor ajv.
+  const [{ parseResourceList }, { readStdin }] = await Promise.all([
+    import('../synth/resource-list.js'),
+    import('../synth/source.js'),
+  ]);
+  const list = parseResourceList((await readStdin()).toString('utf8'));
+  try {
+    const { text, lines, failed } = await rendered(list, flags, kindFlags);
+    await print(text);
+    if (failed) throw new Told(lines, 2);
+    for (const line of lines) process.stderr.write(`${line}\n`);
+  } catch (error) {
+    if (error instanceof Told || !(error instanceof CliError || error instanceof OperatorError)) throw error;
+    const lines = error.message.split('\n');
+    const items = list.items.map(({ node }) => node);
+    await print(
+      list.write(
+        items,
+        lines.map((message) => ({ message, severity: 'error' })),
+      ),
+    );
+    throw new CliError(lines, 2);
+  }
+}
+
+/** Its lines are among the results already. */
+class Told extends CliError {}
+
+interface Outcome {
+  readonly text: string;
+  readonly lines: readonly string[];
+  readonly failed: boolean;
+}
+
+async function rendered(
+  list: ResourceList,
+  flags: FnFlags,
+  kindFlags: readonly KindFlag[],
+): Promise<Outcome> {
+  const [{ builtInKinds }, { loadKinds }, { renderList }, { remarkLine }] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./config.js'),
+    import('../synth/render-list.js'),
+    import('../synth/remark.js'),
+  ]);
+  const command = withOptions(new Command(), kindFlags);
+  const { given, policy: policyText } = readFunctionConfig(list.functionConfig?.object, command);
+  const all: FnFlags = { ...flags, ...given };
+  const { namespace, config, kinds: names } = all;
+  const kinds = await loadKinds({
+    builtIn: builtInKinds,
+    onRequest: kindsOnRequest,
+    ...(config !== undefined && { config }),
+    ...(names !== undefined && { kinds: names }),
+  });
+  requireKnown(list.functionConfig?.object, kinds);
+  const policy = await chosenPolicy(all, policyText);
+  const values: FlagValues = kindFlagValues(kindFlags, all);
+  const { text, problems, notes } = await renderList(list, {
+    kinds,
+    flags: values,
+    ...(namespace !== undefined && { namespace }),
+    ...(policy && { policy }),
+  });
+  const failed = problems.length > 0;
+  return { text, failed, lines: failed ? problems.map(remarkLine) : notes };
+}
+
+/** What isn't understood must not be passed over: it may restrict something. */
+function requireKnown(config: AnyObject | undefined, kinds: readonly Kind[]): void {
+  if (!config || isConfigMap(config) || kinds.some(({ type }) => groupKind(type) === groupKind(config)))
+    return;
+  const known = kinds.map(({ type }) => type.kind).join(', ');
+  throw new CliError(
+    `functionConfig: ${config.kind} of ${config.apiVersion} is nothing that is known here; give a ConfigMap with options, or one of ${known}`,
+    2,
+  );
+}
+
+async function chosenPolicy(flags: FnFlags, text: string | undefined): Promise<Policy | undefined> {
+  const { builtInKinds } = await import('../kinds/index.js');
+  if (text === undefined) return policyOf(flags, builtInKinds);
+  if (flags.policy !== undefined)
+    throw new CliError('functionConfig: data.policy: --policy gives one already; remove it', 2);
+  const [{ parsePolicy }, { loadKinds }] = await Promise.all([import('./policy.js'), import('./config.js')]);
+  const { config } = flags;
+  const kinds = await loadKinds({ builtIn: builtInKinds, ...(config !== undefined && { config }) });
+  return parsePolicy('functionConfig: data.policy', text, kinds);
+}

@@ -1,0 +1,184 @@
+import { isMap, isScalar, isSeq } from 'yaml';
+import type { Document as YamlDocument, Node } from 'yaml';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { parseOne } from './document.js';
+import type { Document } from './document.js';
+import { yamlText } from './output.js';
+import { InputError, showValue } from './problem.js';
+
+/**
+ * What orchestrators of KRM functions, such as kustomize and kpt, hand to a function and take from it.
+ * @see https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md
+ */
+const API_VERSION = 'config.kubernetes.io/v1';
+/** The same under the names that it had before. */
+const OLD_API_VERSIONS: readonly unknown[] = [
+  'config.kubernetes.io/v1beta1',
+  'config.kubernetes.io/v1alpha1',
+];
+
+/** The names that the annotations for file and place in it have, and had. */
+const PREFIXES = ['internal.config.kubernetes.io/', 'config.kubernetes.io/'] as const;
+const LOCAL = 'config.kubernetes.io/local-config';
+
+/** An object of a list, or its functionConfig. */
+export interface Item {
+  /** Undefined for what isn't an object. */
+  readonly object: AnyObject | undefined;
+  readonly document: Document;
+  /** With its comments, as it was given. */
+  readonly node: Node;
+}
+
+export interface ResourceList {
+  readonly items: readonly Item[];
+  readonly functionConfig?: Item;
+  /** The list with other items, and with what there is to say. */
+  write(items: readonly Node[], results: readonly Result[]): string;
+}
+
+/** One thing to say, as the specification has it. */
+export interface Result {
+  readonly message: string;
+  readonly severity: 'error' | 'warning' | 'info';
+  readonly resourceRef?: object;
+  readonly field?: { readonly path: string };
+  readonly file?: { readonly path: string; readonly index?: number };
+}
+
+/** @throws InputError for what is no ResourceList */
+export function parseResourceList(text: string): ResourceList {
+  const yaml = parseOne(text);
+  if ('problem' in yaml) throw refusal(yaml.problem);
+  const list = yaml.toJS() as Readonly<Record<string, unknown>> | null;
+  const { apiVersion, kind } = list ?? {};
+  if (kind !== 'ResourceList' || (apiVersion !== API_VERSION && !OLD_API_VERSIONS.includes(apiVersion)))
+    throw refusal(
+      `holds ${showValue(kind)} of ${showValue(apiVersion)}; give a ResourceList of ${API_VERSION}, as kustomize and kpt do, or use synth for files`,
+    );
+  const items = yaml.get('items');
+  if (items !== undefined && items !== null && !isSeq<Node>(items)) throw refusal('items is not a list');
+  const config = yaml.get('functionConfig');
+  return {
+    items: (items?.items ?? []).map((node, index) => itemOf(yaml, node, `items[${index}]`)),
+    ...(isMap(config) && { functionConfig: itemOf(yaml, config, 'functionConfig') }),
+    write: (written, results) => {
+      const seq = items ?? yaml.createNode<Node[]>([]);
+      seq.items = written.map(withCommentInside);
+      seq.flow = false;
+      yaml.set('items', seq);
+      if (results.length > 0) yaml.set('results', yaml.createNode(results));
+      else yaml.delete('results');
+      return yaml.toString({ lineWidth: 0 });
+    },
+  };
+}
+
+/**
+ * A comment in front of an object stands between its dash and its first field, as Go's parser wants it: before the dash it is
+ * taken for another one, and doubled by whoever copies comments from input to output.
+ */
+function withCommentInside(node: Node): Node {
+  const first = isMap(node) ? node.items[0]?.key : undefined;
+  if (!isScalar(first) || typeof node.commentBefore !== 'string') return node;
+  first.commentBefore = [node.commentBefore, first.commentBefore].filter(Boolean).join('\n');
+  node.commentBefore = null;
+  node.spaceBefore = false;
+  return node;
+}
+
+function refusal(message: string): InputError {
+  return new InputError([`<stdin>: ${message}`]);
+}
+
+function itemOf(yaml: YamlDocument.Parsed, node: Node, name: string): Item {
+  const value: unknown = node.toJS(yaml);
+  const object = isObject(value) ? value : undefined;
+  const file = fileOf(object);
+  const document = {
+    file: file?.path ?? (object ? describeRef(refOf(object)) : name),
+    index: file?.index === undefined ? 0 : file.index + 1,
+    path: [],
+    value,
+    lineOf: () => 0,
+  };
+  return { object, document, node };
+}
+
+function isObject(value: unknown): value is AnyObject {
+  const { apiVersion, kind, metadata } = (value ?? {}) as Partial<Record<string, unknown>>;
+  return (
+    typeof apiVersion === 'string' &&
+    typeof kind === 'string' &&
+    typeof metadata === 'object' &&
+    metadata !== null
+  );
+}
+
+/** The file that an object comes from, by its annotations. */
+export function fileOf(object: AnyObject | undefined): Result['file'] {
+  const path = annotation(object, 'path');
+  const index = annotation(object, 'index');
+  return path === undefined
+    ? undefined
+    : { path, ...(index !== undefined && /^\d+$/.test(index) && { index: Number(index) }) };
+}
+
+function annotation(object: AnyObject | undefined, name: string): string | undefined {
+  const annotations: Readonly<Record<string, unknown>> = object?.metadata.annotations ?? {};
+  const found = PREFIXES.map((prefix) => annotations[prefix + name]).find((value) => value !== undefined);
+  return typeof found === 'string' ? found : undefined;
+}
+
+/** Whether an object is there for tools alone, and isn't applied. */
+export function isLocal(object: AnyObject): boolean {
+  const value = object.metadata.annotations?.[LOCAL];
+  return value !== undefined && value !== 'false';
+}
+
+/** Names an object among those of a list, whatever its version. */
+export function identityOf(object: AnyObject): string {
+  return `${groupKind(object)} ${objectKey(object.metadata.namespace, object.metadata.name)}`;
+}
+
+/** The annotations that put an object into a file beside another one; none where that one is in no file. */
+export function placeBeside(
+  object: AnyObject | undefined,
+  name: string,
+  index: number,
+): Readonly<Record<string, string>> {
+  const file = fileOf(object);
+  if (!file) return {};
+  const folder = file.path.slice(0, file.path.lastIndexOf('/') + 1);
+  const used = PREFIXES.filter((prefix) => object?.metadata.annotations?.[`${prefix}path`] !== undefined);
+  return Object.fromEntries(
+    used.flatMap((prefix) => [
+      [`${prefix}path`, folder + name],
+      [`${prefix}index`, String(index)],
+    ]),
+  );
+}
+
+/** What orchestrators keep in an object's annotations for themselves, such as its file. */
+export function bookkeepingOf(object: AnyObject): Readonly<Record<string, string>> {
+  const all = Object.entries(object.metadata.annotations ?? {});
+  return Object.fromEntries(
+    all.filter(([name]) => /^((internal|kustomize)\.)?config\.(kubernetes|k8s)\.io\//.test(name)),
+  );
+}
+
+/** An object as a part of a list. */
+export function nodeOf(object: AnyObject, annotations: Readonly<Record<string, string>>): Node {
+  const { apiVersion, kind, metadata, ...rest } = object;
+  const merged = { ...metadata.annotations, ...annotations };
+  const placed = {
+    ...{ apiVersion, kind },
+    metadata: { ...metadata, ...(Object.keys(merged).length > 0 && { annotations: merged }) },
+    ...rest,
+  };
+  const yaml = parseOne(yamlText(placed));
+  if ('problem' in yaml || yaml.contents === null) throw new Error(`${identityOf(object)} is no YAML`);
+  return yaml.contents;
+}

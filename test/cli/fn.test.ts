@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { repoFolder } from '../../sandbox/paths.js';
+import { CliError } from '../../src/cli/exit.js';
+import { fnCommand } from '../../src/cli/fn.js';
+import { synthCommand } from '../../src/cli/synth.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { Result } from '../../src/synth/resource-list.js';
+
+const { input, output } = vi.hoisted(() => ({ input: { text: '' }, output: { text: '' } }));
+
+vi.mock(import('../../src/synth/source.js'), async (original) => ({
+  ...(await original()),
+  readStdin: () => Promise.resolve(Buffer.from(input.text)),
+}));
+
+vi.mock(import('../../src/cli/print.js'), () => ({
+  print: (text: string) => {
+    output.text += text;
+    return Promise.resolve();
+  },
+}));
+
+const file = join(repoFolder(), 'examples/appservice-sample.yaml');
+const sample = parse(readFileSync(file, 'utf8')) as AnyObject;
+
+beforeEach(() => {
+  output.text = '';
+  vi.stubEnv('CDK8S_OUTDIR', undefined);
+});
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+interface Outcome {
+  readonly code: number;
+  readonly stderr: string;
+  readonly items: readonly AnyObject[];
+  readonly results: readonly Result[];
+}
+
+async function fn(list: object, ...args: readonly string[]): Promise<Outcome> {
+  input.text = stringify({ apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', ...list });
+  const command = fnCommand().exitOverride();
+  let [code, stderr] = [0, ''];
+  try {
+    await command.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof OperatorError || error instanceof CliError)) throw error;
+    [code, stderr] = [error instanceof CliError ? error.exitCode : 2, `${error.message}\n`];
+  }
+  const { items = [], results = [] } = (parse(output.text) ?? {}) as Partial<Outcome>;
+  return { code, stderr, items, results };
+}
+
+const configMap = (data: object): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'options' },
+  data,
+});
+
+test('it renders what synth renders', async () => {
+  const { code, items } = await fn({ items: [sample] }, '--namespace', 'shop');
+
+  output.text = '';
+  await synthCommand().parseAsync([file, '-n', 'shop'], { from: 'user' });
+  const rendered = output.text.split('---\n').filter((text) => text !== '');
+  expect(items).toEqual(rendered.map((text) => parse(text) as unknown));
+  expect(code).toBe(0);
+});
+
+test('a ConfigMap as functionConfig gives options and a policy', async () => {
+  const data = { namespace: 'shop', kinds: 'appservice', policy: 'appservice: { maxSize: 1 }' };
+
+  const { code, items, results, stderr } = await fn({ items: [sample], functionConfig: configMap(data) });
+
+  const message = "spec.size: 2 is more than the policy's maxSize, 1; give 1 or less";
+  expect({ code, stderr }).toEqual({ code: 2, stderr: `AppService appservice-sample: ${message}\n` });
+  expect(items).toEqual([sample]);
+  expect(results).toEqual([
+    {
+      ...{ severity: 'error', message, field: { path: 'spec.size' } },
+      resourceRef: { apiVersion: 'kosmos.io/v1', kind: 'AppService', name: 'appservice-sample' },
+    },
+  ]);
+});
+
+test('options of the functionConfig count as those of the command line do', async () => {
+  const given = await fn(
+    { items: [sample], functionConfig: configMap({ namespace: 'shop' }) },
+    '--namespace',
+    'other',
+  );
+
+  expect(given.items.map(({ metadata }) => metadata.namespace)).toEqual(['shop', 'shop']);
+});
+
+test.each([
+  [{ namepsace: 'shop' }, 'data.namepsace: there is no such option; did you mean namespace?'],
+  [
+    { config: '/etc/kinds.mjs' },
+    'data.config: there is no such option; the keys are policy, namespace, kinds,',
+  ],
+  [{ kinds: 'nonsense' }, '--kinds: there is no kind nonsense'],
+  [{ namespace: 7 }, 'data.namespace: 7 is not text; put it in quotes'],
+  [{ namespace: 'a b' }, '--namespace "a b" is not a DNS label'],
+  [{ policy: 'appservice: { maxsize: 1 }' }, 'appservice.maxsize: unknown field; did you mean maxSize?'],
+  [{ 'jobwatcher-deletes-per-second': 'many' }, 'jobwatcher-deletes-per-second'],
+])('%j is refused, as a result too', async (data, message) => {
+  const { code, stderr, items, results } = await fn({ items: [sample], functionConfig: configMap(data) });
+
+  expect(stderr).toContain(message);
+  expect(code).toBe(2);
+  expect(items).toEqual([sample]);
+  expect(results).toEqual([{ severity: 'error', message: expect.stringContaining(message) as string }]);
+});
+
+test('a policy of the command line is not loosened by a list', async () => {
+  const policy = join(repoFolder(), 'examples/policy/policy.yaml');
+  const functionConfig = configMap({ policy: '{}' });
+
+  const { code, stderr } = await fn({ items: [sample], functionConfig }, '--policy', policy);
+
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'functionConfig: data.policy: --policy gives one already; remove it\n',
+  });
+});
+
+test('a functionConfig that is nothing known is refused', async () => {
+  const functionConfig = { apiVersion: 'example.com/v1', kind: 'Settings', metadata: { name: 'x' } };
+
+  expect((await fn({ items: [sample], functionConfig })).stderr).toContain(
+    'functionConfig: Settings of example.com/v1 is nothing that is known here',
+  );
+});
+
+test('what is no ResourceList is bad input, and nothing is written', async () => {
+  const { code, stderr, items } = await fn({ kind: 'List' });
+
+  expect({ code, items }).toEqual({ code: 2, items: [] });
+  expect(stderr).toContain('<stdin>: holds "List"');
+});
