@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { applyCommand } from './apply.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
 import { installCommand } from './install.js';
 import { runCommand } from './run.js';
+import { statusCommand } from './status.js';
 import { synthCommand } from './synth.js';
 import { uninstallCommand } from './uninstall.js';
 import { packageVersion } from './version.js';
@@ -14,6 +16,8 @@ function program(): Command {
     .version(packageVersion())
     .addCommand(synthCommand())
     .addCommand(diffCommand())
+    .addCommand(applyCommand())
+    .addCommand(statusCommand())
     .addCommand(runCommand())
     .addCommand(installCommand())
     .addCommand(uninstallCommand())

@@ -37,7 +37,11 @@ export async function installedOperators(
   cluster: Pick<Cluster, 'find' | 'list'>,
   namespace?: string,
 ): Promise<InstalledOperator[]> {
-  const found = await deployments(cluster, namespace);
+  return operatorsAmong(await deployments(cluster, namespace));
+}
+
+/** Which of these Deployments `reconstruct install` has made, and as what; by their namespaces. */
+export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[] {
   return found
     .filter(({ metadata }) => metadata.name === INSTALL_NAME)
     .filter((deployment) => isOf(deployment.metadata.namespace ?? '', deployment))
