@@ -1,4 +1,3 @@
-import { messageOf } from '../../contract/error.js';
 import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { ApiError } from '../../engine/api-error.js';
@@ -9,6 +8,7 @@ import { operatorsFor } from './operators.js';
 import type { Place } from './operators.js';
 import type { Source } from './source.js';
 import type { Target } from './targets.js';
+import { Unseen } from './unseen.js';
 import { verdictOf } from './verdict.js';
 
 export interface CollectProps {
@@ -31,8 +31,8 @@ export interface CollectProps {
  *   what isn't installed of several is left out
  */
 export async function collect(props: CollectProps): Promise<StatusDocument> {
-  const notes: string[] = [];
-  const found = await resourcesOf(props, notes);
+  const unseen = new Unseen();
+  const found = await resourcesOf(props, unseen);
   const resources = await Promise.all(
     found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, props))),
   );
@@ -41,7 +41,7 @@ export async function collect(props: CollectProps): Promise<StatusDocument> {
     places.length > 0 && props.operators !== false
       ? await operatorsFor(places, props.source, props.now())
       : { operators: [], notes: [] };
-  return { operators, notes: [...notes, ...told], resources };
+  return { operators, notes: [...unseen.sentences, ...told], resources };
 }
 
 interface Found {
@@ -49,7 +49,7 @@ interface Found {
   readonly crs: readonly AnyObject[];
 }
 
-async function resourcesOf(props: CollectProps, notes: string[]): Promise<Found[]> {
+async function resourcesOf(props: CollectProps, unseen: Unseen): Promise<Found[]> {
   const { source, namespace, targets } = props;
   const found: Found[] = [];
   let refused: ApiError | undefined;
@@ -67,7 +67,7 @@ async function resourcesOf(props: CollectProps, notes: string[]): Promise<Found[
       if (!(error instanceof ApiError)) throw error;
       // That a right is missing is worth more to the reader than that a kind isn't installed.
       if (!refused || refused.kindNotServed) refused = error;
-      if (!error.kindNotServed) notes.push(`Not seen: ${messageOf(error)}`);
+      if (!error.kindNotServed) unseen.note(type.plural, error);
     }
   }
   if (found.length === 0 && refused) throw refused;
@@ -89,10 +89,8 @@ async function resourceStatus(
   target: Target,
   { source, namespace }: CollectProps,
 ): Promise<ResourceStatus> {
-  const notes = new Set<string>();
-  const made = new Made({ source, target, ...(namespace !== undefined && { namespace }) }, (line) =>
-    notes.add(line),
-  );
+  const unseen = new Unseen();
+  const made = new Made({ source, target, ...(namespace !== undefined && { namespace }) }, unseen.note);
   const children = await made.childrenOf(cr);
   const events = await made.eventsOf(cr, children);
   const { creationTimestamp, uid = '' } = cr.metadata;
@@ -104,6 +102,6 @@ async function resourceStatus(
     facts: factsOf(cr),
     children,
     events,
-    notes: [...notes],
+    notes: unseen.sentences,
   };
 }

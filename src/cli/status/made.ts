@@ -1,4 +1,3 @@
-import { messageOf } from '../../contract/error.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, refOf } from '../../contract/object.js';
@@ -36,7 +35,8 @@ export class Made {
 
   constructor(
     private readonly props: MadeProps,
-    private readonly note: (line: string) => void,
+    /** Told of each type that may not be read, and of what else the API server answers in place of objects. */
+    private readonly unseen: (plural: string, error: ApiError) => void,
   ) {
     const { kind, name } = props.target;
     const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
@@ -85,7 +85,7 @@ export class Made {
       return await this.props.source.list(this.scopeOf(type, cr, selector));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (!mayBeMissing || !error.kindNotServed) this.note(`Not seen: ${messageOf(error)}`);
+      if (!mayBeMissing || !error.kindNotServed) this.unseen(type.plural, error);
       return [];
     }
   }

@@ -3,6 +3,7 @@ import { messageOf } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
+import { ApiError } from '../../engine/api-error.js';
 import { kindName } from '../../install/arguments.js';
 import { operatorsAmong } from '../../install/installed-operators.js';
 import type { InstalledOperator } from '../../install/installed-operators.js';
@@ -37,8 +38,9 @@ export async function operatorsFor(places: readonly Place[], source: Source, now
     deployments = await source.list({ type: deploymentType, selector: INSTALLED_SELECTOR });
     found = operatorsAmong(deployments);
   } catch (error) {
-    const why = `Whether an operator is there can't be seen: ${messageOf(error)}`;
-    return { operators: [], notes: [why] };
+    const forbidden = error instanceof ApiError && error.code === 403;
+    const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
+    return { operators: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
   }
   const inCharge = found.filter((operator) => places.some((place) => looksAfter(operator, place)));
   const notes = places

@@ -47,6 +47,7 @@ export function isPodOf(workload: AnyObject, pod: AnyObject): boolean {
   const controller = controllerOf(pod);
   if (!controller) return false;
   if (controller.uid === workload.metadata.uid) return true;
+  if (workload.kind !== 'Deployment') return false;
   const hash = pod.metadata.labels?.['pod-template-hash'];
   return controller.kind === 'ReplicaSet' && controller.name === `${workload.metadata.name}-${hash ?? ''}`;
 }

@@ -44,7 +44,8 @@ export interface OnceOutcome {
  */
 export async function carryOutOnce(cr: AnyObject, props: OnceProps): Promise<OnceOutcome> {
   const { controller, transport } = props;
-  const planning = new Planning({ controller, transport });
+  // As it was written: where it is, the rest is looked for.
+  const planning = new Planning({ controller, transport, given: [cr] });
   const results = new Map<string, Change>();
   let turn: Turn = { changes: [], kept: [] };
   for (const key of planning.keysOf([cr])) {
