@@ -30,6 +30,7 @@ class Server implements Transport {
   }
 
   remove(name: string): void {
+    this.version++;
     this.objects.delete(name);
   }
 
@@ -48,7 +49,7 @@ class Server implements Transport {
 
   private answer({ method, path, body }: ApiRequest): ApiResponse {
     if (path.endsWith('/configmaps')) {
-      return { status: 200, body: { metadata: { resourceVersion: '1' }, items: [...this.objects.values()] } };
+      return { status: 200, body: { metadata: { resourceVersion: String(this.version) }, items: [...this.objects.values()] } };
     }
     const name = path.split('/').at(-1) ?? '';
     const known = this.objects.get(name);
@@ -128,7 +129,7 @@ describe('One turn', () => {
     const { did, pauses } = await once(server, making(['a', 'b']), {
       pause: (tries) => {
         if (tries === 2) server.remove('a');
-        return Promise.resolve(true);
+        return Promise.resolve(tries < 5);
       },
     });
     expect(did).toEqual(['created a', 'created b']);
