@@ -203,7 +203,7 @@ test('--watch appends what changes, by watches, until it is interrupted', async 
   });
   guard.watch(child.pid!);
   let shown = '';
-  child.stdout!.on('data', (chunk) => (shown += String(chunk)));
+  child.stdout.on('data', (chunk) => (shown += String(chunk)));
   await eventually(() => {
     expect(shown).toContain('1 of 1 pods are available');
   });

@@ -29,20 +29,21 @@ export async function follow({ api, clock, signal, collect, onDocument }: Follow
     watching.abort();
   };
   signal.addEventListener('abort', stop);
+  const isOver = (): boolean => signal.aborted;
   const bell = new Bell();
   const onChange = (): void => {
     bell.ring();
   };
   const source = new WatchedSource({ api, clock, signal: watching.signal, onChange });
   try {
-    for (let isFirst = true; !signal.aborted; isFirst = false) {
+    for (let isFirst = true; !isOver(); isFirst = false) {
       // What changes from here on may be missed by this look.
       bell.windUp();
       const document = await collect(source).catch((error: unknown) => {
-        if (isFirst && !signal.aborted) throw error;
+        if (isFirst && !isOver()) throw error;
         return undefined;
       });
-      if (signal.aborted) return;
+      if (isOver()) return;
       if (document && (await onDocument(document))) return;
       await Promise.race([bell.rung(), sleep(clock, TICK_MILLISECONDS, signal)]);
       await sleep(clock, QUIET_MILLISECONDS, signal);

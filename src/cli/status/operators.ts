@@ -107,7 +107,7 @@ async function leaderIn(
   let spec: LeaseSpec | undefined;
   try {
     const leases = await source.list({ type: leaseType, namespace, name: LEASE_NAME });
-    spec = (leases[0]?.spec ?? {}) as LeaseSpec;
+    spec = leases[0]?.spec ?? {};
   } catch {
     return {};
   }

@@ -8,7 +8,7 @@ interface Status {
 }
 
 function statusOf(cr: AnyObject): Status {
-  return (cr.status ?? {}) as Status;
+  return cr.status ?? {};
 }
 
 /** In this order, since who is stalled may be reconciled too in somebody else's eyes. */

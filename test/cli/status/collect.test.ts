@@ -154,7 +154,10 @@ test('of a name that is not there, the ones that are there are named', async () 
 
 test('of Secrets nothing but the metadata is asked for', async () => {
   const accepts: (string | undefined)[] = [];
-  const { api } = apiOf([], ({ accept }) => void accepts.push(accept) as undefined);
+  const { api } = apiOf([], ({ accept }) => {
+    accepts.push(accept);
+    return undefined;
+  });
   const type = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
   await new ListedSource(api).list({ type, namespace: 'shop' });
   expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);

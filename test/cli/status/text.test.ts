@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Paint } from '../../../src/cli/paint.js';
-import type { ChildStatus, PodStatus, ResourceStatus } from '../../../src/cli/status/document.js';
+import type { ChildStatus, PodStatus, ResourceStatus, Verdict } from '../../../src/cli/status/document.js';
 import { age, wrap } from '../../../src/cli/status/layout.js';
 import { newsIn, sentencesOf } from '../../../src/cli/status/sentences.js';
 import { textOf } from '../../../src/cli/status/text.js';
@@ -28,10 +28,10 @@ function child(kind: string, rest: Partial<ChildStatus> = {}): ChildStatus {
 }
 
 function resource(rest: Partial<ResourceStatus> = {}): ResourceStatus {
-  const verdict = {
-    ...{ word: 'Stalled', reason: 'CrashLoopBackOff', message: '1 of 2 replicas are available' },
+  const verdict: Verdict = {
+    ...({ word: 'Stalled', reason: 'CrashLoopBackOff', message: '1 of 2 replicas are available' } as const),
     ...{ since: '2026-01-01T00:58:00Z', current: true },
-  } as const;
+  };
   const message = 'Deployment shop/web: 1 of 2 pods are available';
   const deployment = child('Deployment', { phase: 'progressing', message, pods: [pod('web-5f-a'), stuck] });
   return {

@@ -49,7 +49,10 @@ class Server implements Transport {
 
   private answer({ method, path, body }: ApiRequest): ApiResponse {
     if (path.endsWith('/configmaps')) {
-      return { status: 200, body: { metadata: { resourceVersion: String(this.version) }, items: [...this.objects.values()] } };
+      return {
+        status: 200,
+        body: { metadata: { resourceVersion: String(this.version) }, items: [...this.objects.values()] },
+      };
     }
     const name = path.split('/').at(-1) ?? '';
     const known = this.objects.get(name);
