@@ -114,10 +114,12 @@ export class ClusterClient implements Cluster {
     }
   }
 
-  /** Such as `1.34`. */
-  async version(): Promise<string> {
-    const { major, minor } = await this.read<{ major: string; minor: string }>('/version');
-    return `${major}.${minor.replace(/\D.*$/, '')}`;
+  /** Such as `1.34`; undefined where what answers is no API server. */
+  async version(): Promise<string | undefined> {
+    const { major, minor } = await this.read<{ major?: unknown; minor?: unknown }>('/version');
+    return typeof major === 'string' && typeof minor === 'string'
+      ? `${major}.${minor.replace(/\D.*$/, '')}`
+      : undefined;
   }
 
   async until(pending: () => Promise<string>): Promise<void> {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../contract/error.js';
+import { suggest } from '../synth/suggest.js';
 import { CliError } from './exit.js';
 
 export interface ClusterOptions {
@@ -31,12 +32,13 @@ export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): P
     const names = config.getContexts().map(({ name }) => name);
     if (!names.includes(context)) {
       throw new CliError(
-        `--context ${context}: there is no such context; there are ${names.join(', ') || 'none'}`,
+        `--context ${context}: there is no such context; there are ${names.join(', ') || 'none'}${meant(context, names)}`,
         2,
       );
     }
     config.setCurrentContext(context);
   }
+  refuseLostContext(config, kubeconfig);
   if (kubeconfig !== undefined && !config.getCurrentCluster()) {
     throw new CliError(
       `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
@@ -52,6 +54,25 @@ export async function loadKubeConfig({ kubeconfig, context }: ClusterOptions): P
     );
   }
   return config;
+}
+
+/** Contexts there are, and the current one isn't among them, or leads nowhere. */
+function refuseLostContext(config: KubeConfig, kubeconfig: string | undefined): void {
+  const names = config.getContexts().map(({ name }) => name);
+  const current = config.getCurrentContext() as string | undefined;
+  if (names.length === 0 || config.getCurrentCluster()) return;
+  const file = kubeconfig ?? process.env.KUBECONFIG ?? '~/.kube/config';
+  const wrong = !current
+    ? 'has no current context'
+    : names.includes(current)
+      ? `its context ${current} names a cluster that isn't there`
+      : `its current context ${current} isn't there`;
+  throw new CliError(`${file}: ${wrong}; choose one with --context: ${names.join(', ')}`, 2);
+}
+
+function meant(context: string, names: readonly string[]): string {
+  const near = suggest(context, names);
+  return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
 /** What client-node calls the cluster that it finds by a Pod's service account. */

@@ -1,22 +1,19 @@
-import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
-import { OperatorError } from '../contract/error.js';
 import type { FlagValues } from '../contract/kind-flag.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
-import { currentNamespace, loadKubeConfig } from './cluster.js';
 import { loadKinds } from './config.js';
 import { differs, refusals } from './diff/outcome.js';
 import type { Outcome } from './diff/outcome.js';
-import type { Color } from './diff/text.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { namespace, sharedOptions } from './options.js';
+import { paint } from './paint.js';
 import { policyOf, policyParser } from './policy-option.js';
 import { print } from './print.js';
-import { packageVersion } from './version.js';
+import { withCluster } from './with-cluster.js';
 
 interface DiffOptions extends ClusterOptions {
   readonly output: 'text' | 'json';
@@ -81,47 +78,35 @@ async function run(sources: readonly string[], options: DiffOptions, flags: Flag
     import('./diff/operator-context.js'),
     import('./diff/operator-policy.js'),
   ]);
-  const [{ render }, { ClusterClient }, { UndiciTransport }] = await Promise.all([
+  const [{ render }, { ClusterClient }] = await Promise.all([
     import('../synth/render.js'),
     import('./cluster-client.js'),
-    import('../engine/undici-transport.js'),
   ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const kubeConfig = await loadKubeConfig(options);
-  const transport = answering(new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`));
   const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
   const note = (line: string): void => void process.stderr.write(`${line}\n`);
   const { watchNamespace, operatorNamespace } = options;
-  const cluster = new ClusterClient(transport);
   const parse = policyParser(options, builtInKinds);
-  const contextFor = operatorContext({
-    ...{ cluster, render, flags, warn },
-    policyOf: operatorPolicy({ cluster, parse, warn, note }),
-    ...(policy && { policy }),
-    ...(watchNamespace && { watchNamespaces: watchNamespace }),
-    ...(operatorNamespace !== undefined && { operatorNamespace }),
-  });
-  let outcome: Outcome;
-  try {
+  let outcome: Outcome = { objects: [], explanations: [] };
+  await withCluster(options, async (_, connection) => {
+    const transport = answering(connection.transport);
+    const cluster = new ClusterClient(transport);
+    const contextFor = operatorContext({
+      ...{ cluster, render, flags, warn },
+      policyOf: operatorPolicy({ cluster, parse, warn, note }),
+      ...(policy && { policy }),
+      ...(watchNamespace && { watchNamespaces: watchNamespace }),
+      ...(operatorNamespace !== undefined && { operatorNamespace }),
+    });
     outcome = await compare({
       ...{ sources, kinds, transport, contextFor, warn },
-      namespace: options.namespace ?? currentNamespace(kubeConfig),
+      namespace: options.namespace ?? connection.namespace,
       recursive: options.recursive ?? false,
     });
-  } catch (error) {
-    if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
-    throw error;
-  } finally {
-    await transport.close();
-  }
+  });
   await print(options.output === 'json' ? jsonOf(outcome) : textOf(outcome, paint));
   const refused = refusals(outcome);
   if (refused.length > 0) throw new CliError(refused, 3);
   if (differs(outcome)) process.exitCode = 1;
-}
-
-/** In colour on a terminal, unless NO_COLOR says otherwise. */
-function paint(color: Color, text: string): string {
-  return styleText(color, text, { stream: process.stdout });
 }

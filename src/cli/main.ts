@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { applyCommand } from './apply.js';
 import { completionCommand } from './completion.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
 import { fnCommand } from './fn.js';
 import { installCommand } from './install.js';
 import { runCommand } from './run.js';
+import { statusCommand } from './status.js';
 import { synthCommand } from './synth.js';
 import { uninstallCommand } from './uninstall.js';
 import { packageVersion } from './version.js';
@@ -16,6 +18,8 @@ function program(): Command {
     .version(packageVersion())
     .addCommand(synthCommand())
     .addCommand(diffCommand())
+    .addCommand(applyCommand())
+    .addCommand(statusCommand())
     .addCommand(fnCommand())
     .addCommand(runCommand())
     .addCommand(installCommand())

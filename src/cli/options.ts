@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { durationSeconds } from '../kinds/job-watcher/duration.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-options.js';
 import { CONFIG_FILE } from './config.js';
 
@@ -24,6 +25,14 @@ export function namespaces(value: string, previous: readonly string[] | undefine
 export function positiveInteger(value: string): number {
   if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
   return Number(value);
+}
+
+/** A time to wait as Go writes it, e.g. `5m` or `1m30s`, in milliseconds; for `argParser`. */
+export function milliseconds(value: string): number {
+  const seconds = durationSeconds(value);
+  if (seconds === undefined || seconds === 0)
+    throw new InvalidArgumentError('Write a duration such as 90s, 5m or 1h.');
+  return seconds * 1000;
 }
 
 /** Options that several commands share; each call makes new ones. */

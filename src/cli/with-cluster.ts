@@ -1,5 +1,7 @@
-import { OperatorError } from '../contract/error.js';
-import { loadKubeConfig } from './cluster.js';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { Transport } from '../engine/transport.js';
+import { currentNamespace, loadKubeConfig } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import type { ClusterClient } from './cluster-client.js';
 import { CliError } from './exit.js';
@@ -12,7 +14,15 @@ const REMEDIES: Readonly<Record<string, string>> = {
   Unreachable: 'check --kubeconfig and --context, and that the cluster is up',
   Unauthorized: 'log in again, or choose other credentials with --kubeconfig or --context',
   Forbidden: 'use credentials that have that right, such as those of cluster-admin',
+  KindNotServed: 'install it with "reconstruct install --apply", or apply its CRD',
 };
+
+/** What a command has of the cluster that its options name. */
+export interface Connection {
+  readonly transport: Transport;
+  /** The Pod's in a cluster, the context's outside, else `default`. */
+  readonly namespace: string;
+}
 
 /**
  * Lets a command work with the cluster that its options name.
@@ -20,17 +30,18 @@ const REMEDIES: Readonly<Record<string, string>> = {
  */
 export async function withCluster(
   options: ClusterOptions,
-  use: (cluster: ClusterClient) => Promise<void>,
+  use: (cluster: ClusterClient, connection: Connection) => Promise<void>,
 ): Promise<void> {
   const [{ ClusterClient }, { UndiciTransport }] = await Promise.all([
     import('./cluster-client.js'),
     import('../engine/undici-transport.js'),
   ]);
-  const transport = new UndiciTransport(await loadKubeConfig(options), `reconstruct/${packageVersion()}`);
+  const kubeConfig: KubeConfig = await loadKubeConfig(options);
+  const transport = new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`);
   try {
     const cluster = new ClusterClient(transport);
-    await requireVersion(cluster);
-    await use(cluster);
+    await requireVersion(cluster, transport.host);
+    await use(cluster, { transport, namespace: currentNamespace(kubeConfig) });
   } catch (error) {
     throw asCliError(error);
   } finally {
@@ -38,21 +49,53 @@ export async function withCluster(
   }
 }
 
-async function requireVersion(cluster: ClusterClient): Promise<void> {
-  const version = await cluster.version();
+/**
+ * @throws CliError with exit code 3 where there is no answer, none of a Kubernetes API server, or one of a version that
+ * is too old
+ */
+export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, host: string): Promise<void> {
+  let version: string | undefined;
+  try {
+    version = await cluster.version();
+  } catch (error) {
+    // Whoever may not ask learns the rest by what he is refused.
+    if (error instanceof OperatorError && error.reason === 'Forbidden') return;
+    if (error instanceof OperatorError && error.reason === 'Unreachable') throw noAnswer(error, host);
+    throw error;
+  }
+  if (version === undefined) {
+    throw new CliError(
+      `What answers at ${host} is no Kubernetes API server; check the server in the kubeconfig, and --context`,
+      3,
+    );
+  }
   const [found, needed] = [version, OLDEST].map((text) => text.split('.').map(Number));
   const [[major = 0, minor = 0], [atLeast = 0, andMinor = 0]] = [found ?? [], needed ?? []];
   if (major > atLeast || (major === atLeast && minor >= andMinor)) return;
-  throw new CliError(`The API server is of Kubernetes ${version}; ${OLDEST} or newer is needed`, 3);
+  throw new CliError(
+    `The API server at ${host} is of Kubernetes ${version}; ${OLDEST} or newer is needed: upgrade it, or choose another ` +
+      'cluster with --context',
+    3,
+  );
 }
 
-/** One line that says what is wrong, and what mends it. */
+function noAnswer({ cause, message }: OperatorError, host: string): CliError {
+  const why = cause === undefined ? message : reasonOf(cause);
+  return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
+}
+
+/** Of several addresses that were tried in vain, the first tells enough. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
+  return messageOf(cause);
+}
+
+/** A line that says what is wrong, and what mends it; of bad input, one for each problem. */
 export function asCliError(error: unknown): unknown {
   if (!(error instanceof OperatorError)) return error;
-  const [line = ''] = error.message.split('\n');
+  const lines = error.message.split('\n');
+  if (error.reason === 'InvalidInput') return new CliError(lines, 2);
+  const [line = ''] = lines;
   const remedy = REMEDIES[error.reason];
-  return new CliError(
-    remedy === undefined ? line : `${line.replace(/[.:]$/, '')}; ${remedy}`,
-    error.reason === 'InvalidInput' ? 2 : 3,
-  );
+  return new CliError(remedy === undefined ? line : `${line.replace(/[.:]$/, '')}; ${remedy}`, 3);
 }

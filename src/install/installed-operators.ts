@@ -41,7 +41,11 @@ export async function installedOperators(
   cluster: Pick<Cluster, 'find' | 'list'>,
   namespace?: string,
 ): Promise<InstalledOperator[]> {
-  const found = await deployments(cluster, namespace);
+  return operatorsAmong(await deployments(cluster, namespace));
+}
+
+/** Which of these Deployments `reconstruct install` has made, and as what; by their namespaces. */
+export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[] {
   return found
     .filter(isOperator)
     .map(operatorOf)

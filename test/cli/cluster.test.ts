@@ -62,3 +62,41 @@ it('names a file that is no kubeconfig', async () => {
     `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
   );
 });
+
+const three = (current: string | undefined, clusters = ['here']) => ({
+  ...{ apiVersion: 'v1', kind: 'Config', users: [{ name: 'u', user: {} }] },
+  clusters: clusters.map((name) => ({ name, cluster: { server: 'https://127.0.0.1:1' } })),
+  contexts: ['staging', 'production'].map((name) => ({ name, context: { cluster: 'here', user: 'u' } })),
+  ...(current !== undefined && { 'current-context': current }),
+});
+
+it.each([
+  ['none is chosen', three(undefined), 'has no current context'],
+  ['it is not there', three('gone'), "its current context gone isn't there"],
+  [
+    'its cluster is not there',
+    three('staging', ['other']),
+    "its context staging names a cluster that isn't there",
+  ],
+])('names the contexts that there are where %s', async (_, config, wrong) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
+  folders.push(folder);
+  const kubeconfig = join(folder, 'config');
+  await writeFile(kubeconfig, JSON.stringify(config));
+  await expect(loadKubeConfig({ kubeconfig })).rejects.toMatchObject({
+    message: `${kubeconfig}: ${wrong}; choose one with --context: staging, production`,
+    exitCode: 2,
+  });
+});
+
+it('says which context may be meant', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
+  folders.push(folder);
+  const kubeconfig = join(folder, 'config');
+  await writeFile(kubeconfig, JSON.stringify(three('staging')));
+  await expect(loadKubeConfig({ kubeconfig, context: 'stagin' })).rejects.toMatchObject({
+    message:
+      '--context stagin: there is no such context; there are staging, production; did you mean staging?',
+    exitCode: 2,
+  });
+});

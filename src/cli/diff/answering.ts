@@ -16,7 +16,10 @@ export function answering(transport: Transport): Transport {
     try {
       return await transport.request(req);
     } catch (error) {
-      throw new CliError(`The cluster at ${transport.host} doesn't answer: ${messageOf(error)}`, 3);
+      throw new CliError(
+        `The cluster at ${transport.host} doesn't answer: ${messageOf(error)}; check that it is up`,
+        3,
+      );
     }
   };
   return {

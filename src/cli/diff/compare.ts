@@ -31,12 +31,17 @@ export interface CompareProps {
   readonly namespace: string;
   readonly contextFor: ContextFor;
   readonly warn: (line: string) => void;
+  /** What is wrong with one that is valid, and what to do about it. @default - nothing */
+  readonly refuse?: (input: CustomResourceInput) => string | undefined;
+  /** See `DryRunProps.blocking`. @default false */
+  readonly blocking?: boolean;
 }
 
 /** How often a custom resource is tried that others write at the same time. */
 const TRIES = 10;
 
-interface Given extends GivenResource {
+/** A custom resource of a file, as it is in the cluster and as it would be. */
+export interface Given extends GivenResource {
   readonly input: CustomResourceInput;
 }
 
@@ -45,17 +50,42 @@ interface Given extends GivenResource {
  * @throws InputError with what is wrong with them; CliError with exit code 3 where the cluster doesn't answer, or refuses
  */
 export async function compare(props: CompareProps): Promise<Outcome> {
-  try {
-    const given = await tryAll(await read(props), props.transport);
+  const given = await readGiven(props);
+  const followed = await previewGiven(given, props);
+  return { ...followed, objects: [...given.map(ofResource), ...followed.objects] };
+}
+
+/** The custom resources, as the API server would store them. @throws as `compare` */
+export async function readGiven(props: CompareProps): Promise<Given[]> {
+  return throughCluster(async () => {
+    const inputs = await read(props);
+    const refused = inputs.flatMap((input) => {
+      const why = props.refuse?.(input);
+      return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
+    });
+    if (refused.length > 0) throw new InputError(refused);
+    return tryAll(inputs, props.transport);
+  });
+}
+
+/** What would follow from them. @throws as `compare` */
+export async function previewGiven(given: readonly Given[], props: CompareProps): Promise<Outcome> {
+  return throughCluster(async () => {
     const kinds = [...new Set(given.map(({ input }) => input.kind))];
     const previews: Preview[] = [];
     for (const kind of kinds) previews.push(await previewKind(kind, given, props));
     const problems = given.flatMap((one) => problemsOf(one, previews));
     if (problems.length > 0) throw new InputError(problems);
     return {
-      objects: [...given.map(ofResource), ...previews.flatMap(({ objects }) => objects)],
+      objects: previews.flatMap(({ objects }) => objects),
       explanations: previews.flatMap(({ explanations }) => explanations),
     };
+  });
+}
+
+async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (error) {
     throw asCliError(error);
   }
@@ -128,7 +158,7 @@ async function previewKind(kind: Kind, all: readonly Given[], props: CompareProp
   for (const ref of refs) warnUnlessWatched(ref, namespaces, warn);
   const found = await preview({
     controllers: kind.controllers(context),
-    ...{ given, transport, now: () => new Date() },
+    ...{ given, transport, now: () => new Date(), blocking: props.blocking ?? false },
     ...(namespaces && { namespaces }),
   });
   const asked = new Set(refs.map((ref) => objectId(ref)));
@@ -155,12 +185,16 @@ function problemsOf({ input, after }: Given, previews: readonly Preview[]): stri
   );
 }
 
-function ofResource({ before, after }: Given): ObjectPreview {
+/** What would become of the custom resource itself. */
+export function ofResource({ before, after }: Given): ObjectPreview {
   const base = { ref: refOf(after), takes: [], leaves: [] };
   if (!before) return { ...base, action: 'created', after };
   if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
   return { ...base, action: 'changed', before, after };
 }
+
+const NOT_INSTALLED =
+  'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply", or apply its CRD';
 
 /** What the cluster said; what is wrong with the input stays as it is. */
 function asCliError(error: unknown): unknown {
@@ -168,6 +202,6 @@ function asCliError(error: unknown): unknown {
     return new CliError(`The cluster refuses: ${error.message}`, 3);
   if (!(error instanceof ApiError)) return error;
   return error.kindNotServed
-    ? new CliError(`${error.message}: the kind isn't installed in the cluster; apply its CRD first`, 3)
+    ? new CliError(`${error.message}: ${NOT_INSTALLED}`, 3)
     : new CliError(`The cluster refuses: ${error.message}`, 3);
 }

@@ -3,16 +3,12 @@ import type { FieldConflict } from '../../contract/change.js';
 import type { Explanation, Table } from '../../contract/explanation.js';
 import { describeRef } from '../../contract/object.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';
+import type { Color, Paint } from '../paint.js';
 import { fieldChanges } from './fields.js';
 import type { FieldChange } from './fields.js';
 import { isDifference } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import { shown } from './redacted.js';
-
-export type Color = 'bold' | 'green' | 'red' | 'yellow' | 'dim';
-
-/** Puts a text in a colour, or leaves it as it is. */
-export type Paint = (color: Color, text: string) => string;
 
 const SAYING: Readonly<Record<PreviewAction, string>> = {
   created: 'would be created',

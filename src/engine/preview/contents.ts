@@ -47,6 +47,11 @@ export class Contents {
     return watches.every((watch) => this.scopes(demand, watch).every((scope) => this.isLoaded(scope)));
   };
 
+  /** What is asked for from now on is read anew. */
+  forget(): void {
+    this.loaded.clear();
+  }
+
   async load(demand: Demand): Promise<void> {
     if (this.has(demand)) return;
     const watches = this.watchesFor(demand);
@@ -88,7 +93,13 @@ export class Contents {
     const given = this.given.get(objectIdOf(type, key));
     const object = given ?? (await this.find(type, key));
     if (object) this.props.reader.store(object).observed(object);
+    else this.missing(type, key);
     this.loaded.add(idOfObject(type, key));
+  }
+
+  private missing({ apiVersion, kind }: ResourceType, key: string): void {
+    const metadata = splitKey(key);
+    this.props.reader.store({ apiVersion, kind, metadata }).gone(key);
   }
 
   private async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {

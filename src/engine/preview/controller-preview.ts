@@ -4,26 +4,13 @@ import type { ApplyStep, Controller, Plan } from '../../contract/controller.js';
 import type { Explanation } from '../../contract/explanation.js';
 import { objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
-import { groupKind } from '../../contract/resource.js';
-import { Metrics } from '../../telemetry/metrics.js';
-import { Api } from '../api.js';
 import { applySteps } from '../apply-steps.js';
-import { Applier } from '../apply.js';
-import { systemClock } from '../clock.js';
-import { Fights } from '../fights.js';
-import { NodePorts } from '../node-ports.js';
-import { Refusals } from '../refusals.js';
-import { ServerTime, timed } from '../server-time.js';
-import { Settlements } from '../settlements.js';
-import { StoreReader, Stores } from '../stores.js';
 import type { Transport } from '../transport.js';
-import { Vanished } from '../vanished.js';
-import { Contents } from './contents.js';
-import { DemandingReader } from './demands.js';
 import { DryRun, WOULD_DELETE } from './dry-run.js';
 import { HandedOver } from './handed-over.js';
 import { asDeleted, asFailed, layOver, note } from './object-preview.js';
 import type { ObjectPreview } from './object-preview.js';
+import { keyOf, Planning } from './planning.js';
 import { visible, withoutPicks } from './visible.js';
 
 /** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
@@ -50,48 +37,31 @@ export interface PreviewProps {
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
   readonly now: () => Date;
+  /** See `DryRunProps.blocking`. @default false */
+  readonly blocking?: boolean;
 }
 
 /** What one controller would do. */
 export class ControllerPreview {
   private readonly dryRun: DryRun;
-  private readonly reader: StoreReader;
-  private readonly contents: Contents;
-  private readonly applier: Applier;
+  private readonly planning: Planning;
 
   constructor(
     private readonly controller: Controller,
     private readonly props: PreviewProps,
   ) {
-    const { transport, given, namespaces } = props;
-    const time = new ServerTime();
-    this.dryRun = new DryRun(timed(transport, time, systemClock));
-    const api = new Api(this.dryRun);
-    const stores = new Stores({ perNamespace: false, freeze: false });
-    this.reader = StoreReader.open(controller.watches, stores, { controller: controller.name, time });
-    this.contents = new Contents({
-      ...{ api, watches: controller.watches, reader: this.reader },
-      given: given.map(({ after }) => after),
+    const { transport, given, namespaces, blocking = false } = props;
+    this.dryRun = new DryRun(transport, { blocking });
+    this.planning = new Planning({
+      ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
       ...(namespaces && { namespaces }),
-    });
-    this.applier = new Applier({
-      ...{ api, settlements: new Settlements(), refusals: new Refusals(systemClock) },
-      ...{ fights: new Fights(systemClock), vanished: new Vanished(systemClock) },
-      ...{ nodePorts: new NodePorts(systemClock), metrics: new Metrics() },
     });
   }
 
   /** Those that the custom resources map to, as they are and as they would be. */
   keys(): readonly string[] {
-    const { watches } = this.controller;
-    const keys = this.props.given.flatMap(({ before, after }) => {
-      const watch = watches.find(({ type }) => groupKind(type) === groupKind(after));
-      if (!watch) return [];
-      const store = this.reader.storeOf(watch);
-      const kept = [after, ...(before ? [before] : [])].map((object) => store.project(object)?.object);
-      return kept.flatMap((object) => (object ? watch.mapsTo(object) : []));
-    });
-    return [...new Set(keys)];
+    const { given } = this.props;
+    return this.planning.keysOf(given.flatMap(({ before, after }) => [after, ...(before ? [before] : [])]));
   }
 
   async preview(key: string): Promise<Preview> {
@@ -101,7 +71,7 @@ export class ControllerPreview {
     const made = new Set<string>();
     for (let round = 1; round <= MOST_ROUNDS; round++) {
       const now = this.props.now();
-      const { plan, explained } = await this.plan(key, now);
+      const { plan, explained } = await this.planning.plan(key, now);
       if (round === 1) {
         explanations.push(...explained);
         explainedBefore.push(...(await this.explainedBefore(key, now, explained)));
@@ -133,7 +103,7 @@ export class ControllerPreview {
     if (!explained.some(({ of, touches }) => touches && !given.has(objectId(of)))) return [];
     this.lay(({ before }) => before);
     try {
-      return (await this.plan(key, now)).explained;
+      return (await this.planning.plan(key, now)).explained;
     } finally {
       this.lay(({ after }) => after);
     }
@@ -142,30 +112,10 @@ export class ControllerPreview {
   /** Puts one state of the custom resources in place of the other. */
   private lay(state: (given: GivenResource) => AnyObject | undefined): void {
     for (const given of this.props.given) {
-      const store = this.reader.store(given.after);
+      const store = this.planning.reader.store(given.after);
       store.gone(keyOf(given.after));
       const object = state(given);
       if (object) store.observed(object);
-    }
-  }
-
-  /** The plan, once all that it is made of is known. */
-  private async plan(key: string, now: Date): Promise<{ plan: Plan; explained: readonly Explanation[] }> {
-    for (;;) {
-      const reader = new DemandingReader(this.reader, this.contents.has);
-      let made: { plan: Plan; explained: readonly Explanation[] } | undefined;
-      let thrown: unknown;
-      try {
-        const plan = this.controller.reconcile(key, reader, now);
-        made = { plan, explained: plan.explain?.() ?? [] };
-      } catch (error) {
-        thrown = error;
-      }
-      if (reader.missing.length === 0) {
-        if (made) return made;
-        throw thrown;
-      }
-      for (const demand of reader.missing) await this.contents.load(demand);
     }
   }
 
@@ -178,9 +128,9 @@ export class ControllerPreview {
     const handed = new HandedOver(plan.apply);
     const steps = plan.apply.filter(({ object, handOver }) => !handOver && !made.has(objectId(object)));
     const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
-    for (const { object } of tried)
-      if (this.reader.watches(object)) await this.contents.load({ type: object, key: keyOf(object) });
-    const changes = await applySteps(tried, this.reader, this.applier, (_, step) => step());
+    const { reader, applier } = this.planning;
+    await this.planning.look(tried.map(({ object }) => object));
+    const changes = await applySteps(tried, reader, applier, (_, step) => step());
     for (const [index, change] of changes.entries())
       note(objects, this.previewOf(change, steps[index] as ApplyStep, handed));
     for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
@@ -206,7 +156,7 @@ export class ControllerPreview {
     for (const { ref, action } of changes) {
       const id = objectId(ref);
       const { namespace, name } = ref;
-      const store = this.reader.store({
+      const store = this.planning.reader.store({
         ...ref,
         metadata: { name, ...(namespace !== undefined && { namespace }) },
       });
@@ -222,8 +172,4 @@ export class ControllerPreview {
     const given = this.props.given.find(({ after }) => keyOf(after) === key);
     return given ? refOf(given.after) : { apiVersion: '', kind: this.controller.kind, name: key };
   }
-}
-
-function keyOf({ metadata }: AnyObject): string {
-  return objectKey(metadata.namespace, metadata.name);
 }

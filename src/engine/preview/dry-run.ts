@@ -24,6 +24,15 @@ export interface Tried {
   readonly takes: readonly FieldConflict[];
 }
 
+export interface DryRunProps {
+  /**
+   * Tries as well that an owner isn't to be deleted before an object, which takes a right that the controller has, and
+   * who asks need not have.
+   * @default false
+   */
+  readonly blocking?: boolean;
+}
+
 /**
  * The way to an API server on which nothing is written, whoever uses it.
  *
@@ -31,13 +40,16 @@ export interface Tried {
  * asks for it fails with `WouldDelete`. What can't be tried fails with `DryRunUnsupported`, not as a refusal.
  *
  * **Caveats.** A dry run leaves nothing behind on which the next could build. That an owner isn't to be deleted before
- * an object isn't tried: it needs a right that the controller has, and who asks need not have.
+ * an object is tried only where it is asked for.
  */
 export class DryRun implements Transport {
   /** The last apply of each object, by `objectId`. */
   readonly tried = new Map<string, Tried>();
 
-  constructor(private readonly wire: Transport) {}
+  constructor(
+    private readonly wire: Transport,
+    private readonly props: DryRunProps = {},
+  ) {}
 
   get host(): string {
     return this.wire.host;
@@ -60,7 +72,8 @@ export class DryRun implements Transport {
   }
 
   private async apply(req: ApiRequest & { readonly query: object }): Promise<ApiResponse> {
-    const body = withoutBlocking(req.body as AnyObject);
+    const whole = req.body as AnyObject;
+    const body = this.props.blocking ? whole : withoutBlocking(whole);
     const sent = { ...req, body };
     const before = await this.wire.request({ method: 'GET', path: req.path });
     const answer = await this.try(sent);

@@ -17,12 +17,29 @@ const FIELD_MANAGER = 'reconstruct-diff';
 export async function tryResource(
   transport: Transport,
   type: ResourceType,
-  { status, ...wanted }: AnyObject,
+  wanted: AnyObject,
   live?: AnyObject,
 ): Promise<AnyObject> {
-  const api = new Api(new DryRun(transport));
+  return putResource(new Api(new DryRun(transport)), type, wanted, { live, fieldManager: FIELD_MANAGER });
+}
+
+export interface PutResourceOptions {
+  readonly live: AnyObject | undefined;
+  readonly fieldManager: string;
+}
+
+/**
+ * The same, where it is meant. It takes the place of the version that is given as live, and of no other.
+ * @throws ApiError where the API server refuses it; 409 where it has changed since
+ */
+export async function putResource(
+  api: Api,
+  type: ResourceType,
+  { status, ...wanted }: AnyObject,
+  { live, fieldManager }: PutResourceOptions,
+): Promise<AnyObject> {
   const body = live ? { ...wanted, metadata: metadataOver(live.metadata, wanted.metadata) } : wanted;
-  return api.put(type, body, { fieldManager: FIELD_MANAGER, exists: live !== undefined });
+  return api.put(type, body, { fieldManager, exists: live !== undefined });
 }
 
 function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']): AnyObject['metadata'] {

@@ -34,7 +34,7 @@ test("one that doesn't answer is an error of the cluster", async () => {
   expect(error).toBeInstanceOf(CliError);
   expect(error).toMatchObject({
     exitCode: 3,
-    message: "The cluster at api.test doesn't answer: connect ECONNREFUSED",
+    message: "The cluster at api.test doesn't answer: connect ECONNREFUSED; check that it is up",
   });
 });
 

@@ -150,7 +150,12 @@ describe('a comparison', () => {
 
   test.each([
     [403, 'Forbidden', 'cannot get', /^The cluster refuses: .*cannot get/],
-    [404, undefined, '404 page not found', /the kind isn't installed in the cluster; apply its CRD first$/],
+    [
+      404,
+      undefined,
+      '404 page not found',
+      /the kind isn't installed in the cluster; install it with .*, or apply its CRD$/,
+    ],
   ])('that is answered with %i ends with exit code 3', async (code, reason, message, told) => {
     const { transport } = serverOf(() => failure(code, reason, message));
     await expect(compared(transport)).rejects.toMatchObject({

@@ -1,0 +1,135 @@
+import { Command, Option } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import type { InstalledOperator } from '../install/installed-operators.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
+import type { Given } from './diff/compare.js';
+import type { ClusterClient } from './cluster-client.js';
+import { kindsOnRequest } from './kinds-on-request.js';
+import { milliseconds, namespace, sharedOptions } from './options.js';
+import { policyOf } from './policy-option.js';
+import { print } from './print.js';
+import { untilInterrupted } from './until-interrupted.js';
+import { withCluster } from './with-cluster.js';
+
+const DEFAULT_TIMEOUT = '5m';
+
+/** What may pass by itself is tried again for so long. */
+const PATIENCE_MILLISECONDS = 10_000;
+
+interface ApplyOptions extends ClusterOptions {
+  readonly namespace?: string;
+  readonly recursive?: boolean;
+  readonly prune?: boolean;
+  readonly wait?: boolean;
+  readonly timeout: number;
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+  readonly policy?: string;
+  readonly operatorNamespace?: string;
+}
+
+/** `reconstruct apply`: what the controller would do, once. */
+export function applyCommand(): Command {
+  return new Command('apply')
+    .summary('apply custom resources and what is made of them, without a controller')
+    .description(
+      'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
+        'as the controller would. Nothing is written unless all of it could be, by a dry run.',
+    )
+    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
+    .addOption(
+      new Option(
+        '-n, --namespace <name>',
+        "the namespace of custom resources that name none (default: the context's)",
+      ).argParser(namespace),
+    )
+    .option('-R, --recursive', 'look into subfolders too')
+    .option('--prune', 'delete what these custom resources own, and do not render any more')
+    .option('--wait', 'wait until they are ready, and tell why not')
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait')
+        .argParser(milliseconds)
+        .default(milliseconds(DEFAULT_TIMEOUT), DEFAULT_TIMEOUT),
+    )
+    .addOption(sharedOptions.kubeconfig())
+    .addOption(sharedOptions.context())
+    .addOption(sharedOptions.config())
+    .addOption(sharedOptions.kinds())
+    .addOption(sharedOptions.policy())
+    .addOption(
+      new Option(
+        '--operator-namespace <name>',
+        'where an operator may be installed (default: it is looked for everywhere)',
+      ).argParser(namespace),
+    )
+    .action(run);
+}
+
+async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
+  // Loaded here, so that `--help` needs none of it.
+  const [{ builtInKinds }, { applyResources }, { answering }, { render }, { ClusterClient }] =
+    await Promise.all([
+      import('../kinds/index.js'),
+      import('./apply/carry-out.js'),
+      import('./diff/answering.js'),
+      import('../synth/render.js'),
+      import('./cluster-client.js'),
+    ]);
+  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const policy = await policyOf(options, builtInKinds);
+  const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
+  const tell = (line: string): Promise<void> => print(`${line}\n`);
+  await withCluster(options, async (_, connection) => {
+    const transport = answering(connection.transport);
+    const applied = await applyResources({
+      ...{ sources, kinds, transport, warn, tell, prune: options.prune ?? false },
+      render: (kind, cr) => render(kind, cr, policy),
+      operatorOf: operatorFinder(new ClusterClient(transport), options.operatorNamespace, warn),
+      namespace: options.namespace ?? connection.namespace,
+      recursive: options.recursive ?? false,
+      patienceMilliseconds: options.wait ? options.timeout : PATIENCE_MILLISECONDS,
+    });
+    if (!options.wait) return;
+    const [{ waitUntilReady }, { Api }, { systemClock }] = await Promise.all([
+      import('./apply/wait.js'),
+      import('../engine/api.js'),
+      import('../engine/clock.js'),
+    ]);
+    const props = { api: new Api(connection.transport), clock: systemClock, tell };
+    await untilInterrupted((signal) =>
+      waitUntilReady(applied, { ...props, signal, timeoutMilliseconds: options.timeout }),
+    );
+    for (const { given } of applied) await tell(`${given.after.kind} ${given.after.metadata.name} is ready`);
+  });
+}
+
+/** Who looks after a custom resource; asked for once. */
+function operatorFinder(
+  cluster: ClusterClient,
+  operatorNamespace: string | undefined,
+  warn: (line: string) => void,
+): (given: Given) => Promise<InstalledOperator | undefined> {
+  let looking: Promise<readonly InstalledOperator[]> | undefined;
+  const look = async (): Promise<readonly InstalledOperator[]> => {
+    const { installedOperators } = await import('../install/installed-operators.js');
+    try {
+      return await installedOperators(cluster, operatorNamespace);
+    } catch (error) {
+      if (!(error instanceof OperatorError) || error.reason !== 'Forbidden') throw error;
+      warn(
+        `Whether an operator is installed can't be seen (${error.message}): none is assumed; name its namespace with ` +
+          '--operator-namespace',
+      );
+      return [];
+    }
+  };
+  return async ({ input: { kind }, after: { metadata } }) => {
+    const { looksAfter } = await import('./status/operators.js');
+    const { namespace: where } = metadata;
+    const found = await (looking ??= look());
+    return found.find((operator) =>
+      looksAfter(operator, { kind, ...(where !== undefined && { namespace: where }) }),
+    );
+  };
+}

@@ -1,0 +1,87 @@
+import type { Phase } from '../../contract/conditions.js';
+import type { ObjectRef } from '../../contract/object.js';
+
+/** What `reconstruct status` has found; as JSON, it is printed as it is. */
+export interface StatusDocument {
+  /** The operators that can be seen, and look after any of the resources. */
+  readonly operators: readonly OperatorStatus[];
+  /** What somebody should know of the whole, such as that no operator is there. A sentence each. */
+  readonly notes: readonly string[];
+  readonly resources: readonly ResourceStatus[];
+}
+
+export interface OperatorStatus {
+  readonly namespace: string;
+  /** Replicas that are available, and that are asked for. */
+  readonly available: number;
+  readonly replicas: number;
+  /** Who leads, by the lease. @default - nobody, or nobody may look */
+  readonly leader?: string;
+}
+
+/** A custom resource. */
+export interface ResourceStatus extends ObjectRef {
+  readonly uid: string;
+  /** RFC 3339. */
+  readonly created?: string;
+  readonly verdict: Verdict;
+  /** What else its status says. */
+  readonly facts: readonly Fact[];
+  readonly children: readonly ChildStatus[];
+  /** The last ones, the latest first: of the resource, its children and their pods. */
+  readonly events: readonly EventStatus[];
+  /** What couldn't be found out. A sentence each. */
+  readonly notes: readonly string[];
+}
+
+export interface Verdict {
+  /** `Unknown`: no controller has said anything yet, or not of the present generation. */
+  readonly word: 'Ready' | 'Reconciling' | 'Stalled' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  /** Since when; RFC 3339. @default - nobody has said */
+  readonly since?: string;
+  /** Whether it is of the present generation. */
+  readonly current: boolean;
+}
+
+export interface Fact {
+  /** As in `Programmed` or `last run`. */
+  readonly name: string;
+  readonly text: string;
+  /** Whether it is as it should be. @default - it is neither good nor bad */
+  readonly good?: boolean;
+}
+
+export interface ChildStatus extends ObjectRef {
+  readonly uid: string;
+  readonly created?: string;
+  readonly phase: Phase;
+  readonly message: string;
+  readonly pods: readonly PodStatus[];
+}
+
+export interface PodStatus extends ObjectRef {
+  readonly uid: string;
+  readonly created?: string;
+  readonly ready: boolean;
+  /** Containers that are ready, and all. */
+  readonly readyContainers: number;
+  readonly containers: number;
+  readonly restarts: number;
+  /** In one word, as `Running`, or the reason of a container that is stuck. */
+  readonly state: string;
+  /** Why it is stuck. @default - it isn't */
+  readonly message?: string;
+}
+
+export interface EventStatus {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** How often it has happened. */
+  readonly count: number;
+  /** The last time; RFC 3339. */
+  readonly at: string;
+  readonly regarding: { readonly kind: string; readonly name: string };
+}

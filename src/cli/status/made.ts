@@ -1,0 +1,126 @@
+import type { Kind, OwnedKind } from '../../contract/kind.js';
+import { selectorLabels } from '../../contract/names.js';
+import { controllerOf, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import { childReadiness } from '../../contract/readiness.js';
+import { resourceType } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { ApiError } from '../../engine/api-error.js';
+import type { Scope } from '../../engine/api.js';
+import type { ChildStatus, EventStatus } from './document.js';
+import { eventType, lastEvents } from './events.js';
+import { isPodOf, podSelector, podStatus } from './pods.js';
+import type { Source } from './source.js';
+import type { Target } from './targets.js';
+
+const podType = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+
+export interface MadeProps {
+  readonly source: Source;
+  readonly target: Target;
+  /** Where all of a kind are looked for. @default - everywhere */
+  readonly namespace?: string;
+}
+
+/**
+ * What is made of custom resources: their children, the pods of those, and what is told of them all. What may not be read
+ * is noted, and taken for nothing.
+ *
+ * **Assumptions.** Children bear the label that every rendered object gets, so that others' need not be listed. Where all
+ * of a kind are asked for, one list of each type is enough.
+ */
+export class Made {
+  private readonly label: string;
+  private readonly selector: string;
+
+  constructor(
+    private readonly props: MadeProps,
+    /** Told of each type that may not be read, and of what else the API server answers in place of objects. */
+    private readonly unseen: (plural: string, error: ApiError) => void,
+  ) {
+    const { kind, name } = props.target;
+    const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
+    this.label = label;
+    this.selector = name === undefined ? label : `${label}=${value}`;
+  }
+
+  /** Those that the custom resource controls by UID, with their pods. */
+  async childrenOf(cr: AnyObject): Promise<ChildStatus[]> {
+    const owned = ownedKind(this.props.target.kind);
+    const types = owned ? [...owned.children, ...owned.formerChildren] : [];
+    const lists = await Promise.all(types.map((type) => this.list(type, cr, this.selector, true)));
+    const children = lists.flat().filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
+    const pods = await this.podsOf(cr, children);
+    return children.map((child) => childStatus(child, pods));
+  }
+
+  async eventsOf(cr: AnyObject, children: readonly ChildStatus[]): Promise<EventStatus[]> {
+    const events = await this.list(eventType, cr, undefined, false);
+    const pods = children.flatMap((child) => child.pods);
+    const uids = new Set([cr.metadata.uid, ...children.map(({ uid }) => uid), ...pods.map(({ uid }) => uid)]);
+    const deployments = children.filter(({ kind }) => kind === 'Deployment');
+    return lastEvents(events, ({ uid, kind, name = '' }) => {
+      if (uid !== undefined && uids.has(uid)) return true;
+      return kind === 'ReplicaSet' && deployments.some((each) => isReplicaSetOf(each.name, name));
+    });
+  }
+
+  private async podsOf(cr: AnyObject, children: readonly AnyObject[]): Promise<readonly AnyObject[]> {
+    const own = { label: this.label, selector: this.selector };
+    const selectors = new Set(children.flatMap((child) => podSelector(child, own) ?? []));
+    const lists = await Promise.all(
+      [...selectors].map((selector) => this.list(podType, cr, selector, false)),
+    );
+    return lists.flat().filter(({ metadata }) => metadata.namespace === cr.metadata.namespace);
+  }
+
+  /** @param mayBeMissing nothing is noted of a type that isn't installed */
+  private async list(
+    type: ResourceType,
+    cr: AnyObject,
+    selector: string | undefined,
+    mayBeMissing: boolean,
+  ): Promise<readonly AnyObject[]> {
+    try {
+      return await this.props.source.list(this.scopeOf(type, cr, selector));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (!mayBeMissing || !error.kindNotServed) this.unseen(type.plural, error);
+      return [];
+    }
+  }
+
+  private scopeOf(type: ResourceType, cr: AnyObject, selector: string | undefined): Scope {
+    const { target, namespace } = this.props;
+    // Events of what has no namespace are in `default`.
+    const own = cr.metadata.namespace ?? (type === eventType ? 'default' : undefined);
+    const where = target.name === undefined && cr.metadata.namespace !== undefined ? namespace : own;
+    return {
+      type,
+      ...(where !== undefined && { namespace: where }),
+      ...(selector !== undefined && { selector }),
+    };
+  }
+}
+
+/** Also one that another copy of this package has made. */
+function ownedKind(kind: Kind): OwnedKind | undefined {
+  return 'children' in kind && 'formerChildren' in kind ? (kind as OwnedKind) : undefined;
+}
+
+function childStatus(child: AnyObject, pods: readonly AnyObject[]): ChildStatus {
+  const { phase, message } = childReadiness(child);
+  const { creationTimestamp, uid = '' } = child.metadata;
+  const own = pods.filter((pod) => isPodOf(child, pod)).map(podStatus);
+  return {
+    ...refOf(child),
+    uid,
+    ...(creationTimestamp !== undefined && { created: creationTimestamp }),
+    ...{ phase, message },
+    pods: own.sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+function isReplicaSetOf(deployment: string, name: string): boolean {
+  return name.startsWith(`${deployment}-`) && /^[a-z0-9]+$/.test(name.slice(deployment.length + 1));
+}

@@ -1,0 +1,92 @@
+import { describeRef } from '../../contract/object.js';
+import type { ChildStatus, EventStatus, PodStatus, ResourceStatus, StatusDocument } from './document.js';
+
+/**
+ * A document as sentences, each under a key that stays the same: by comparing two of them, one learns what has changed.
+ * Nothing in them depends on the time of day.
+ */
+export function sentencesOf({ notes, resources }: StatusDocument): Map<string, string> {
+  return new Map([...notes.map((note) => [note, note] as const), ...resources.flatMap(ofResource)]);
+}
+
+/** What is said now, and wasn't before; what was spoken of and isn't any more has gone. */
+export function newsIn(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): string[] {
+  const told = [...now].filter(([key, sentence]) => before.get(key) !== sentence);
+  const gone = [...before.keys()].filter((key) => key.startsWith(OBJECT) && !now.has(key));
+  return [
+    ...told.map(([, sentence]) => sentence),
+    ...gone.map((key) => `${subjectOf(before, key)}: is gone`),
+  ];
+}
+
+const OBJECT = 'object ';
+
+function subjectOf(sentences: ReadonlyMap<string, string>, key: string): string {
+  return (sentences.get(key) ?? '').replace(/: .*$/s, '');
+}
+
+export type Entry = readonly [key: string, sentence: string];
+
+function ofResource(resource: ResourceStatus): Entry[] {
+  const { facts, children, events, notes, uid } = resource;
+  const name = describeRef(resource);
+  return [
+    resourceSentence(resource),
+    ...facts.map(({ name: fact, text }): Entry => [`fact ${uid} ${fact}`, `${name}: ${fact}: ${text}`]),
+    ...children.flatMap(ofChild),
+    ...[...events].reverse().map(ofEvent),
+    ...notes.map((note): Entry => [`note ${uid} ${note}`, `${name}: ${note}`]),
+  ];
+}
+
+export function resourceSentence(resource: ResourceStatus): Entry {
+  const { uid, verdict } = resource;
+  return [`${OBJECT}${uid}`, `${describeRef(resource)}: ${verdictText(resource)}: ${verdict.message}`];
+}
+
+/** Such as `Ready Available`, or what it was when somebody looked at it last. */
+export function verdictText({ verdict: { word, reason, current } }: Pick<ResourceStatus, 'verdict'>): string {
+  const said = `${word} ${reason}`.trim();
+  return current || word === 'Unknown' ? said : `${said}, of an earlier generation`;
+}
+
+function ofChild(child: ChildStatus): Entry[] {
+  return [childSentence(child), ...child.pods.map(podSentence)];
+}
+
+export function childSentence(child: ChildStatus): Entry {
+  const text = `${describeRef(child)}: ${PHASES[child.phase]}: ${childText(child)}`;
+  return [`${OBJECT}${child.uid}`, text];
+}
+
+export const PHASES = {
+  ready: 'Ready',
+  progressing: 'Progressing',
+  failing: 'Failing',
+  stalled: 'Stalled',
+} as const;
+
+/** Its message without its name, which stands before it. */
+export function childText(child: ChildStatus): string {
+  const name = describeRef(child);
+  const { message } = child;
+  if (!message.startsWith(name)) return message;
+  return message.slice(name.length).replace(/^:? /, '');
+}
+
+export function podSentence(pod: PodStatus): Entry {
+  const why = pod.message === undefined ? '' : `: ${pod.message}`;
+  return [`${OBJECT}${pod.uid}`, `${describeRef(pod)}: ${podText(pod)}${why}`];
+}
+
+/** Such as `0/1 CrashLoopBackOff, 5 restarts`. */
+export function podText({ readyContainers, containers, state, restarts }: PodStatus): string {
+  const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
+  return `${readyContainers}/${containers} ${state}${again}`;
+}
+
+function ofEvent({ regarding, type, reason, note, at }: EventStatus): Entry {
+  const subject = `${regarding.kind} ${regarding.name}`;
+  // Its time tells one that has come again from the one that was told.
+  return [`event ${subject} ${reason} ${note} ${at}`, `Event of ${subject}: ${type} ${reason}: ${note}`];
+}

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { Look } from '../../../src/cli/status/look.js';
+import { ListedSource } from '../../../src/cli/status/source.js';
+import { collect } from '../../../src/cli/status/collect.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { Api } from '../../../src/engine/api.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import { appService } from '../../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
+import { anObject, DEPLOYMENT, failure, SERVICE } from '../../engine/support/builders.js';
+
+const label = 'kosmos.io/appservice';
+const owner = (name: string) => ({
+  ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', name, uid: `uid-${name}`, controller: true },
+});
+const app = (name: string): AnyObject =>
+  anObject(appService.type, name, { uid: `uid-${name}`, generation: 1 }, { spec: {} });
+
+function deployment(name: string, meta: object = {}): AnyObject {
+  const spec = { selector: { matchLabels: { [label]: name } } };
+  const metadata = {
+    uid: `uid-d-${name}`,
+    labels: { [label]: name },
+    ownerReferences: [owner(name)],
+    ...meta,
+  };
+  return anObject(DEPLOYMENT, name, metadata, { spec });
+}
+
+/** Lists that know label selectors and names; what isn't there is empty, and `unserved` isn't served. */
+function apiOf(
+  objects: readonly AnyObject[],
+  answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined,
+) {
+  const asked: string[] = [];
+  const transport: Transport = {
+    host: 'api.test',
+    request: (req) => {
+      const { labelSelector = '', fieldSelector = '' } = req.query ?? {};
+      const plural = req.path.split('/').at(-1)!;
+      asked.push([plural, labelSelector, fieldSelector].filter((part) => part !== '').join(' '));
+      const [name, value] = labelSelector.split('=');
+      const items = objects
+        .filter(({ kind }) => plural === `${kind.toLowerCase()}s`)
+        .filter(({ metadata }) => !fieldSelector || fieldSelector === `metadata.name=${metadata.name}`)
+        .filter(
+          ({ metadata: { labels = {} } }) =>
+            !name || (value === undefined ? name in labels : labels[name] === value),
+        );
+      return Promise.resolve(
+        answer(req) ?? { status: 200, body: { metadata: { resourceVersion: '1' }, items } },
+      );
+    },
+    stream: () => Promise.reject(new Error('no streams')),
+    close: () => Promise.resolve(),
+  };
+  return { api: new Api(transport), asked };
+}
+
+const now = () => new Date('2026-01-01T00:00:00Z');
+const one = [{ kind: appService, name: 'web' }];
+
+test('children are those that the custom resource controls by UID', async () => {
+  const { api } = apiOf([
+    app('web'),
+    deployment('web'),
+    deployment('foreign', { labels: { [label]: 'web' }, ownerReferences: [owner('other')] }),
+    anObject(SERVICE, 'orphan', { labels: { [label]: 'web' } }),
+  ]);
+  const source = new ListedSource(api);
+  const { resources } = await collect({ targets: one, namespace: 'shop', source, now });
+  expect(resources.map(({ name, children }) => [name, children.map((each) => each.name)])).toEqual([
+    ['web', ['web']],
+  ]);
+});
+
+test('all of a kind cost as many lists as one of it, and no list of what is others’', async () => {
+  const { api, asked } = apiOf([
+    app('a'),
+    app('b'),
+    app('c'),
+    deployment('a'),
+    deployment('b'),
+    deployment('c'),
+  ]);
+  const source = new ListedSource(api);
+  const { resources } = await collect({ targets: [{ kind: appService }], namespace: 'shop', source, now });
+
+  expect(resources.map(({ children }) => children.length)).toEqual([1, 1, 1]);
+  expect(asked.sort()).toEqual([
+    'appservices',
+    'deployments app.kubernetes.io/managed-by=reconstruct-install',
+    `deployments ${label}`,
+    'events',
+    `horizontalpodautoscalers ${label}`,
+    `httproutes ${label}`,
+    `poddisruptionbudgets ${label}`,
+    `pods ${label}`,
+    `services ${label}`,
+  ]);
+});
+
+describe('what is refused', () => {
+  const refusing = (plurals: readonly string[]) => (req: ApiRequest) =>
+    plurals.some((plural) => req.path.endsWith(`/${plural}`))
+      ? failure(403, 'Forbidden', 'not you')
+      : undefined;
+
+  test('of children, pods and events is one note, and no failure', async () => {
+    const { api } = apiOf([app('web'), deployment('web')], refusing(['services', 'pods', 'events']));
+    const { resources } = await collect({
+      targets: one,
+      namespace: 'shop',
+      source: new ListedSource(api),
+      now,
+    });
+    expect(resources[0]!.notes).toEqual([
+      'Not seen, for want of the right to list them: services, pods, events',
+    ]);
+    expect(resources[0]!.children).toHaveLength(1);
+  });
+
+  test('of one kind among several is a note, of the only one a failure', async () => {
+    const { api } = apiOf([app('web')], refusing(['jobwatchers']));
+    const targets = [{ kind: appService }, { kind: jobWatcher }];
+    const { notes, resources } = await collect({
+      targets,
+      namespace: 'shop',
+      source: new ListedSource(api),
+      now,
+    });
+    expect(resources).toHaveLength(1);
+    expect(notes[0]).toBe('Not seen, for want of the right to list them: jobwatchers');
+    const alone = new Look({ targets: [{ kind: jobWatcher }], namespace: 'shop' });
+    await expect(alone.once(api)).rejects.toMatchObject({ reason: 'Forbidden' });
+  });
+});
+
+test('a kind that is not installed is told with what installs it', async () => {
+  const { api } = apiOf([], () => failure(404, undefined, '404 page not found'));
+  await expect(new Look({ targets: one, namespace: 'shop' }).once(api)).rejects.toMatchObject({
+    exitCode: 3,
+    message: `AppService isn't installed in the cluster; install it with "reconstruct install --apply", or apply the CRD`,
+  });
+});
+
+test('of a name that is not there, the ones that are there are named', async () => {
+  const { api } = apiOf([app('shop'), app('api')]);
+  await expect(new Look({ targets: one, namespace: 'shop' }).once(api)).rejects.toMatchObject({
+    exitCode: 2,
+    message: 'There is no AppService shop/web; there are shop, api',
+  });
+});
+
+test('of Secrets nothing but the metadata is asked for', async () => {
+  const accepts: (string | undefined)[] = [];
+  const { api } = apiOf([], ({ accept }) => {
+    accepts.push(accept);
+    return undefined;
+  });
+  const type = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+  await new ListedSource(api).list({ type, namespace: 'shop' });
+  expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);
+});

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest';
+import { lastEvents } from '../../../src/cli/status/events.js';
+import { factsOf } from '../../../src/cli/status/facts.js';
+import { isPodOf, podSelector, podStatus } from '../../../src/cli/status/pods.js';
+import { verdictOf } from '../../../src/cli/status/verdict.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/support/builders.js';
+
+const POD = { apiVersion: 'v1', kind: 'Pod' };
+const replicaSet = (name: string) => ({ ...ownedBy(name), apiVersion: 'apps/v1', kind: 'ReplicaSet' });
+
+function cr(status: object, generation = 2): AnyObject {
+  return widget('web', { generation }, status) as unknown as AnyObject;
+}
+
+describe('the verdict', () => {
+  const condition = (type: string, status: string) => ({
+    type,
+    status,
+    reason: `${type}Reason`,
+    message: 'm',
+  });
+
+  test.each([
+    [['Ready True', 'Stalled False'], 'Ready', 'ReadyReason'],
+    [['Ready False', 'Reconciling True'], 'Reconciling', 'ReconcilingReason'],
+    [['Ready False', 'Stalled True', 'Reconciling True'], 'Stalled', 'StalledReason'],
+    [['Ready Unknown'], 'Reconciling', 'ReadyReason'],
+    [[], 'Unknown', 'NotSeen'],
+  ])('of %j is %s', (told, word, reason) => {
+    const conditions = told.map((each) => condition(...(each.split(' ') as [string, string])));
+    const verdict = verdictOf(cr({ observedGeneration: 2, conditions }));
+    expect(verdict).toMatchObject({ word, reason, current: true });
+  });
+
+  test('is not of the present generation until that was observed', () => {
+    const conditions = [condition('Ready', 'True')];
+    expect(verdictOf(cr({ observedGeneration: 1, conditions })).current).toBe(false);
+    expect(verdictOf(cr({ conditions })).current).toBe(false);
+  });
+});
+
+describe('facts', () => {
+  test('are the other conditions, with the reason where they do not hold; of warnings, where they do', () => {
+    const conditions = [
+      { type: 'Ready', status: 'True', reason: 'a', message: 'a' },
+      { type: 'Progressing', status: 'True', reason: 'a', message: 'a' },
+      { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'held' },
+      { type: 'Programmed', status: 'False', reason: 'Pending', message: 'not yet' },
+      { type: 'Overlapping', status: 'False', reason: 'None', message: 'none' },
+      { type: 'ClockSkewed', status: 'True', reason: 'Skewed', message: 'by an hour' },
+    ];
+    expect(factsOf(cr({ conditions }))).toEqual([
+      { name: 'Accepted', text: 'True', good: true },
+      { name: 'Programmed', text: 'False (Pending: not yet)', good: false },
+      { name: 'ClockSkewed', text: 'True (Skewed: by an hour)', good: false },
+    ]);
+  });
+
+  test('of a JobWatcher are its last run and the next deletion', () => {
+    const lastRun = { namespaces: 1, matched: 9, finished: 4, deleted: 2, failed: 1, skipped: { Young: 3 } };
+    const status = { lastRun, lastFinished: '2026-01-01T00:00:00Z', nextDeletion: '2026-01-01T00:05:00Z' };
+    expect(factsOf({ ...cr(status), kind: 'JobWatcher' })).toEqual([
+      { name: 'last run', text: '2026-01-01T00:00:00Z: 2 deleted, 1 failed, of 9 matched and 4 finished' },
+      { name: 'skipped', text: 'Young 3' },
+      { name: 'next deletion', text: '2026-01-01T00:05:00Z' },
+    ]);
+  });
+});
+
+describe('a pod', () => {
+  const labels = { 'pod-template-hash': '5f' };
+  const ofWeb = anObject(POD, 'web-5f-a', { ownerReferences: [replicaSet('web-5f')], labels });
+  const web = anObject(DEPLOYMENT, 'web', { uid: 'uid-web' });
+
+  test("belongs to the Deployment whose ReplicaSet has made it, and to no namesake's", () => {
+    expect(isPodOf(web, ofWeb)).toBe(true);
+    expect(isPodOf(anObject(SERVICE, 'web'), ofWeb)).toBe(false);
+    expect(isPodOf(anObject(DEPLOYMENT, 'we'), ofWeb)).toBe(false);
+    expect(isPodOf(web, anObject(POD, 'web-5f-b', { labels }))).toBe(false);
+    const set = anObject({ apiVersion: 'apps/v1', kind: 'StatefulSet' }, 'db', { uid: 'uid-db' });
+    expect(isPodOf(set, anObject(POD, 'db-0', { ownerReferences: [ownedBy('db')] }))).toBe(true);
+  });
+
+  test('that is stuck says why, in the words of its container', () => {
+    const waiting = { reason: 'CrashLoopBackOff', message: 'back-off' };
+    const lastState = { terminated: { exitCode: 1, reason: 'Error' } };
+    const containerStatuses = [
+      { name: 'web', image: 'a', ready: false, restartCount: 5, state: { waiting }, lastState },
+      { name: 'side', image: 'b', ready: true, restartCount: 1, state: { running: {} } },
+    ];
+    const pod = { ...ofWeb, spec: { containers: [{}, {}] }, status: { phase: 'Running', containerStatuses } };
+    expect(podStatus(pod)).toMatchObject({
+      ...{ ready: false, readyContainers: 1, containers: 2, restarts: 6, state: 'CrashLoopBackOff' },
+      message: expect.stringContaining('last with exit code 1') as string,
+    });
+  });
+
+  test('is found by the label of the custom resource where it bears it, else by the selector', () => {
+    const own = { label: 'kosmos.io/appservice', selector: 'kosmos.io/appservice=web' };
+    const with_ = (matchLabels: object) => ({ ...web, spec: { selector: { matchLabels } } });
+    expect(podSelector(with_({ 'kosmos.io/appservice': 'web' }), own)).toBe('kosmos.io/appservice=web');
+    expect(podSelector(with_({ app: 'x', tier: 'y' }), own)).toBe('app=x,tier=y');
+    expect(
+      podSelector(anObject(SERVICE, 'web', {}, { spec: { selector: { app: 'x' } } }), own),
+    ).toBeUndefined();
+  });
+});
+
+test('events are the last five of those that are asked for, with how often they came', () => {
+  const events = Array.from({ length: 8 }, (_, index) =>
+    anObject(
+      { apiVersion: 'events.k8s.io/v1', kind: 'Event' },
+      `e${index}`,
+      {},
+      {
+        ...{
+          reason: `R${index}`,
+          type: 'Normal',
+          note: 'n',
+          regarding: { kind: 'Pod', name: 'a', uid: 'a' },
+        },
+        eventTime: `2026-01-01T00:00:0${index}.000000Z`,
+        ...(index === 0 && { series: { count: 40, lastObservedTime: '2026-01-01T01:00:00.000000Z' } }),
+        ...(index === 7 && { regarding: { kind: 'Pod', name: 'b', uid: 'b' } }),
+      },
+    ),
+  );
+  const found = lastEvents(events, ({ uid }) => uid === 'a');
+  expect(found.map(({ reason, count }) => `${reason} ${count}`)).toEqual([
+    'R0 40',
+    'R6 1',
+    'R5 1',
+    'R4 1',
+    'R3 1',
+  ]);
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import type { Paint } from '../../../src/cli/paint.js';
+import type { ChildStatus, PodStatus, ResourceStatus, Verdict } from '../../../src/cli/status/document.js';
+import { age, wrap } from '../../../src/cli/status/layout.js';
+import { newsIn, sentencesOf } from '../../../src/cli/status/sentences.js';
+import { textOf } from '../../../src/cli/status/text.js';
+
+const now = new Date('2026-01-01T01:00:00Z');
+const created = '2026-01-01T00:00:00Z';
+const plain: Paint = (_, text) => text;
+const coloured: Paint = (color, text) => `<${color}>${text}</>`;
+
+const ref = (kind: string, name: string) => ({ apiVersion: 'v1', kind, namespace: 'shop', name });
+
+function pod(name: string, rest: Partial<PodStatus> = {}): PodStatus {
+  const counts = { ready: true, readyContainers: 1, containers: 1, restarts: 0, state: 'Running' };
+  return { ...ref('Pod', name), uid: `uid-${name}`, created, ...counts, ...rest };
+}
+
+const stuck = pod('web-5f-b', {
+  ...{ ready: false, readyContainers: 0, state: 'CrashLoopBackOff', restarts: 5 },
+  message: 'container "web" ends again and again, last with exit code 1 (Error)',
+});
+
+function child(kind: string, rest: Partial<ChildStatus> = {}): ChildStatus {
+  const message = `${kind} shop/web is applied`;
+  return { ...ref(kind, 'web'), uid: `uid-${kind}`, created, phase: 'ready', message, pods: [], ...rest };
+}
+
+function resource(rest: Partial<ResourceStatus> = {}): ResourceStatus {
+  const verdict: Verdict = {
+    ...({ word: 'Stalled', reason: 'CrashLoopBackOff', message: '1 of 2 replicas are available' } as const),
+    ...{ since: '2026-01-01T00:58:00Z', current: true },
+  };
+  const message = 'Deployment shop/web: 1 of 2 pods are available';
+  const deployment = child('Deployment', { phase: 'progressing', message, pods: [pod('web-5f-a'), stuck] });
+  return {
+    ...{ ...ref('AppService', 'web'), uid: 'uid-web', created, verdict, facts: [] },
+    children: [deployment, child('Service')],
+    ...{ events: [], notes: [], ...rest },
+  };
+}
+
+const event = {
+  ...{ type: 'Warning', reason: 'BackOff', note: 'Back-off restarting failed container', count: 7 },
+  ...{ at: '2026-01-01T00:59:30Z', regarding: { kind: 'Pod', name: 'web-5f-b' } },
+};
+
+test('a custom resource is a tree down to its pods, with reasons and events, within 80 characters', () => {
+  const document = {
+    operators: [],
+    notes: ['No operator looks after it'],
+    resources: [resource({ events: [event] })],
+  };
+  const text = textOf(document, { now, paint: plain });
+
+  expect(text).toBe(`\
+AppService shop/web   60m  Stalled CrashLoopBackOff, for 2m
+│   1 of 2 replicas are available
+├─ Deployment web     60m  Progressing, 1 of 2 pods are available
+│  ├─ Pod web-5f-a    60m  1/1 Running
+│  └─ Pod web-5f-b    60m  0/1 CrashLoopBackOff, 5 restarts
+│       container "web" ends again and again, last with exit code 1 (Error)
+└─ Service web        60m  Ready
+  Events
+   30s  BackOff (7 times): Pod web-5f-b
+          Back-off restarting failed container
+
+No operator looks after it
+`);
+});
+
+test('what is wrong is coloured, and what is well is green or plain', () => {
+  const text = textOf({ operators: [], notes: [], resources: [resource()] }, { now, paint: coloured });
+  expect(text).toMatch(/^<red>AppService/m);
+  expect(text).toMatch(/^<yellow>├─ Deployment/m);
+  expect(text).toMatch(/^<red>│ {2}└─ Pod web-5f-b/m);
+  expect(text).toMatch(/^└─ Service/m);
+});
+
+test('a name that is too long for its column has a line of its own, and nothing of it is cut', () => {
+  const name = `web-${'x'.repeat(56)}`;
+  const long = resource({ children: [child('Deployment', { pods: [pod(name)] })] });
+  const lines = textOf({ operators: [], notes: [], resources: [long] }, { now, paint: plain }).split('\n');
+  const index = lines.findIndex((line) => line.includes(name));
+  expect(lines[index]).toBe(`   └─ Pod ${name}`);
+  expect(lines[index + 1]).toMatch(/^ +60m {2}1\/1 Running$/);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+});
+
+test('a status of an earlier generation says so, and is not green', () => {
+  const ready = { word: 'Ready', reason: 'Available', message: 'Fine', current: false } as const;
+  const text = textOf(
+    { operators: [], notes: [], resources: [resource({ verdict: ready })] },
+    { now, paint: coloured },
+  );
+  expect(text).toMatch(/^<yellow>AppService shop\/web .*Ready Available, of an earlier generation/);
+});
+
+test.each([
+  ['2026-01-01T00:59:58Z', '2s'],
+  ['2026-01-01T00:58:30Z', '90s'],
+  ['2026-01-01T00:55:00Z', '5m'],
+  ['2025-12-31T22:00:00Z', '3h'],
+  ['2025-12-25T00:00:00Z', '7d'],
+  ['2026-01-01T02:00:00Z', '0s'],
+  [undefined, ''],
+])('%s is %s ago', (time, expected) => {
+  expect(age(time, now)).toBe(expected);
+});
+
+test('texts are broken at spaces, and words stay whole', () => {
+  expect(wrap('a bb ccc dddddddd e', 6)).toEqual(['a bb', 'ccc', 'dddddddd', 'e']);
+});
+
+describe('news', () => {
+  const before = sentencesOf({ operators: [], notes: [], resources: [resource({ events: [event] })] });
+
+  test('are what is said now and was not before, and what has gone', () => {
+    const well = resource({
+      ...{ events: [event, { ...event, at: '2026-01-01T00:59:59Z', count: 8 }] },
+      children: [child('Deployment', { pods: [pod('web-5f-a'), pod('web-5f-b')] })],
+    });
+    expect(newsIn(before, sentencesOf({ operators: [], notes: ['A note'], resources: [well] }))).toEqual([
+      'A note',
+      'Deployment shop/web: Ready: is applied',
+      'Pod shop/web-5f-b: 1/1 Running',
+      'Event of Pod web-5f-b: Warning BackOff: Back-off restarting failed container',
+      'Service shop/web: is gone',
+    ]);
+  });
+
+  test('are none where only time has passed', () => {
+    expect(newsIn(before, before)).toEqual([]);
+  });
+});

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { installManifests } from '../../src/install/manifests.js';
+import { rulesFor } from '../../src/install/rules.js';
+import { Cluster, deployments, services } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { Reconstruct } from './support/reconstruct.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { grant } from './support/rights.js';
+import { settled } from './support/settled.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-64';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+const web = { size: 1, image: 'example.com/web:1' };
+let apps: Subject;
+let own: Reconstruct;
+
+beforeAll(async () => {
+  for (const kind of [appService, jobWatcher]) await installCrd(cluster, kind);
+  apps = new Subject(cluster, appService, await cluster.makeNamespace('apply'));
+  const namespaces = [apps.namespace];
+  const written = ['appservices', 'jobwatchers'].map((resource, index) => ({
+    apiGroups: [[appService, jobWatcher][index]!.crd.spec.group],
+    ...{ resources: [resource], verbs: ['get', 'list', 'watch', 'create', 'update'] },
+  }));
+  const told = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch'] };
+  await grant(cluster, {
+    ...{
+      user,
+      namespaces,
+      role: 'asker',
+      rules: [...rulesFor([appService], { namespaces }), ...written, told],
+    },
+  });
+  own = new Reconstruct(cluster.sandbox.kubeconfig(user), ['apply'], ['-n', apps.namespace]);
+});
+afterAll(async () => {
+  await cluster.close();
+});
+
+const app = (name: string, spec: object, metadata: object = {}) => ({
+  ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name, ...metadata }, spec },
+});
+
+const lines = (...rest: string[]) => rest.map((line) => `${line}\n`).join('');
+const called = (kind: string, name: string) => `${kind} ${apps.namespace}/${name}`;
+
+describe('without a controller', () => {
+  test('an AppService and its children are applied once, waited for, changed and pruned', async () => {
+    const spec = { ...web, ports: [{ port: 80 }] };
+    const first = await own.of([app('web', spec)], '--wait', '--timeout', '90s');
+
+    expect(first.stderr).toContain("warning: Whether an operator is installed can't be seen");
+    expect(first).toMatchObject({ code: 0 });
+    const made = ['AppService', 'Deployment', 'Service'].map((kind) => `${called(kind, 'web')} created`);
+    expect(first.stdout.startsWith(lines(...made)), first.stdout).toBe(true);
+    expect(first.stdout).toMatch(/AppService web is ready\n$/);
+    expect((await apps.get('web')).status?.observedGeneration).toBe(-1);
+
+    const requests = await requestsFromNowOn(cluster, user);
+    const again = await own.of([app('web', spec)]);
+    expect(again.stdout).toBe(
+      lines(
+        `${called('AppService', 'web')} unchanged`,
+        `${called('Deployment', 'web')} unchanged`,
+        `${called('Service', 'web')} unchanged`,
+      ),
+    );
+    expect(writes(await requests()).filter(({ uri }) => !uri.includes('dryRun=All'))).toEqual([]);
+
+    const kept = await own.of([app('web', { ...web, image: 'example.com/web:2' })]);
+    expect(kept.stdout).toBe(
+      lines(
+        `${called('AppService', 'web')} configured`,
+        `${called('Deployment', 'web')} configured`,
+        `${called('Service', 'web')} left as it is: it isn't rendered any more, and --prune deletes it`,
+      ),
+    );
+    const pruned = await own.of([app('web', { ...web, image: 'example.com/web:2' })], '--prune');
+    expect(pruned.stdout).toContain(`${called('Service', 'web')} pruned\n`);
+    expect(await cluster.find(apps.childPlace(services, 'web'))).toBeUndefined();
+  });
+
+  test('replicas are handed over to an autoscaler without a moment at one', async () => {
+    const spec = { ...web, size: 3, resources: { requests: { cpu: '100m' } } };
+    await own.of([app('scaled', spec)]);
+    const autoscaling = { minReplicas: 2, maxReplicas: 5, cpu: 50 };
+    const { code, stdout } = await own.of([app('scaled', { ...spec, autoscaling })]);
+
+    expect([code, stdout]).toEqual([0, expect.stringContaining('HorizontalPodAutoscaler')]);
+    const { spec: live } = await cluster.get<{ spec: { replicas: number } }>(
+      apps.childPlace(deployments, 'scaled'),
+    );
+    expect(live.replicas).toBe(3);
+  });
+
+  test('what belongs to somebody else is refused before anything is written', async () => {
+    const { apiVersion, kind } = { apiVersion: 'v1', kind: 'Service' };
+    const metadata = { name: 'taken', namespace: apps.namespace };
+    await cluster.create(services, { apiVersion, kind, metadata, spec: { ports: [{ port: 81 }] } });
+
+    const found = await own.of([app('free', web), app('taken', { ...web, ports: [{ port: 80 }] })]);
+
+    expect(found).toMatchObject({ code: 3, stdout: '' });
+    expect(found.stderr).toMatch(
+      /Service \S+\/taken would be refused: OwnershipConflict: .*\nNothing was written\n$/,
+    );
+    for (const name of ['free', 'taken']) expect(await cluster.find(apps.place(name))).toBeUndefined();
+  });
+
+  test('what is wrong is bad input, and so is a kind that needs an operator', async () => {
+    const wrong = await own.of([app('free', web), app('wrong', { ...web, sise: 2 })]);
+    expect(wrong).toMatchObject({ code: 2, stdout: '' });
+    expect(wrong.stderr).toContain('document 2, line');
+    expect(await cluster.find(apps.place('free'))).toBeUndefined();
+
+    const { apiVersion, kind } = jobWatcher.type;
+    const watcher = await own.of([
+      { apiVersion, kind, metadata: { name: 'pi' }, spec: { completedTTL: '1h' } },
+    ]);
+    expect(watcher).toMatchObject({ code: 2, stdout: '' });
+    expect(watcher.stderr).toMatch(
+      /line \d+: JobWatcher pi needs an operator, which "reconstruct install --apply"/,
+    );
+  });
+
+  test('one that never gets ready ends with the reason of its pod', async () => {
+    const { code, stderr, stdout } = await own.of(
+      [app('stuck', { ...web, image: 'sandbox.invalid/no-image' })],
+      ...['--wait', '--timeout', '5s'],
+    );
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/Pod \S+\/stuck-\S+: 0\/1 ImagePullBackOff: image .* can't be pulled/);
+    expect(stderr).toMatch(
+      new RegExp(`^(warning: .*\n)*${called('AppService', 'stuck')} isn't ready after 5 s\n`),
+    );
+    expect(stderr).toMatch(/ {2}Deployment \S+: Progressing: 0 of 1 pods are available\n/);
+    expect(stderr).toMatch(/ {2}Pod \S+\/stuck-\S+: 0\/1 ImagePullBackOff: image/);
+  });
+});
+
+describe('with a controller', () => {
+  test('that is started later, all is found settled, and the status alone is written', async () => {
+    await own.of([app('later', { ...web, ports: [{ port: 80 }] })]);
+    const requests = await requestsFromNowOn(cluster, user);
+    await using controller = await startController({
+      ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace] },
+    });
+    await apps.ready('later');
+    await settled(cluster, user);
+
+    const sent = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'later');
+    expect(new Set(sent.map(summary))).toEqual(
+      new Set([`patch appservices/status ${apps.namespace}/later 200`]),
+    );
+    expect(controller.strayOutput).toEqual([]);
+  });
+
+  test('of an installation, the custom resource alone is written, and its Ready waited for', async () => {
+    const { namespace } = apps;
+    const props = { image: 'reconstruct:1', kinds: [appService], replicas: 0, watchNamespaces: [namespace] };
+    const installed = installManifests({ namespace, ...props }).find(({ kind }) => kind === 'Deployment')!;
+    await cluster.create(deployments, installed);
+    await using controller = await startController({
+      ...{ cluster, user, kinds: [appService], namespaces: [namespace] },
+    });
+    const args = ['--operator-namespace', namespace, '--wait', '--timeout', '90s'];
+    const led = await own.of([app('led', web)], ...args);
+
+    expect(led).toMatchObject({ code: 0, stderr: '' });
+    const [created, left] = led.stdout.split('\n');
+    expect(created).toBe(`${called('AppService', 'led')} created`);
+    expect(left).toBe(`${called('AppService', 'led')} is left to the operator in ${namespace}`);
+    expect(led.stdout).toMatch(/AppService led is ready\n$/);
+    expect((await apps.get('led')).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', status: 'True' }),
+    );
+    expect(controller.strayOutput).toEqual([]);
+  });
+});

@@ -1,0 +1,225 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { startWatchdog } from '../../sandbox/watchdog.js';
+import type { StatusDocument } from '../../src/cli/status/document.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { rulesFor } from '../../src/install/rules.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { makeDatabase, makeProxy } from './support/chart-proxy.js';
+import { Cluster } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { Reconstruct } from './support/reconstruct.js';
+import { requestsFromNowOn, summary } from './support/requests.js';
+import { grant } from './support/rights.js';
+import { kubeconfigOf } from './support/service-account.js';
+import { Subject } from './support/subject.js';
+
+const operator = 'operator-65';
+const viewer = 'operator-66';
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+const kinds = [appService, jobWatcher, streamIngress];
+const web = { size: 1, image: 'example.com/web:1' };
+const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
+let apps: Subject;
+let folder: string;
+let namespace: string;
+let controller: RunningController;
+let status: Reconstruct;
+
+beforeAll(async () => {
+  for (const kind of kinds) await installCrd(cluster, kind);
+  namespace = await cluster.makeNamespace('status');
+  folder = await mkdtemp(join(tmpdir(), 'status-'));
+  apps = new Subject(cluster, appService, namespace);
+  await makeProxy(cluster, namespace, 'proxy');
+  await makeDatabase(cluster, namespace);
+  const policy = join(folder, 'policy.yaml');
+  const targets = [{ name: 'own', ingressNamespace: namespace, ingressService: 'proxy' }];
+  const streamingress = { defaultClass: 'own', targets };
+  await writeFile(policy, JSON.stringify({ streamingress }));
+  const namespaces = [namespace];
+  const rules = rulesFor([appService, jobWatcher], { namespaces });
+  const shared = rulesFor([streamIngress], { namespaces, policy: streamingress });
+  controller = await startController({
+    ...{ cluster, user: operator, kinds, namespaces, rules: [...rules, ...shared] },
+    args: ['--policy', policy],
+  });
+  await may([
+    ['kosmos.io', 'appservices'],
+    ['batch.my.github.com', 'jobwatchers'],
+    ['nginx-stream.jeffthecoder.xyz', 'streamingresses'],
+    ['apps', 'deployments'],
+    ['', 'services'],
+    ['', 'pods'],
+    ['autoscaling', 'horizontalpodautoscalers'],
+    ['policy', 'poddisruptionbudgets'],
+    ['gateway.networking.k8s.io', 'httproutes'],
+    ['events.k8s.io', 'events'],
+  ]);
+  status = new Reconstruct(cluster.sandbox.kubeconfig(viewer), ['status'], ['-n', namespace]);
+});
+afterAll(async () => {
+  await controller.kill();
+  await rm(folder, { recursive: true });
+  await cluster.close();
+});
+
+/** Rights in the namespace. */
+async function may(resources: readonly (readonly [group: string, resource: string])[], user = viewer) {
+  const rules = resources.map(([group, resource]) => ({
+    ...{ apiGroups: [group], resources: [resource], verbs: ['list', 'watch'] },
+  }));
+  await grant(cluster, { user, namespaces: [namespace], rules });
+}
+
+async function json(...args: string[]): Promise<StatusDocument> {
+  const { code, stdout, stderr } = await status.run(...args, '-o', 'json');
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as StatusDocument;
+}
+
+describe('one custom resource', () => {
+  test('that is ready shows its children and their pods, and costs one list of each type', async () => {
+    await apps.create('web', { ...web, size: 2, ports: [{ port: 80 }] });
+    await apps.ready('web');
+    const requests = await requestsFromNowOn(cluster, viewer);
+
+    const { code, stdout, stderr } = await status.run('appsvc/web');
+
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(
+      new RegExp(`^AppService ${namespace}/web +\\d+[sm]  Ready Available, for \\d+[sm]$`),
+    );
+    expect(lines[1]).toMatch(/^├─ Deployment web +\d+[sm] {2}Ready, 2 of 2 pods are available$/);
+    expect(lines[2]).toMatch(/^│ {2}├─ Pod web-\S+ +\d+[sm] {2}1\/1 Running$/);
+    expect(lines[3]).toMatch(/^│ {2}└─ Pod web-\S+ +\d+[sm] {2}1\/1 Running$/);
+    expect(lines[4]).toMatch(/^└─ Service web +\d+[sm] {2}Ready$/);
+    expect(stdout).toContain("Whether an operator is there can't be seen");
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    const sent = (await requests()).map(summary);
+    // Beside the version: the AppService, five types of children, pods, events, and in vain the operator.
+    expect(sent.filter((line) => !line.startsWith('list '))).toEqual(['get  / 200']);
+    expect(sent).toHaveLength(10);
+  });
+
+  test('that is stuck shows why, down to the pod, and its events', async () => {
+    await apps.create('stuck', { ...web, image: 'sandbox.invalid/no-image' });
+    await apps.condition('stuck', { type: 'Ready', status: 'False', reason: 'ImagePullBackOff' });
+    await eventually(async () => {
+      const { resources } = await json('AppService/stuck');
+      expect(resources[0]).toMatchObject({
+        verdict: { word: 'Reconciling', reason: 'ImagePullBackOff', current: true },
+        children: [{ kind: 'Deployment', pods: [{ ready: false, state: 'ImagePullBackOff' }] }],
+      });
+      expect(resources[0]!.events.map(({ reason }) => reason)).toContain('Scheduled');
+    });
+    const { code, stdout } = await status.run('appservices/stuck');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Pod stuck-\S+ +\d+[sm] {2}0\/1 ImagePullBackOff/);
+    expect(stdout).toMatch(/^ +\d+[sm] {2}Scheduled: Pod stuck-\S+$/m);
+  });
+
+  test('without the right to see pods and events is told with a line that says so', async () => {
+    const account = { namespace, name: 'default' };
+    const resources = [
+      ['kosmos.io', 'appservices'],
+      ['apps', 'deployments'],
+    ] as const;
+    await may(resources, `system:serviceaccount:${namespace}:default`);
+    const kubeconfig = await kubeconfigOf(cluster, folder, account);
+    const own = new Reconstruct(kubeconfig, ['status'], ['-n', namespace]);
+    const { code, stdout } = await own.run('appservice/web');
+    expect(code).toBe(0);
+    expect(stdout).toContain('Deployment web');
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'Not seen, for want of the right to list them: services, horizontalpodautoscalers, poddisruptionbudgets, ' +
+        'httproutes, pods, events',
+    );
+  });
+});
+
+describe('all of every kind', () => {
+  test('shows those without children by what their status says', async () => {
+    const upstream = { service: 'db', port: 5432 };
+    const at = (name: string) => ({ name, namespace });
+    await cluster.create(streamIngress.type, {
+      ...{ apiVersion: streamIngress.type.apiVersion, kind: 'StreamIngress', metadata: at('db') },
+      spec: { listen: 9000, upstream },
+    });
+    await cluster.create(jobWatcher.type, {
+      ...{ apiVersion: jobWatcher.type.apiVersion, kind: 'JobWatcher', metadata: at('old') },
+      spec: { completedTTL: '1h', frequency: '1s' },
+    });
+    await cluster.create(jobs, {
+      ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: at('pi') },
+      spec: { template: { spec: { containers: [{ name: 'pi', image: 'pi:1' }], restartPolicy: 'Never' } } },
+    });
+
+    await eventually(async () => {
+      const { code, stdout } = await status.run();
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^StreamIngress \S+\/db /m);
+      expect(stdout).toMatch(/^ +Accepted: True$/m);
+      expect(stdout).toMatch(/^ +Programmed: (True|False)/m);
+      expect(stdout).toMatch(/^ +target: own$/m);
+      expect(stdout).toMatch(/^JobWatcher \S+\/old +\d+[sm] {2}Ready Watching/m);
+      expect(stdout).toMatch(/^ +last run: 20\S+: 0 deleted/m);
+      expect(stdout).toMatch(/^ +next deletion: 20/m);
+      expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    });
+  });
+});
+
+test('what is not there is bad input, with what is meant', async () => {
+  const missing = await status.run('appsvc/wev');
+  expect(missing).toMatchObject({ code: 2, stdout: '' });
+  expect(missing.stderr).toBe(`There is no AppService ${namespace}/wev; did you mean web?\n`);
+  const unknown = await status.run('apservice/web');
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toMatch(/^apservice\/web: there is no kind apservice; did you mean appservice\?/);
+});
+
+test('--watch appends what changes, by watches, until it is interrupted', async () => {
+  await apps.create('watched', web);
+  await apps.ready('watched');
+  const file = join(repoFolder(), 'lib/cli/main.js');
+  const args = ['status', 'appservice/watched', '--watch', '-n', namespace];
+  const requests = await requestsFromNowOn(cluster, viewer);
+  const guard = await startWatchdog();
+  const child = spawn(process.execPath, [file, ...args, '--kubeconfig', cluster.sandbox.kubeconfig(viewer)], {
+    ...{ detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
+  });
+  guard.watch(child.pid!);
+  let shown = '';
+  child.stdout.on('data', (chunk) => (shown += String(chunk)));
+  await eventually(() => {
+    expect(shown).toContain('1 of 1 pods are available');
+  });
+  const before = (await requests()).filter(({ verb }) => verb === 'list').length;
+  const until = shown.length;
+
+  await apps.edit('watched', { ...web, image: 'sandbox.invalid/no-image' });
+
+  await eventually(() => {
+    const news = shown.slice(until);
+    expect(news).toMatch(/^20\S+Z Pod \S+\/watched-\S+: 0\/1 ImagePullBackOff: image/m);
+    expect(news).toMatch(/^20\S+Z AppService \S+\/watched: Reconciling ImagePullBackOff: /m);
+  });
+  expect((await requests()).filter(({ verb }) => verb === 'list')).toHaveLength(before);
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  child.kill('SIGINT');
+  expect((await ended)[0]).toBe(0);
+  guard.forget(child.pid!);
+});
