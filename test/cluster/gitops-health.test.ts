@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import type { Condition } from '../../src/contract/conditions.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -155,10 +154,8 @@ test('Argo CD and kstatus see every state of every kind as it is', async () => {
   }
   const flags = { '--ingress-namespace': proxies };
   const namespaces = [namespace];
-  const controller = await startController({
-    ...{ cluster, user, kinds, namespaces, args: Object.entries(flags).flat() },
-    rules: rulesFor(kinds, { namespaces, flags }),
-  });
+  const args = Object.entries(flags).flat();
+  const controller = await startController({ cluster, user, kinds, namespaces, args });
   try {
     for (const each of cases) if (each.until) await create(each);
     for (const each of cases) if (each.until) await reached(each);
