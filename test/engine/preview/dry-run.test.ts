@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import { DryRun, WOULD_DELETE } from '../../../src/engine/preview/dry-run.js';
+import type { DryRunProps } from '../../../src/engine/preview/dry-run.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { anObject, CONFIG_MAP, failure, fieldConflict, ownedBy } from '../support/builders.js';
 
 const live = anObject(CONFIG_MAP, 'web', { uid: 'u', resourceVersion: '7' }, { data: { a: '1' } });
 const wanted = anObject(CONFIG_MAP, 'web', { ownerReferences: [ownedBy('web')] }, { data: { a: '2' } });
 
-function newSetup(answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined) {
+function newSetup(
+  answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined,
+  props: DryRunProps = {},
+) {
   const requests: ApiRequest[] = [];
   const wire: Transport = {
     host: 'api.test',
@@ -22,7 +26,7 @@ function newSetup(answer: (req: ApiRequest) => ApiResponse | undefined = () => u
     stream: () => Promise.reject(new Error('no streams here')),
     close: () => Promise.resolve(),
   };
-  const dryRun = new DryRun(wire);
+  const dryRun = new DryRun(wire, props);
   return { dryRun, requests, api: new Api(dryRun) };
 }
 
@@ -109,5 +113,12 @@ describe('A dry run', () => {
     const { metadata } = requests[1]!.body as AnyObject;
     expect(metadata.ownerReferences).toHaveLength(1);
     expect(metadata.ownerReferences![0]).not.toHaveProperty('blockOwnerDeletion');
+  });
+
+  it('asks for it where that is to be tried too', async () => {
+    const { api, requests } = newSetup(() => undefined, { blocking: true });
+    await apply(api);
+    const sent = requests.find(({ method }) => method === 'PATCH')!.body as AnyObject;
+    expect(sent.metadata.ownerReferences).toEqual([ownedBy('web')]);
   });
 });
