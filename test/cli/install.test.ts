@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -56,7 +56,7 @@ test('-o writes the same to a folder', () => {
   expect(readFileSync(join(output, 'reconstruct.yaml'), 'utf8')).toBe(reconstruct('install').stdout);
 });
 
-test('a chart is written, brought up to date, and never over files of others', () => {
+test('a chart is written and brought up to date, and what others have put beside it stays', () => {
   const output = join(folder, 'chart');
   const files = (): string[] =>
     readdirSync(output, { recursive: true, encoding: 'utf8' })
@@ -75,15 +75,6 @@ test('a chart is written, brought up to date, and never over files of others', (
   expect(all.filter((name) => !files().includes(name)).every((name) => name.includes('crd-'))).toBe(true);
   expect(files()).toContain('templates/mine.yaml');
   expect(readFileSync(join(output, 'values.yaml'), 'utf8')).toMatch(/^kinds:\n {2}jobwatcher: true\n$/m);
-
-  const foreign = join(folder, 'foreign');
-  mkdirSync(foreign);
-  writeFileSync(join(foreign, 'values.yaml'), 'mine: true');
-  expect(reconstruct('install', '--format', 'helm', '-o', foreign)).toMatchObject({
-    ...{ status: 2, stdout: '' },
-    stderr: expect.stringContaining("wasn't written by synth") as string,
-  });
-  expect(readdirSync(foreign)).toEqual(['values.yaml']);
 });
 
 test('kinds of a configuration are installed too', () => {
