@@ -20,6 +20,7 @@ import { CONSUMER } from './consumer.js';
 interface Manifest {
   readonly version: string;
   readonly bin: { readonly reconstruct: string };
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
@@ -91,16 +92,23 @@ test('it holds what can be reached from its entries, the CRDs, and nothing else'
   const bundled = Object.keys(meta.outputs).filter((file) => !file.endsWith('.map'));
   const wanted = [
     ...['package.json', 'README.md', 'LICENSE'],
-    ...modulesFrom('lib/index').flatMap((module) => [`${module}.js`, `${module}.d.ts`]),
+    ...modulesFrom(entries()).flatMap((module) => [`${module}.js`, `${module}.d.ts`]),
     ...bundled,
     ...globSync('crds/*.yaml', { cwd: root }),
   ];
   expect(filesBelow(folder).filter(isOfThisBuild).sort()).toEqual(wanted.sort());
 });
 
-/** A module and all that its code and its types import of the package. */
-function modulesFrom(entry: string): string[] {
-  const found = new Set([entry]);
+/** The modules that users may import. */
+function entries(): string[] {
+  return Object.values(manifest.exports).flatMap((target) =>
+    typeof target === 'string' ? [] : target.default.replace(/^\.\/(.*)\.js$/, '$1'),
+  );
+}
+
+/** Modules and all that their code and their types import of the package. */
+function modulesFrom(modules: readonly string[]): string[] {
+  const found = new Set(modules);
   for (const module of found) {
     for (const extension of ['js', 'd.ts']) {
       const text = readFileSync(join(folder, `${module}.${extension}`), 'utf8');
