@@ -17,7 +17,7 @@ afterAll(() => cluster.close());
 test('the controller of the image works as nobody on a file system that it cannot write to, and ends in order', async () => {
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('image'));
-  const kubeconfig = '/work/kubeconfig';
+  const kubeconfig = '/files/kubeconfig';
   using container = new Container({ [kubeconfig]: readFileSync(cluster.sandbox.kubeconfig(user), 'utf8') });
 
   await using controller = await startController({

@@ -14,7 +14,7 @@ describe.runIf(process.platform === 'linux')('the image, as far as it can be had
   let container: Container;
 
   beforeAll(() => {
-    container = new Container({ '/work/sample.yaml': sample });
+    container = new Container({ '/files/sample.yaml': sample });
   });
   afterAll(() => {
     container[Symbol.dispose]();
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('the image, as far as it can be had
 
   test('it renders, and prints the manifests of the operator', () => {
     const file = join(root, 'examples/appservice-full.yaml');
-    expect(outputOf(container.command('synth', '/work/sample.yaml'))).toBe(expected('synth', file));
+    expect(outputOf(container.command('synth', '/files/sample.yaml'))).toBe(expected('synth', file));
     expect(outputOf(container.command('install'))).toBe(expected('install'));
   });
 });
