@@ -34,7 +34,7 @@ export function withinModules({ lib, place }) {
 }
 
 const CRD_BESIDE = /new URL\('([^']*\/crds\/[^']+\.yaml)', import\.meta\.url\)/g;
-const PACKAGE_BESIDE = /readFileSync\(new URL\('([^']*\/package\.jsonx)', import\.meta\.url\), 'utf8'\)/g;
+const PACKAGE_BESIDE = /readFileSync\(new URL\('([^']*\/package\.json)', import\.meta\.url\), 'utf8'\)/g;
 
 /** An expression that is the value. V8 reads JSON in a string twice as fast as the same in code. */
 function jsonIn(value) {

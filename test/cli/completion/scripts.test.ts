@@ -48,7 +48,7 @@ describe.each(Object.keys(checkers))('the script for %s', (shell) => {
   });
 
   test.skipIf(spawnSync(checkers[shell]![0]!, ['--version']).error)(
-    'is one that the shell understands',
+    'is one that the shell understands, where it is installed',
     () => {
       const [program, ...args] = checkers[shell]!;
       const file = join(mkdtempSync(join(tmpdir(), 'completion-')), shell);
