@@ -57,6 +57,14 @@ const pages: Readonly<Record<string, Page>> = {
       'git diff --exit-code rendered',
     ],
   },
+  'docs/tutorial.md': {
+    prepare: asCloned,
+    setUp: [
+      'npm ci',
+      'npm run sandbox -- up',
+      'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"',
+    ],
+  },
   'CONTRIBUTING.md': { prepare: asCloned, setUp: ['npm test', 'npm run demo'] },
   'bench/README.md': {
     prepare: asCloned,
