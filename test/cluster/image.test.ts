@@ -19,7 +19,9 @@ test('the controller of the image works as nobody on a file system that it canno
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('image'));
   const kubeconfig = '/files/kubeconfig';
-  using container = new Container({ [kubeconfig]: readFileSync(await accountKubeconfig(cluster, user), 'utf8') });
+  using container = new Container({
+    [kubeconfig]: readFileSync(await accountKubeconfig(cluster, user), 'utf8'),
+  });
 
   await using controller = await startController({
     ...{ cluster, user, kubeconfig, kinds: [appService], namespaces: [apps.namespace] },
