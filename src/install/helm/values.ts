@@ -100,8 +100,8 @@ function valueOf({ list, schema }: ChartOption['flag'], value: unknown): unknown
 
 function monitoringOf({ monitoring }: ChartProps): object {
   const { parts = [], labels = {}, runbooks = '' }: Partial<MonitoringProps> = monitoring ?? {};
-  const on = MONITORING_PARTS.map((part) => [partValue(part), parts.includes(part)]);
-  return { ...Object.fromEntries(on), labels, runbooks };
+  const on = MONITORING_PARTS.map((part) => [partValue(part), parts.includes(part)] as const);
+  return { ...Object.fromEntries<boolean>(on), labels, runbooks };
 }
 
 /** Of the kinds that the chart has. */

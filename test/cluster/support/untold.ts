@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 
 /** The names of JobWatchers whose status would be another in an hour, though nothing happens until then. */
 export async function untold(stand: ExampleStand): Promise<string[]> {
-  const jobs = (await stand.all(JOBS)).flatMap((job) => keepJob(job) ?? []);
+  const jobs = (await stand.all(JOBS)).map(keepJob);
   const watchers = await stand.all(jobWatcher.type);
   const reader: Partial<Reader> = {
     mappedTo: (type) => (groupKind(type) === groupKind(JOBS) ? jobs : watchers),
