@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { INSTALL_LABELS, INSTALLATION_LABEL } from '../install/names.js';
+import { INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/monitoring/props.js';
 import type { MonitoringPart, MonitoringProps } from '../install/monitoring/props.js';
 import { CliError } from './exit.js';
@@ -62,7 +62,7 @@ function labels(value: string): Record<string, string> {
   for (const label of list(value, undefined)) {
     if (!LABEL.test(label)) throw new InvalidArgumentError(`${label} is no label: write name=value.`);
     const [name = '', text = ''] = label.split('=');
-    if (name === INSTALLATION_LABEL || Object.hasOwn(INSTALL_LABELS, name))
+    if (INSTALLATION_LABELS.includes(name))
       throw new InvalidArgumentError(`${name} is set by the installation itself: leave it out.`);
     wanted[name] = text;
   }

@@ -22,6 +22,9 @@ export const INSTALL_LABELS: Readonly<Record<string, string>> = installLabels();
 /** On everything but CRDs, which several installations share: the namespace of the operator that it is of. */
 export const INSTALLATION_LABEL = 'reconstruct.kosmos.io/installation';
 
+/** The labels that are the installation's to set. */
+export const INSTALLATION_LABELS: readonly string[] = [...Object.keys(INSTALL_LABELS), INSTALLATION_LABEL];
+
 /** What the operator's own Pods carry, and nothing else does. */
 export function podLabels(namespace: string): Record<string, string> {
   return { 'app.kubernetes.io/name': INSTALL_NAME, [INSTALLATION_LABEL]: namespace };

@@ -117,7 +117,7 @@ function readLedger(folder: string): Set<string> {
 }
 
 /** The files of a Helm chart. */
-const CHART_FILE = /^(?:templates\/)?[\w.-]+\.(?:yaml|json|tpl)$/;
+const CHART_FILE = /^(?:\.helmignore|templates\/NOTES\.txt|(?:templates\/)?[\w.-]+\.(?:yaml|json|tpl))$/;
 
 /** Nothing outside of the folder is ever removed, whatever the list says. */
 function isManifestName(name: unknown): name is string {

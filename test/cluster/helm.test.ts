@@ -1,16 +1,21 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
+import { packageVersion } from '../../src/cli/version.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { kindName } from '../../src/install/arguments.js';
+import { partValue } from '../../src/install/helm/parts.js';
 import { installManifests } from '../../src/install/manifests.js';
+import { MONITORING_PARTS } from '../../src/install/monitoring/props.js';
 import type { InstallProps } from '../../src/install/props.js';
 import type { PolicyRule } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
@@ -62,10 +67,8 @@ function comparable(object: AnyObject): AnyObject {
     const { annotations, ...metadata } = object.metadata;
     return { ...object, metadata };
   }
-  if (object.kind === 'ConfigMap') {
-    const { 'policy.yaml': text = '' } = object.data as Record<string, string>;
-    return { ...object, data: parse(text) as unknown };
-  }
+  const policy = (object.data as Record<string, string> | undefined)?.['policy.yaml'];
+  if (policy !== undefined) return { ...object, data: parse(policy) as unknown };
   if (!object.rules) return object;
   return { ...object, rules: [...new Set((object.rules as readonly PolicyRule[]).flatMap(rightsOf))].sort() };
 }
@@ -89,6 +92,21 @@ describe('the chart', () => {
     const { code, stdout, stderr } = await linted(folder, chart);
     expect(stdout + stderr).not.toMatch(/\[(WARNING|ERROR)\]/);
     expect(code).toBe(0);
+  });
+
+  test('is packed without what was written down beside it', async () => {
+    const { code, stderr } = await goTool('helm', ['package', chart, '--destination', folder], folder);
+    expect(code, stderr).toBe(0);
+    const packed = join(folder, `reconstruct-${packageVersion()}.tgz`);
+    const { stdout } = await promisify(execFile)('tar', ['-tzf', packed]);
+    const written = await readdir(chart, { recursive: true });
+    expect(written).toContain('.reconstruct-synth');
+    expect(stdout.trim().split('\n').sort()).toEqual(
+      written
+        .filter((name) => !['.reconstruct-synth', 'templates'].includes(name))
+        .map((name) => `reconstruct/${name}`)
+        .sort(),
+    );
   });
 
   test('installs by default what install does, but what needs a namespace of others', async () => {
@@ -147,6 +165,18 @@ describe('the chart', () => {
         ...{ kinds: [appService, jobWatcher], image: `r.io/a@${digest}`, replicas: 1 },
         policy: { text: JSON.stringify(parsed), parsed },
       }),
+    );
+  });
+
+  test.each(MONITORING_PARTS)('installs %s where its value says so, as install does', async (part) => {
+    const value = partValue(part);
+    expect(await rendered({ monitoring: { [value]: true } })).toEqual(
+      installed({ kinds: [appService, jobWatcher], monitoring: { parts: [part] } }),
+    );
+    const labels = { release: 'prometheus', grafana_dashboard: 'yes', 'example.com/team': '' };
+    const runbooks = 'https://example.com/runbooks';
+    expect(await rendered({ monitoring: { [value]: true, labels, runbooks: `${runbooks}/` } })).toEqual(
+      installed({ kinds: [appService, jobWatcher], monitoring: { parts: [part], labels, runbooks } }),
     );
   });
 
@@ -213,6 +243,14 @@ describe('the chart', () => {
     [{ policy: { appservice: { maxSizes: 1 } } }, '/policy/appservice'],
     [{ policy: { streamingress: { defaultClass: 'a' } } }, '/policy'],
     [{ resources: 'many' }, '/resources'],
+    [{ monitoring: { rule: true } }, '/monitoring'],
+    [
+      { monitoring: { labels: { 'app.kubernetes.io/name': 'mine' } } },
+      '/monitoring/labels/app.kubernetes.io~1name',
+    ],
+    [{ monitoring: { labels: { 'a b': 'mine' } } }, '/monitoring/labels'],
+    [{ monitoring: { labels: { release: 'a b' } } }, '/monitoring/labels/release'],
+    [{ monitoring: { runbooks: 'example.com' } }, '/monitoring/runbooks'],
     [{ replica: 2 }, "''"],
   ])('refuses the values %j', async (values, path) => {
     const { code, stdout, stderr } = await templated(folder, chart, values);
@@ -243,10 +281,11 @@ describe('on a cluster', () => {
     await sandbox.stop();
   });
 
-  async function helm(...args: string[]): Promise<void> {
+  async function helm(...args: string[]): Promise<string> {
     const cluster = ['--namespace', RELEASE_NAMESPACE, '--kubeconfig', sandbox.adminKubeconfig];
     const { code, stdout, stderr } = await goTool('helm', [...args, ...cluster], folder);
     expect(code, stderr + stdout).toBe(0);
+    return stdout;
   }
 
   const asAdmin = (...args: string[]): Promise<Outcome> =>
@@ -256,7 +295,12 @@ describe('on a cluster', () => {
   const deployment = { type: deployments, namespace: RELEASE_NAMESPACE, name: 'reconstruct' };
 
   test('Helm brings CRDs up to date, keeps them when the rest goes, and takes them up again', async () => {
-    await helm('install', 'mine', chart, '--create-namespace');
+    const notes = await helm('install', 'mine', chart, '--create-namespace');
+    expect(notes).toContain(
+      `reconstruct is installed in ${RELEASE_NAMESPACE}. It looks after ` +
+        `${[appService, jobWatcher].map(kindName).sort().join(', ')}.\n`,
+    );
+    expect(notes).toContain('\n  reconstruct status\n');
     expect(await cluster.find(deployment)).toBeDefined();
 
     const file = join(chart, `templates/crd-${crd.name}.yaml`);

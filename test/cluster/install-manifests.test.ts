@@ -38,6 +38,7 @@ const variants: Readonly<Record<string, () => Promise<string>>> = {
     renderChart(folder, {
       ...{ watchNamespaces: ['shop'], kinds: { streamingress: true } },
       policy: { appservice: { maxSize: 3 } },
+      monitoring: { dashboard: true },
     }),
 };
 

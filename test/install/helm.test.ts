@@ -51,12 +51,17 @@ describe('helmChart', () => {
         ...{ image: `r.io:5000/a/b@${digest}`, replicas: 3, watchNamespaces: ['shop'], on: [streamIngress] },
         flags: { '--ingress-namespace': 'edge', '--jobwatcher-deletes-per-second': '5' },
         policy: { text: '', parsed: { appservice: { maxSize: 3 } } },
+        monitoring: { parts: ['rules'], labels: { release: 'a' }, runbooks: 'https://example.com' },
       }),
     ).toMatchObject({
       ...{ image: { repository: 'r.io:5000/a/b', tag: '', digest }, replicas: 3, watchNamespaces: ['shop'] },
       kinds: { appservice: false, jobwatcher: false, streamingress: true },
       options: { ingressNamespace: 'edge', jobwatcherDeletesPerSecond: 5 },
       policy: { appservice: { maxSize: 3 } },
+      monitoring: {
+        ...{ serviceMonitor: false, rules: true, dashboard: false },
+        ...{ labels: { release: 'a' }, runbooks: 'https://example.com' },
+      },
     });
     expect(valuesOf().image).toEqual({ repository: 'example.com:5000/reconstruct', tag: '1', digest: '' });
   });

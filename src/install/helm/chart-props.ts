@@ -1,4 +1,5 @@
 import type { Kind } from '../../contract/kind.js';
+import { RUNBOOKS } from '../monitoring/props.js';
 import type { InstallProps } from '../props.js';
 
 /** What a chart is made of: what it may install, and the values that it has by default. */
@@ -20,10 +21,14 @@ export const MANAGER = 'zzmanagerzz';
 /** Stands for a namespace that is watched. */
 export const WATCHED_NAMESPACE = 'zzwatchedzz';
 
+/** Stands for where the pages of alerts are read. */
+export const RUNBOOKS_PLACE = 'zzrunbookszz';
+
 /** What stands for values that every installation has, by the expression of it. */
 export const COMMON_PLACES: readonly (readonly [string, string])[] = [
   [RELEASE_NAMESPACE, '$.Release.Namespace'],
   [MANAGER, '$.Release.Service'],
+  [RUNBOOKS_PLACE, `regexReplaceAll "/+$" ($.Values.monitoring.runbooks | default "${RUNBOOKS}") ""`],
 ];
 
 /** Stands for the image. */

@@ -3,9 +3,13 @@ import { accessTemplate } from './access.js';
 import type { ChartProps } from './chart-props.js';
 import { definitionTemplates } from './definitions.js';
 import { helpersTemplate } from './helpers.js';
+import { NOTES } from './notes.js';
 import { operatorTemplate } from './operator.js';
 import { valuesSchema } from './schema.js';
 import { valuesFile } from './values.js';
+
+/** What is no part of the chart when it is packed: the list of what was written, and what is being written. */
+const IGNORED = '.reconstruct-synth*\n';
 
 /** A file of a chart. */
 export interface ChartFile {
@@ -29,6 +33,8 @@ export function helmChart(props: ChartProps): ChartFile[] {
     { name: 'Chart.yaml', text: Yaml.stringify(metadata(props)) },
     { name: 'values.yaml', text: valuesFile(props) },
     { name: 'values.schema.json', text: `${JSON.stringify(valuesSchema(props), undefined, 2)}\n` },
+    { name: '.helmignore', text: IGNORED },
+    { name: 'templates/NOTES.txt', text: NOTES },
     { name: 'templates/_helpers.tpl', text: helpersTemplate(props) },
     { name: 'templates/access.yaml', text: accessTemplate(props) },
     { name: 'templates/operator.yaml', text: operatorTemplate(props) },

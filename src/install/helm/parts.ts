@@ -2,7 +2,10 @@ import { objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { installManifests } from '../manifests.js';
 import type { InstallProps } from '../props.js';
-import { renderProps } from './chart-props.js';
+import { MONITORING_PARTS } from '../monitoring/props.js';
+import type { MonitoringPart } from '../monitoring/props.js';
+import { INSTALLATION_LABELS } from '../names.js';
+import { renderProps, RUNBOOKS_PLACE } from './chart-props.js';
 import type { ChartProps } from './chart-props.js';
 import type { Template } from './template.js';
 
@@ -28,6 +31,11 @@ const PARTS: readonly Part[] = [
       ),
     }),
   },
+  ...MONITORING_PARTS.map((part) => ({
+    condition: `$.Values.monitoring.${partValue(part)}`,
+    props: { monitoring: { parts: [part], runbooks: RUNBOOKS_PLACE } },
+    written: withMonitoringLabels,
+  })),
 ];
 
 /** Templates of what the parts have beyond an installation without them. */
@@ -42,4 +50,30 @@ export function partTemplates(props: ChartProps, template: Template): string[] {
       '{{- end }}\n',
     ];
   });
+}
+
+/** How a part of what watches over the operator is called among the values. */
+export function partValue(part: MonitoringPart): string {
+  return part.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** With the labels of the values, which come before those that a part has by itself. */
+function withMonitoringLabels(object: AnyObject, template: Template): object {
+  const labels = Object.entries(object.metadata.labels ?? {});
+  const isFixed = ([name]: readonly [string, string]): boolean => INSTALLATION_LABELS.includes(name);
+  const own = labels.filter((label) => !isFixed(label)).flat();
+  const byDefault = ['dict', ...own.map((text) => JSON.stringify(text))].join(' ');
+  const merged = `merge (deepCopy ($.Values.monitoring.labels | default dict)) (${byDefault})`;
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      labels: {
+        ...Object.fromEntries(labels.filter(isFixed)),
+        ...template.lines(
+          (indent) => `{{- with ${merged} }}\n{{- toYaml . | nindent ${indent} }}\n{{- end }}`,
+        ),
+      },
+    },
+  };
 }

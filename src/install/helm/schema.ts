@@ -1,8 +1,11 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import type { Kind } from '../../contract/kind.js';
+import { MONITORING_PARTS } from '../monitoring/props.js';
+import { INSTALLATION_LABELS } from '../names.js';
 import type { ChartProps } from './chart-props.js';
 import { kindKey } from './kind-values.js';
 import { chartOptions, hasOwnPolicy, optionName } from './options.js';
+import { partValue } from './parts.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -19,6 +22,7 @@ export function valuesSchema(props: ChartProps): Schema {
       watchNamespaces: { type: 'array', uniqueItems: true, items: NAMESPACE },
       options: options(props),
       policy: policy(props),
+      monitoring: monitoring(),
       crds: closed({ enabled: { type: 'boolean' } }),
       resources: { type: 'object' },
       imagePullSecrets: { type: 'array', items: closed({ name: { type: 'string', minLength: 1 } }) },
@@ -28,7 +32,7 @@ export function valuesSchema(props: ChartProps): Schema {
       // Helm's own, for charts in charts.
       global: { type: 'object' },
     }),
-    required: ['image', 'replicas', 'kinds'],
+    required: ['image', 'replicas', 'kinds', 'monitoring', 'crds'],
   };
 }
 
@@ -88,6 +92,23 @@ function policy(props: ChartProps): Schema {
   });
   const fixed = props.kinds.filter((kind) => hasOwnPolicy(kind, { ...props, namespace: '' }));
   return { ...closed(Object.fromEntries(sections)), required: fixed.map(({ name }) => name) };
+}
+
+function monitoring(): Schema {
+  const name = '[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?';
+  return closed({
+    ...Object.fromEntries(MONITORING_PARTS.map((part) => [partValue(part), { type: 'boolean' }])),
+    labels: {
+      type: 'object',
+      additionalProperties: false,
+      patternProperties: {
+        [`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${name}$`]: { type: 'string', pattern: `^(${name})?$` },
+      },
+      // The installation itself sets these.
+      properties: Object.fromEntries(INSTALLATION_LABELS.map((label) => [label, false])),
+    },
+    runbooks: { type: 'string', pattern: '^(https?://[^\\s]+)?$' },
+  });
 }
 
 /** A schema of Kubernetes, which drops or refuses unknown fields, as a JSON schema. */

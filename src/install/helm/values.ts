@@ -1,10 +1,13 @@
 import { Yaml } from 'cdk8s';
 import type { Kind } from '../../contract/kind.js';
+import { MONITORING_PARTS } from '../monitoring/props.js';
+import type { MonitoringProps } from '../monitoring/props.js';
 import type { ChartProps } from './chart-props.js';
 import { kindKey } from './kind-values.js';
 import { defaultResources } from './operator.js';
 import { chartOptions, optionName } from './options.js';
 import type { ChartOption } from './options.js';
+import { partValue } from './parts.js';
 import { indented } from './template.js';
 
 /** The file of default values, with a word on each. */
@@ -25,6 +28,11 @@ export function valuesFile(props: ChartProps): string {
       'What the admin allows, by kind; everything, if empty. What StreamIngress may use decides on rights, so it is\n' +
         'part of the chart: make one with "reconstruct install --format helm --policy FILE".',
       { policy: policyOf(props) },
+    ),
+    commented(
+      'For Prometheus and Grafana: what they find, labels by which they find it, and the address (https://...) under which\n' +
+        'docs/runbooks is read. The first two need the types of the Prometheus operator in the cluster.',
+      { monitoring: monitoringOf(props) },
     ),
     commented(
       'CRDs come with the chart, are brought up to date by it, and stay when it is uninstalled. Of several releases in\n' +
@@ -88,6 +96,12 @@ function optionValues(props: ChartProps): string {
 function valueOf({ list, schema }: ChartOption['flag'], value: unknown): unknown {
   if (list) return [value].flat();
   return schema?.type === 'integer' ? Number(value) : value;
+}
+
+function monitoringOf({ monitoring }: ChartProps): object {
+  const { parts = [], labels = {}, runbooks = '' }: Partial<MonitoringProps> = monitoring ?? {};
+  const on = MONITORING_PARTS.map((part) => [partValue(part), parts.includes(part)] as const);
+  return { ...Object.fromEntries<boolean>(on), labels, runbooks };
 }
 
 /** Of the kinds that the chart has. */

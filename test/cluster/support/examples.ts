@@ -27,9 +27,6 @@ export async function exampleKinds(): Promise<Kind[]> {
   return loadKinds({ config: exampleConfig, builtIn: builtInKinds });
 }
 
-/** An example of a whole repository, with overlays and what is rendered: its own tests render it. */
-const REPOSITORY = 'gitops/**';
-
 /** What else is there, each as `FILE: KIND`; a policy has no kind. */
 const OTHERS: readonly string[] = [
   'jobwatcher/jobs/pi.yaml: Job',
@@ -43,12 +40,16 @@ const OTHERS: readonly string[] = [
   'streamingress/admin/reference-grant.yaml: ReferenceGrant',
 ];
 
+/** A repository by itself, with what other tools read and what is rendered, which has tests of its own. */
+const REPOSITORY = 'gitops';
+
 /**
  * All custom resources in `examples/`, by file.
  * @throws where something else is there that isn't known, so that no example is left out by mistake
  */
 export function allExamples(kinds: readonly Kind[]): Example[] {
-  const files = globSync('**/*.{yaml,yml,json}', { cwd: examplesFolder, exclude: [REPOSITORY] }).sort();
+  const exclude = [`${REPOSITORY}/**`];
+  const files = globSync('**/*.{yaml,yml,json}', { cwd: examplesFolder, exclude }).sort();
   const found = files.flatMap((file) => documentsOf(file).map((object) => ({ file, object })));
   const examples: Example[] = [];
   const others = new Set<string>();
