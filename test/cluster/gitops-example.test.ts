@@ -26,7 +26,7 @@ let kustomize: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gitops-'));
   await cp(EXAMPLE, folder, { recursive: true });
-  kustomize = await goProgram('kustomize');
+  kustomize = await goProgram({ name: 'kustomize', folder: 'test/cluster/support/kustomize' });
   await installCrd(cluster, appService);
 });
 

@@ -8,35 +8,45 @@ import { goEnvironment } from '../../../sandbox/go.js';
 import { waitForLock } from '../../../sandbox/lock.js';
 import { cacheFolder, repoFolder } from '../../../sandbox/paths.js';
 
+export interface GoProgram {
+  readonly name: string;
+  /** The folder whose go.mod pins what it is made of: a program, or `tool`s, of which it is one. */
+  readonly folder: string;
+  /** Build tags. @default - none */
+  readonly tags?: string;
+}
+
 /**
- * The path of a program that is made of Go modules, which is built where the cache lacks it.
- * @param name of the folder beside this file whose go.mod pins what it is made of: the program itself, or a `tool`
+ * The path of a program that is made of Go modules. What is made of a folder is built together where the cache lacks
+ * it, which takes half a minute to a few minutes.
  * @throws Error without Go, and with what Go printed
  */
-export async function goProgram(name: string): Promise<string> {
-  const folder = join(repoFolder(), 'test/cluster/support', name);
+export async function goProgram(program: GoProgram): Promise<string> {
+  const folder = join(repoFolder(), program.folder);
   const hash = createHash('sha256').update(`${process.platform}/${process.arch}`);
   for (const file of readdirSync(folder).sort()) hash.update(readFileSync(join(folder, file)));
   const cache = join(dirname(cacheFolder()), 'tools', hash.digest('hex').slice(0, 16));
-  const program = join(cache, name);
-  if (existsSync(program)) return program;
+  const path = join(cache, program.name);
+  if (existsSync(path)) return path;
   await mkdir(dirname(cache), { recursive: true });
   const lock = await waitForLock(`${cache}.lock`, () => undefined);
   try {
-    if (!existsSync(program)) await build(folder, name, cache);
+    if (!existsSync(path)) await build({ ...program, folder }, cache);
   } finally {
     await lock.release();
   }
-  return program;
+  return path;
 }
 
-/** The program appears complete or not at all. */
-async function build(folder: string, name: string, cache: string): Promise<void> {
+/** All that is made of a folder appears together or not at all. */
+async function build({ name, folder, tags }: GoProgram, cache: string): Promise<void> {
   process.stderr.write(`Building ${name} with Go, once.\n`);
   const temporary = `${cache}.building`;
   await rm(temporary, { recursive: true, force: true });
-  const what = existsSync(join(folder, 'main.go')) ? '.' : 'tool';
-  const args = ['build', '-mod=readonly', '-trimpath', '-o', join(temporary, name), what];
-  await promisify(execFile)('go', args, { cwd: folder, env: goEnvironment(process.env) });
+  const isProgram = existsSync(join(folder, 'main.go'));
+  const [to, what] = isProgram ? [join(temporary, name), '.'] : [`${temporary}/`, 'tool'];
+  const args = ['-mod=readonly', '-trimpath', '-ldflags', '-s -w', ...(tags ? ['-tags', tags] : [])];
+  const options = { cwd: folder, env: goEnvironment(process.env) };
+  await promisify(execFile)('go', ['build', ...args, '-o', to, what], options);
   await rename(temporary, cache);
 }

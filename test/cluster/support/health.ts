@@ -35,7 +35,9 @@ export async function healthOf(objects: readonly KubernetesObject[]): Promise<He
     object,
     script: readFileSync(join(customizationOf(object), 'health.lua'), 'utf8'),
   }));
-  const child = spawn(await goProgram('health'), { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(await goProgram({ name: 'health', folder: 'test/cluster/support/health' }), {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin.end(JSON.stringify(questions));
   const [out, errors, [code]] = await Promise.all([
     text(child.stdout),
