@@ -67,6 +67,17 @@ test('the package is told of the image that was pushed, as the manifests are', (
   expect(imageOf('release', 'install --image "$IMAGE"')).toBe(imageOf('package', 'npm run package'));
 });
 
+test('every scenario is run once a week', () => {
+  const ci = parse(readFileSync(join(folder, 'ci.yml'), 'utf8')) as {
+    readonly on: { readonly schedule: readonly object[] };
+    readonly jobs: Readonly<Record<string, { readonly if?: string; readonly steps: readonly ReleaseStep[] }>>;
+  };
+  const weekly = Object.values(ci.jobs).filter((job) => job.if === "github.event_name == 'schedule'");
+
+  expect(ci.on.schedule).toHaveLength(1);
+  expect(weekly.flatMap(({ steps }) => steps.map(({ run }) => run))).toContain('npm run test:scenarios');
+});
+
 test('a workflow that says a thing twice is refused', () => {
   expect(() => faultsOf(`${release}\njobs: {}\n`)).toThrow('unique');
 });
