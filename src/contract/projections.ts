@@ -43,7 +43,7 @@ export function keepStatus(object: AnyObject): AnyObject {
   return {
     ...kept,
     ...(spec && { spec }),
-    ...('status' in object && { status: object.status as object }),
+    ...('status' in object && { status: object.status }),
   };
 }
 
