@@ -8,10 +8,11 @@ import { parse } from 'yaml';
 
 /**
  * What modules read of files beside them comes along within them: CRDs as JSON, since to parse 50 KiB of YAML takes
- * 12 MiB of memory and more time than all the rest of the start, and the version of the package. Otherwise, a module
- * goes on naming files as if it were at its place below `lib`, and `lib` were the folder `place` as seen from there.
+ * 12 MiB of memory and more time than all the rest of the start, and the version of the package, with the image that was
+ * released with it. Otherwise, a module goes on naming files as if it were at its place below `lib`, and `lib` were the
+ * folder `place` as seen from there.
  */
-export function withinModules({ lib, place }) {
+export function withinModules({ lib, place, image }) {
   return {
     name: 'within-modules',
     setup({ onLoad }) {
@@ -25,7 +26,7 @@ export function withinModules({ lib, place }) {
             .replaceAll(CRD_BESIDE, (_, file) =>
               jsonIn(parse(readFileSync(resolve(dirname(path), file), 'utf8'))),
             )
-            .replaceAll(PACKAGE_BESIDE, (_, file) => versionIn(resolve(dirname(path), file)))
+            .replaceAll(PACKAGE_BESIDE, (_, file) => packageIn(resolve(dirname(path), file), image))
             .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`),
         };
       });
@@ -42,9 +43,9 @@ function jsonIn(value) {
 }
 
 /** An expression that is all that is read of the package. */
-function versionIn(file) {
+function packageIn(file, image) {
   const { version } = JSON.parse(readFileSync(file, 'utf8'));
-  return JSON.stringify(JSON.stringify({ version }));
+  return JSON.stringify(JSON.stringify({ version, image }));
 }
 
 /** cdk8s packs a YAML library of its own; where it is the very version that we use, one is enough. */

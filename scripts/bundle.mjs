@@ -1,5 +1,5 @@
 // Bundles the compiled command, for the package or, with --image, for the image; `--out` names another folder than
-// the target's own. Needs nothing of node_modules at run time.
+// the target's own, and `--released IMAGE` what `install` installs by default. Needs nothing of node_modules at run time.
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,9 @@ import { oneYaml, undiciInParts, withinModules, withoutGeneratedApi } from './bu
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lib = join(root, 'lib');
 
-const { values } = parseArgs({ options: { image: { type: 'boolean' }, out: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { image: { type: 'boolean' }, out: { type: 'string' }, released: { type: 'string' } },
+});
 
 /**
  * One entry, and a chunk for whatever a subcommand loads on demand, so that `--help` loads next to nothing and `run`
@@ -53,7 +55,12 @@ async function bundle({ folder, place, options }) {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
-    plugins: [withinModules({ lib, place }), oneYaml, withoutGeneratedApi, undiciInParts],
+    plugins: [
+      withinModules({ lib, place, image: values.released }),
+      oneYaml,
+      withoutGeneratedApi,
+      undiciInParts,
+    ],
     ...options,
   });
   writeFileSync(join(outdir, 'meta.json'), JSON.stringify(metafile));

@@ -1,7 +1,8 @@
 // Writes the package as it is published to dist/package/, or the folder that --out names: what `files` in package.json
-// lists, with a manifest for users. `--name` and `--repository` say what is known only where it is released.
+// lists, with a manifest for users. `--name`, `--repository` and `--image` say what is known only where it is released; the
+// last is what `reconstruct install` of this package installs.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -12,10 +13,12 @@ const { values } = parseArgs({
     out: { type: 'string', default: join(root, 'dist/package') },
     name: { type: 'string' },
     repository: { type: 'string' },
+    image: { type: 'string' },
   },
 });
 
 const folder = packInto(values.out);
+if (values.image) bundleFor(values.image, join(folder, 'lib/bundle'));
 const file = join(folder, 'package.json');
 const manifest = publishedManifest(JSON.parse(readFileSync(file, 'utf8')));
 writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
@@ -34,6 +37,12 @@ function packInto(out) {
     rmSync(temporary, { recursive: true, force: true });
   }
   return out;
+}
+
+/** Makes the bundle anew, with the image in it; what `files` leaves out is left out. */
+function bundleFor(image, bundle) {
+  execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), '--released', image, '--out', bundle]);
+  for (const file of globSync('{meta.json,*.map}', { cwd: bundle })) rmSync(join(bundle, file));
 }
 
 /** Without what only this repository needs. `private` keeps it from being published by accident. */

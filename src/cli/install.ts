@@ -12,7 +12,7 @@ import type { MonitoringOptions } from './monitoring-options.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { print } from './print.js';
-import { packageVersion } from './version.js';
+import { operatorImage, packageVersion } from './version.js';
 import { asCliError, OLDEST, withCluster } from './with-cluster.js';
 
 interface InstallOptions extends ClusterOptions, MonitoringOptions {
@@ -46,7 +46,7 @@ export function installCommand(flags = builtInFlags): Command {
     .addOption(
       new Option('--image <image>', 'the image of the controller, with a tag or a digest')
         .argParser(image)
-        .default(`reconstruct:${packageVersion()}`),
+        .default(operatorImage()),
     )
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())

@@ -1,7 +1,23 @@
 import { readFileSync } from 'node:fs';
 
+interface Package {
+  readonly version: string;
+  /** Only in a bundle that was made for a release. */
+  readonly image?: string;
+}
+
+/** The bundler puts in what is read here. */
+function ownPackage(): Package {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Package;
+}
+
 /** The version of this package. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  return ownPackage().version;
+}
+
+/** The image of this version: that of the release, or else the one that `npm run image:build` makes. */
+export function operatorImage(): string {
+  const { version, image } = ownPackage();
+  return image ?? `reconstruct:${version}`;
 }

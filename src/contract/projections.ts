@@ -1,5 +1,6 @@
 import { ADOPT_BY_ANNOTATION, isHashAnnotation } from './names.js';
 import type { AnyObject, ObjectMeta } from './object.js';
+import { groupKind } from './resource.js';
 
 /** What tells an object, and whose it is. */
 export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {
@@ -19,8 +20,9 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
 }
 
 /**
- * The default projection, for objects that we write: identity, our annotations and the status. What else is kept of
- * them comes beside that: without the annotations, they would be applied with every reconcile.
+ * The default projection, for objects that we write: identity, our annotations and the status; of StatefulSets and
+ * ReplicaSets also how many pods there are to be. What else is kept of them comes beside that: without the annotations,
+ * they would be applied with every reconcile.
  */
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
@@ -37,5 +39,20 @@ export function keepStatus(object: AnyObject): AnyObject {
     kind: object.kind,
     metadata: metadata as unknown as ObjectMeta,
   };
-  return 'status' in object ? { ...kept, status: object.status } : kept;
+  const spec = countedSpec(object);
+  return {
+    ...kept,
+    ...(spec && { spec }),
+    ...('status' in object && { status: object.status }),
+  };
+}
+
+/** The status of these doesn't tell how many pods are wanted where none can be made. */
+function countedSpec(object: AnyObject): object | undefined {
+  if (!['StatefulSet.apps', 'ReplicaSet.apps'].includes(groupKind(object))) return undefined;
+  const { replicas, updateStrategy } = (object.spec ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    ...(replicas !== undefined && { replicas }),
+    ...(updateStrategy !== undefined && { updateStrategy }),
+  };
 }

@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { alertGroups } from '../../src/install/monitoring/alerts.js';
 import { rowsOf } from '../../src/install/monitoring/panels.js';
 import { queryIn } from '../../src/install/monitoring/query.js';
+import { METRICS_SERVICE } from '../../src/install/names.js';
 import { ruleGroups } from '../../src/install/monitoring/rules.js';
 import { alertCases } from './support/alert-cases.js';
 import { promtool } from './support/promtool.js';
@@ -38,8 +39,17 @@ test('Prometheus takes every rule, and every query of the dashboard', async () =
   await promtool('check', 'rules', await file('panels.yaml', { groups: [{ name: 'panels', rules }] }));
 });
 
+/** With what it is routed by, and with each label that its description names. */
+function firing(alert: string, description: string): string {
+  const named = [...description.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => `${label!}!=""`);
+  const routed = [`namespace="${namespace}"`, `job="${METRICS_SERVICE}"`, 'severity!=""'];
+  return [`alertname="${alert}"`, 'alertstate="firing"', ...routed, ...named].join(',');
+}
+
 test('every alert fires as it should, and is quiet otherwise', async () => {
-  const names = Object.values(alertGroups).flatMap((alerts) => alerts.map(({ name }) => name));
+  const alerts = Object.values(alertGroups).flat();
+  const names = alerts.map(({ name }) => name);
+  const descriptions = new Map(alerts.map(({ name, description }) => [name, description]));
   for (const fires of [true, false])
     expect(new Set(alertCases.filter((each) => each.fires === fires).map(({ alert }) => alert))).toEqual(
       new Set(names),
@@ -49,7 +59,7 @@ test('every alert fires as it should, and is quiet otherwise', async () => {
     input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
     promql_expr_test: [
       {
-        expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`,
+        expr: `count(ALERTS{${firing(alert, descriptions.get(alert) ?? '')}}) or vector(0)`,
         ...{ eval_time: at, exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }] },
       },
     ],

@@ -7,6 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { openSandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { serviceMonitorType } from '../../src/install/monitoring/types.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -17,6 +18,7 @@ import { renderChart } from './support/helm.js';
 import { schemasIn, schemasOf } from './support/json-schemas.js';
 import type { SchemaFile } from './support/json-schemas.js';
 import { conformed, scored } from './support/manifest-checks.js';
+import { monitoringCrds } from './support/prometheus-operator.js';
 
 const kinds = [appService, jobWatcher, streamIngress];
 const cluster = new Cluster(openSandbox(inject('sandbox')));
@@ -31,6 +33,8 @@ const variants: Readonly<Record<string, () => Promise<string>>> = {
   'cluster-wide': () => reconstruct('install'),
   namespaced: () => reconstruct('install', '--watch-namespace', 'shop,billing'),
   'one kind': () => reconstruct('install', '--kinds', 'jobwatcher'),
+  'with monitoring': () =>
+    reconstruct('install', '--monitoring', '--monitoring-labels', 'release=prometheus'),
   'one replica': () => reconstruct('install', '--replicas', '1'),
   'with a policy': () => reconstruct('install', '--policy', join(repoFolder(), policy)),
   'by Helm': () => renderChart(folder, {}),
@@ -56,7 +60,10 @@ beforeAll(async () => {
     await writeFile(fileOf(name), texts.get(name) ?? '');
   }
   const versions = new Set([...texts.values()].flatMap(objectsIn).map(({ apiVersion }) => apiVersion));
-  schemas = (await Promise.all([...versions].map((version) => schemasOf(version, cluster)))).flat();
+  const monitoring = (await monitoringCrds()).flatMap(schemasIn);
+  versions.delete(serviceMonitorType.apiVersion);
+  const served = await Promise.all([...versions].map((version) => schemasOf(version, cluster)));
+  schemas = [...served.flat(), ...monitoring];
 });
 afterAll(async () => {
   await cluster.close();
@@ -80,8 +87,8 @@ describe.each(Object.keys(variants))('what is installed %s', (variant) => {
 });
 
 /** A file in which something was changed. */
-async function spoilt(what: string | RegExp, by: string): Promise<string> {
-  const text = texts.get('cluster-wide') ?? '';
+async function spoilt(what: string | RegExp, by: string, variant = 'cluster-wide'): Promise<string> {
+  const text = texts.get(variant) ?? '';
   const file = join(folder, 'spoilt.yaml');
   expect(text).toMatch(what);
   await writeFile(file, text.replace(what, by));
@@ -100,6 +107,14 @@ test.each([
   ['a kind that is not there', 'policy/v1\n', 'policy/v2\n', /could not find schema/],
 ])('%s would be found', async (_, what, by, message) => {
   const { problems } = await conformed([await spoilt(what, by)], schemas, folder);
+  expect(problems).toEqual([expect.stringMatching(message)]);
+});
+
+test.each([
+  ['a ServiceMonitor', 'interval: 30s', 'intervall: 30s', /ServiceMonitor reconstruct: .*intervall/],
+  ['a PrometheusRule', 'for: 5m', 'for: soon', /PrometheusRule reconstruct: .*for/],
+])('%s that the Prometheus operator refuses would be found', async (_, what, by, message) => {
+  const { problems } = await conformed([await spoilt(what, by, 'with monitoring')], schemas, folder);
   expect(problems).toEqual([expect.stringMatching(message)]);
 });
 

@@ -9,6 +9,7 @@ import { repoFolder } from '../../sandbox/paths.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { prometheusRuleType, serviceMonitorType } from '../../src/install/monitoring/types.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -18,6 +19,7 @@ import type { RunningController } from './support/controller.js';
 import { eventually } from './support/eventually.js';
 import { command, startInstalled } from './support/installation.js';
 import type { Outcome } from './support/installation.js';
+import { monitoringCrds } from './support/prometheus-operator.js';
 
 /** With a control plane of its own: CRDs come and go. */
 const editor = 'operator-51';
@@ -393,6 +395,26 @@ test('uninstall --purge gives up what is ours in shared objects, leaves what is 
   for (const type of [deployments, services]) expect(await cluster.list(type, shop)).toEqual([]);
   expect(await cluster.find({ type: leases, namespace: home, name: 'reconstruct' })).toBeUndefined();
   expect(await cluster.find({ type: namespaces, name: shop })).toBeDefined();
+});
+
+test('with monitoring: what the Prometheus operator serves is applied as it is, and goes again', async () => {
+  const crds = (await monitoringCrds()) as unknown as AnyObject[];
+  for (const crd of crds) await cluster.create(definitions, crd);
+  for (const type of [serviceMonitorType, prometheusRuleType])
+    await eventually(() => cluster.list(type, 'default'));
+  const args = ['install', '--apply', '--kinds', 'jobwatcher', '--monitoring'];
+  const objects = ['ServiceMonitor', 'PrometheusRule'].map((kind) => `${kind} ${home}/reconstruct`);
+  objects.push(`ConfigMap ${home}/reconstruct-dashboard`);
+
+  for (const outcome of ['created', 'unchanged']) {
+    const { code, stdout, stderr } = await asAdmin(...args);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const object of objects) expect(stdout).toContain(`${object} ${outcome}\n`);
+  }
+  const told = await done('uninstall');
+  for (const object of objects) expect(told).toContain(`${object} deleted\n`);
+
+  for (const { metadata } of crds) await cluster.delete({ type: definitions, name: metadata.name });
 });
 
 test("what is others' stays: the namespace with what is in it, objects with our labels, CRDs of others", async () => {

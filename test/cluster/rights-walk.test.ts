@@ -19,13 +19,19 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.stop());
 
-test.for(
-  [appServiceWalk, streamIngressWalk, jobWatcherWalk].map((walked) => [walked.kind.name, walked] as const),
-)('%s uses every right that is installed for it, and misses none', async ([, walked]) => {
-  await using walk = await Walk.start(walked, { sandbox });
-  expect(walk.rights.length).toBeGreaterThan(10);
+const walks = [appServiceWalk, streamIngressWalk, jobWatcherWalk].flatMap((walked) => [
+  [walked.kind.name, 'in the whole cluster', { walked, namespaced: false }] as const,
+  [walked.kind.name, 'by Roles alone', { walked, namespaced: true }] as const,
+]);
 
-  await walked.steps(walk);
+test.for(walks)(
+  '%s uses every right that is installed for it %s, and misses none',
+  async ([, , { walked, namespaced }]) => {
+    await using walk = await Walk.start(walked, { sandbox, namespaced });
+    expect(walk.rights.length).toBeGreaterThan(10);
 
-  await walk.usedAll();
-});
+    await walked.steps(walk);
+
+    await walk.usedAll();
+  },
+);

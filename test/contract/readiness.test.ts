@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
+import { keepStatus } from '../../src/contract/projections.js';
 import { childReadiness, worstReadiness } from '../../src/contract/readiness.js';
 
 function child(kind: string, apiVersion: string, status?: object, generation = 1): AnyObject {
@@ -63,6 +64,79 @@ describe('childReadiness', () => {
     expect(childReadiness(child('DaemonSet', 'apps/v1', { ...status, numberAvailable: 3 }))).toMatchObject({
       phase: 'ready',
     });
+  });
+
+  const all = { replicas: 3, readyReplicas: 3, availableReplicas: 3, updatedReplicas: 3 };
+
+  it.each<[string, object, object, string, string]>([
+    ['all pods', { replicas: 3 }, all, 'ready', '3 of 3'],
+    ['pods that a quota refuses', { replicas: 3 }, {}, 'progressing', '0 of 3'],
+    ['one pod made of three', { replicas: 3 }, one(), 'progressing', '1 of 3'],
+    ['a pod too many', { replicas: 2 }, all, 'progressing', '3 of 2'],
+    ['old pods', { replicas: 3 }, { ...all, updatedReplicas: 1 }, 'progressing', '3 of 3'],
+    [
+      'old pods below its partition',
+      { replicas: 3, updateStrategy: { rollingUpdate: { partition: 2 } } },
+      ...([{ ...all, updatedReplicas: 1 }, 'ready', '3 of 3'] as const),
+    ],
+    [
+      'old pods above its partition',
+      { replicas: 3, updateStrategy: { rollingUpdate: { partition: 1 } } },
+      ...([{ ...all, updatedReplicas: 1 }, 'progressing', '3 of 3'] as const),
+    ],
+    [
+      'old pods that its user deletes',
+      { replicas: 3, updateStrategy: { type: 'OnDelete' } },
+      ...([{ ...all, updatedReplicas: 0 }, 'ready', '3 of 3'] as const),
+    ],
+    ['no pods wanted', { replicas: 0 }, {}, 'ready', '0 of 0'],
+  ])('judges a StatefulSet with %s, as it is kept', (_, spec, status, phase, message) => {
+    const whole = { ...child('StatefulSet', 'apps/v1', { observedGeneration: 1, ...status }), spec };
+    const readiness = childReadiness(keepStatus(whole));
+    expect(readiness).toMatchObject({ phase, message: expect.stringContaining(message) as string });
+  });
+
+  function one(): object {
+    return { replicas: 1, readyReplicas: 1, availableReplicas: 1, updatedReplicas: 1 };
+  }
+
+  it('judges a ReplicaSet by the pods that it is to have', () => {
+    const replicaSet = (status: object): AnyObject =>
+      keepStatus({
+        ...child('ReplicaSet', 'apps/v1', { observedGeneration: 1, ...status }),
+        spec: { replicas: 2 },
+      });
+    expect(childReadiness(replicaSet({ replicas: 2, availableReplicas: 1 })).phase).toBe('progressing');
+    expect(childReadiness(replicaSet({ replicas: 0 })).phase).toBe('progressing');
+    expect(childReadiness(replicaSet({ replicas: 2, availableReplicas: 2 })).phase).toBe('ready');
+  });
+
+  it.each([
+    ['has not begun', {}, 'progressing', 'NotStarted'],
+    ['is under way', { startTime: '2026-01-01T00:00:00Z', active: 1 }, 'ready', 'Available'],
+    ['is done', condition('Complete', 'True', 'CompletionsReached'), 'ready', 'Available'],
+    ['has failed', condition('Failed', 'True', 'BackoffLimitExceeded'), 'stalled', 'BackoffLimitExceeded'],
+    ['is suspended', condition('Suspended', 'True', 'JobSuspended'), 'ready', 'Available'],
+  ])('judges a Job that %s', (_, status, phase, reason) => {
+    expect(childReadiness(child('Job', 'batch/v1', status))).toMatchObject({ phase, reason });
+  });
+
+  it('waits for a PersistentVolumeClaim to be bound, and takes a Pod that has succeeded for one that is ready', () => {
+    expect(childReadiness(child('PersistentVolumeClaim', 'v1', { phase: 'Pending' })).phase).toBe(
+      'progressing',
+    );
+    expect(childReadiness(child('PersistentVolumeClaim', 'v1', { phase: 'Bound' })).phase).toBe('ready');
+    const done = { phase: 'Succeeded', ...condition('Ready', 'False', 'PodCompleted') };
+    expect(childReadiness(child('Pod', 'v1', done)).phase).toBe('ready');
+    expect(childReadiness(child('Pod', 'v1', {})).phase).toBe('progressing');
+  });
+
+  it.each([
+    ['of an older spec', { observedGeneration: 1, ...condition('Ready', 'True', 'Fine') }, 'progressing'],
+    ['that stalls', condition('Stalled', 'True', 'Invalid'), 'stalled'],
+    ['that is under way', condition('Reconciling', 'True', 'RollingOut'), 'progressing'],
+  ])('judges anything else %s by the conditions of kstatus', (_, status, phase) => {
+    expect(childReadiness(child('AppService', 'kosmos.io/v1', status, 2)).phase).toBe(phase);
   });
 
   it.each([

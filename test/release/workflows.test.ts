@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { faultsOf } from './workflows.js';
 
@@ -30,6 +31,51 @@ test.for<[what: string, from: string | RegExp, to: string, fault: RegExp]>([
   const faulty = release.replace(from, to);
   expect(faulty).not.toBe(release);
   expect(faultsOf(faulty).join('\n')).toMatch(fault);
+});
+
+interface ReleaseStep {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const { jobs } = parse(release) as {
+  readonly jobs: Readonly<
+    Record<string, { readonly needs: string | readonly string[]; readonly steps: readonly ReleaseStep[] }>
+  >;
+};
+
+test.for([
+  ['image', 'subject-digest', 'release/reconstruct-image.cdx.json'],
+  ['package', 'subject-path', 'release/reconstruct-package.cdx.json'],
+] as const)('of the %s both are attested: where it comes from, and what is in it', ([job, subject, bill]) => {
+  const attested = jobs[job]!.steps.filter(({ uses }) => uses?.startsWith('actions/attest@'));
+
+  expect(attested.map(({ with: inputs }) => inputs?.['sbom-path'])).toEqual([undefined, bill]);
+  for (const { with: inputs } of attested) expect(inputs?.[subject]).toBeTruthy();
+});
+
+test('the package is told of the image that was pushed, as the manifests are', () => {
+  const imageOf = (job: string, command: string): string | undefined =>
+    jobs[job]!.steps.find(({ run }) => run?.includes(command))?.env?.IMAGE;
+
+  expect(jobs.package!.needs).toContain('image');
+  expect(imageOf('package', 'npm run package -- --image "$IMAGE"')).toContain(
+    '@${{ needs.image.outputs.digest }}',
+  );
+  expect(imageOf('release', 'install --image "$IMAGE"')).toBe(imageOf('package', 'npm run package'));
+});
+
+test('every scenario is run once a week', () => {
+  const ci = parse(readFileSync(join(folder, 'ci.yml'), 'utf8')) as {
+    readonly on: { readonly schedule: readonly object[] };
+    readonly jobs: Readonly<Record<string, { readonly if?: string; readonly steps: readonly ReleaseStep[] }>>;
+  };
+  const weekly = Object.values(ci.jobs).filter((job) => job.if === "github.event_name == 'schedule'");
+
+  expect(ci.on.schedule).toHaveLength(1);
+  expect(weekly.flatMap(({ steps }) => steps.map(({ run }) => run))).toContain('npm run test:scenarios');
 });
 
 test('a workflow that says a thing twice is refused', () => {

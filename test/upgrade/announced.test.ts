@@ -3,12 +3,23 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
-import { announced, namedIn, observed, unannounced, unseen } from './announced.js';
+import { packageVersion } from '../../src/cli/version.js';
+import { announced, namedIn, newestReleased, observed, unannounced, unseen } from './announced.js';
 import { lastRelease } from './release.js';
 
-test('the changelog names what upgrades change, and nothing else', () => {
-  const changelog = readFileSync(join(repoFolder(), 'CHANGELOG.md'), 'utf8');
+const changelog = readFileSync(join(repoFolder(), 'CHANGELOG.md'), 'utf8');
 
+test('what is kept is of the last release, or of the first one that is to be', () => {
+  expect(lastRelease().version).toBe(newestReleased(changelog) ?? packageVersion());
+});
+
+test('the last release is the topmost of the changelog', () => {
+  expect(newestReleased('# Changelog\n\n## Unreleased\n\n- This.\n')).toBeUndefined();
+  for (const heading of ['## 0.2.0 - 2026-01-02', '## [0.2.0] - 2026-01-02'])
+    expect(newestReleased(`## Unreleased\n\n${heading}\n\n## 0.1.0\n`)).toBe('0.2.0');
+});
+
+test('the changelog names what upgrades change, and nothing else', () => {
   expect(namedIn(changelog, lastRelease().version).sort()).toEqual(
     announced()
       .map(({ id }) => id)

@@ -77,6 +77,11 @@ export function namedIn(changelog: string, version: string): string[] {
   return [...since.matchAll(/\*\*Upgrade `([\w-]+)`\*\*/g)].map(([, id]) => id!);
 }
 
+/** The version of the topmost heading that has one. @returns undefined where nothing is released yet */
+export function newestReleased(changelog: string): string | undefined {
+  return /^## \[?(\d+\.\d+\.\d+[^\]\s]*)/m.exec(changelog)?.[1];
+}
+
 const HASHES: readonly string[] = [APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX];
 const REVISION = 'deployment.kubernetes.io/revision';
 

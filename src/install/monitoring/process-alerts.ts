@@ -6,7 +6,8 @@ import type { Alert } from './alert.js';
 export const processAlerts: readonly Alert[] = [
   {
     ...{ name: 'ReconstructDown', severity: 'critical', for: '5m' },
-    expr: (query) => `absent(${query('up')} == 1)`,
+    // Of what isn't there, `absent` has the labels only where nothing is compared within it.
+    expr: (query) => `${maxBy([], query('up'))} == 0 or absent(${query('up')})`,
     summary: 'No operator answers',
     description: 'No Pod of the operator in {{ $labels.namespace }} gives its metrics.',
   },

@@ -58,7 +58,11 @@ export const alertCases: readonly AlertCase[] = [
   ...about(
     'ReconstructDown',
     '15m',
-    { 'no Pod answers': { [of('up')]: '0x60' }, 'there is none': { [of('up', { job: 'other' })]: '1x60' } },
+    {
+      'no Pod answers': { [of('up')]: '0x60' },
+      'there is none': { [of('up', { job: 'other' })]: '1x60' },
+      'the last one is gone after it failed': { [of('up')]: '1x10 0x6 stale' },
+    },
     {
       'another Pod answers': { [of('up')]: '0x60', [of('up', { pod: 'b' })]: '1x60' },
       'it was back soon': { [of('up')]: '1x10 0x6 1x60' },

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
 
@@ -29,4 +29,13 @@ export function commandsIn(text: string): DocumentedCommand[] {
 function typedIn(lines: readonly string[]): readonly string[] {
   const prompted = lines.filter((line) => line.startsWith('$ '));
   return prompted.length > 0 ? prompted.map((line) => line.slice(2)) : lines;
+}
+
+/** The pages for whoever watches over an operator: what they look at depends on what is wrong. */
+export function operatingPages(): string[] {
+  return globSync(['docs/troubleshooting.md', 'docs/monitoring/*.md', 'docs/runbooks/*.md'], {
+    cwd: repoFolder(),
+  })
+    .filter((page) => commandsOf(page).length > 0)
+    .sort();
 }

@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { goEnvironment } from '../../../sandbox/go.js';
 import { repoFolder } from '../../../sandbox/paths.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
+import { goModuleFolder } from './go-module.js';
 
 /** The folder whose go.mod pins the release. */
 const PIN = join(repoFolder(), 'test/cluster/support/gateway-api');
@@ -36,21 +34,11 @@ export async function installGatewayApi(
   types: readonly ResourceType[],
   channel: Channel = 'standard',
 ): Promise<void> {
-  const folder = await releaseFolder();
+  const folder = await goModuleFolder('sigs.k8s.io/gateway-api', PIN);
   for (const type of types) {
     const file = join(folder, 'config/crd', channel, `gateway.networking.k8s.io_${type.plural}.yaml`);
     const { status: _, ...crd } = parse(await readFile(file, 'utf8')) as AnyObject;
     await cluster.apply(definitions, crd, 'test');
   }
   for (const type of types) await eventually(() => cluster.list(type, 'default'));
-}
-
-/**
- * Where the release is in the module cache of Go, which fetches it if need be and checks it.
- * @throws Error without Go
- */
-async function releaseFolder(): Promise<string> {
-  const args = ['mod', 'download', '-json', 'sigs.k8s.io/gateway-api'];
-  const { stdout } = await promisify(execFile)('go', args, { cwd: PIN, env: goEnvironment(process.env) });
-  return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
 }
