@@ -37,7 +37,7 @@ export class ClusterClient implements Cluster {
   }
 
   async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
-    return this.unlessMissing(`Get ${type.kind} ${key}`, () => this.api.get(type, key));
+    return this.whereServed(type, `Get ${type.kind} ${key}`, () => this.api.get(type, key));
   }
 
   async list(type: ResourceType, scope: ListScope = {}): Promise<readonly AnyObject[]> {
@@ -52,7 +52,7 @@ export class ClusterClient implements Cluster {
       } while (next !== undefined);
       return items;
     };
-    return (await this.unlessMissing(`List ${type.plural}`, all)) ?? [];
+    return (await this.whereServed(type, `List ${type.plural}`, all)) ?? [];
   }
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
@@ -146,6 +146,33 @@ export class ClusterClient implements Cluster {
 
   private async read<T>(path: string): Promise<T> {
     return tried(`Get ${path}`, () => this.get<T>(path));
+  }
+
+  /** Whoever has no right on a type is refused before it is looked for, so that has to be asked apart. */
+  private async whereServed<T>(
+    type: ResourceType,
+    what: string,
+    ask: () => Promise<T>,
+  ): Promise<T | undefined> {
+    return this.unlessMissing(what, async () => {
+      try {
+        return await ask();
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 403 && (await this.isUnserved(type)))
+          return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Not known where that may not be asked either. */
+  private async isUnserved(type: ResourceType): Promise<boolean> {
+    try {
+      return !(await this.api.serves(type));
+    } catch (error) {
+      if (error instanceof ApiError) return false;
+      throw error;
+    }
   }
 
   private async unlessMissing<T>(what: string, ask: () => Promise<T>): Promise<T | undefined> {

@@ -2,6 +2,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
+import type { InstallRequest } from '../install/apply.js';
+import type { Given } from '../install/command-in-use.js';
 import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
@@ -24,6 +26,7 @@ interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly replicas: number;
   readonly policy?: string;
   readonly apply?: boolean;
+  readonly replace?: boolean;
   readonly format: 'yaml' | 'helm';
   readonly output?: string;
 }
@@ -74,13 +77,41 @@ export function installCommand(flags = builtInFlags): Command {
     .addOption(
       new Option('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
     )
+    .addOption(
+      new Option(
+        '--replace',
+        'with --apply: drop what an earlier installation has and this one leaves out, such as its policy',
+      ),
+    )
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
     .action((options: InstallOptions) => {
       if (options.format === 'helm') checkHelm(options, command.getOptionValueSource('namespace'));
-      return install(options, kindFlagValues(flags, options));
+      if (options.replace && !options.apply) throw new CliError('--replace needs --apply: add it', 2);
+      const given = givenOf(options, (name) => command.getOptionValueSource(name) === 'cli');
+      return install(options, kindFlagValues(flags, options), {
+        replace: options.replace ?? false,
+        flags,
+        given,
+      });
     });
   return addKindFlags(command, flags);
+}
+
+/** What a command that is proposed has of this one. */
+function givenOf(options: InstallOptions, isGiven: (name: string) => boolean): Given {
+  const { kubeconfig, context, image, replicas, config } = options;
+  return {
+    cluster: {
+      ...(kubeconfig !== undefined && { '--kubeconfig': kubeconfig }),
+      ...(context !== undefined && { '--context': context }),
+    },
+    options: {
+      ...(config !== undefined && { '--config': config }),
+      ...(isGiven('image') && { '--image': image }),
+      ...(isGiven('replicas') && { '--replicas': String(replicas) }),
+    },
+  };
 }
 
 function image(value: string): string {
@@ -105,7 +136,7 @@ function checkHelm(options: InstallOptions, namespaceFrom: string | undefined): 
     throw new CliError('--namespace is for Helm to say: leave it out, and use "helm install --namespace"', 2);
 }
 
-async function install(options: InstallOptions, flags: FlagValues): Promise<void> {
+async function install(options: InstallOptions, flags: FlagValues, request: InstallRequest): Promise<void> {
   const [{ builtInKinds }, { loadKinds }] = await Promise.all([
     import('../kinds/index.js'),
     import('./config.js'),
@@ -118,7 +149,7 @@ async function install(options: InstallOptions, flags: FlagValues): Promise<void
     ...(policy && { policy }),
     ...monitoringProps(options),
   };
-  if (options.apply) await apply(props, options);
+  if (options.apply) await apply(props, options, request);
   else if (options.format === 'helm') await writeChart(props, options);
   else await printManifests(props, options);
 }
@@ -173,7 +204,7 @@ function folderFor({ output }: InstallOptions): string | undefined {
   return output ?? (process.env.CDK8S_OUTDIR || undefined);
 }
 
-async function apply(props: InstallProps, options: InstallOptions): Promise<void> {
+async function apply(props: InstallProps, options: InstallOptions, request: InstallRequest): Promise<void> {
   const [{ applyInstallation }, { installableKinds }, { availableMonitoring }] = await Promise.all([
     import('../install/apply.js'),
     import('../install/installable.js'),
@@ -190,6 +221,7 @@ async function apply(props: InstallProps, options: InstallOptions): Promise<void
       { ...props, kinds, ...(monitoring && { monitoring }) },
       cluster,
       (line) => void process.stdout.write(`${line}\n`),
+      request,
     );
   });
 }

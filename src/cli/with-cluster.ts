@@ -14,7 +14,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   Unreachable: 'check --kubeconfig and --context, and that the cluster is up',
   Unauthorized: 'log in again, or choose other credentials with --kubeconfig or --context',
   Forbidden: 'use credentials that have that right, such as those of cluster-admin',
-  KindNotServed: 'install it with "reconstruct install --apply", or apply its CRD',
+  KindNotServed: 'install it with "reconstruct install --apply" and the options in use, or apply its CRD',
 };
 
 /** What a command has of the cluster that its options name. */

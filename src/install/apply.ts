@@ -1,17 +1,32 @@
 import { OperatorError } from '../contract/error.js';
+import type { KindFlag } from '../contract/kind-flag.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
+import type { Given } from './command-in-use.js';
+import { refuseLosses } from './losses.js';
 import { installManifests } from './manifests.js';
 import { INSTALL_MANAGER } from './names.js';
 import { installedIn, isHelms, isInstalled, isOf, removalOf, withoutInstallLabels } from './ours.js';
+import type { Installed } from './ours.js';
+import { optionsInUse } from './options-in-use.js';
 import { refuseOverlap } from './overlap.js';
 import type { InstallProps } from './props.js';
 
 interface Step {
   readonly object: AnyObject;
   readonly present: AnyObject | undefined;
+}
+
+/** How an installation is asked for, beside what it is to be. */
+export interface InstallRequest {
+  /** What an installation that is there has, and this one hasn't, is dropped. @default false */
+  readonly replace?: boolean;
+  /** Flags of kinds that may be in use. @default - those of the kinds */
+  readonly flags?: readonly KindFlag[];
+  /** For commands that are proposed. @default - nothing */
+  readonly given?: Given;
 }
 
 /**
@@ -22,20 +37,32 @@ interface Step {
  * Nothing is written where something is in the way. CRDs are served before anything needs them. Done twice, the second
  * time changes nothing.
  *
- * @throws OperatorError `AlreadyInstalled`, `OwnershipConflict`, and whatever the cluster refuses with
+ * @throws OperatorError `AlreadyInstalled`, `OwnershipConflict`, `OptionsLeftOut`, and whatever the cluster refuses with
  */
-export async function applyInstallation(props: InstallProps, cluster: Cluster, tell: Tell): Promise<void> {
+export async function applyInstallation(
+  props: InstallProps,
+  cluster: Cluster,
+  tell: Tell,
+  {
+    replace = false,
+    flags = props.kinds.flatMap((kind) => kind.flags ?? []),
+    given = {},
+  }: InstallRequest = {},
+): Promise<void> {
   const objects = installManifests(props);
-  await refuseOverlap(props, cluster);
+  await refuseOverlap(props, cluster, { flags, given });
   const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
+  const installed = await installedIn(props.namespace, cluster, tell);
+  const present = installed.map(({ object }) => object);
+  if (!replace) refuseLosses(optionsInUse(props.namespace, present, flags), present, props, given);
   const isDefinition = ({ object: { kind } }: Step): boolean => kind === definitionType.kind;
   const last = steps.findLastIndex(isDefinition);
   for (const [index, step] of steps.entries()) {
     await applyStep(step, props.namespace, cluster, tell);
     if (index === last) await established(steps.filter(isDefinition), cluster);
   }
-  await removeFormer(objects, props.namespace, cluster, tell);
+  await removeFormer(objects, installed, cluster, tell);
 }
 
 /** What is being deleted is waited for: it can't be kept. */
@@ -116,12 +143,12 @@ function isEstablished(crd: AnyObject | undefined): boolean {
 /** What an earlier installation with other options had: rights above all. */
 async function removeFormer(
   objects: readonly AnyObject[],
-  namespace: string,
+  installed: readonly Installed[],
   cluster: Cluster,
   tell: Tell,
 ): Promise<void> {
   const wanted = new Set(objects.map(objectId));
-  for (const { type, object } of await installedIn(namespace, cluster)) {
+  for (const { type, object } of installed) {
     if (wanted.has(objectId(object))) continue;
     await cluster.delete(type, object, 'Background');
     tell(`${nameOf(object)} deleted`);

@@ -35,12 +35,26 @@ export function runArguments({ kinds, watchNamespaces, flags = {}, policy }: Ins
   ];
 }
 
+interface Container {
+  readonly args?: readonly string[];
+  readonly image?: string;
+}
+
 /** The arguments of the container of an operator's Deployment. */
 export function argumentsOf(deployment: AnyObject): readonly string[] {
+  return containerOf(deployment)?.args ?? [];
+}
+
+/** The image of that container. */
+export function imageOf(deployment: AnyObject): string | undefined {
+  return containerOf(deployment)?.image;
+}
+
+function containerOf(deployment: AnyObject): Container | undefined {
   const { spec } = deployment as unknown as {
-    spec?: { template?: { spec?: { containers?: readonly { args?: readonly string[] }[] } } };
+    spec?: { template?: { spec?: { containers?: readonly Container[] } } };
   };
-  return spec?.template?.spec?.containers?.[0]?.args ?? [];
+  return spec?.template?.spec?.containers?.[0];
 }
 
 /** The values of one of them, as `runArguments` writes them. @returns undefined where it isn't given */

@@ -91,7 +91,8 @@ async function deployments(
   return one ? [one] : [];
 }
 
-function operatorOf(deployment: AnyObject): InstalledOperator {
+/** What such a Deployment says. */
+export function operatorOf(deployment: AnyObject): InstalledOperator {
   const args = argumentsOf(deployment);
   const watchNamespaces = argumentOf(args, '--watch-namespace');
   return {

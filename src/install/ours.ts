@@ -1,7 +1,9 @@
+import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Cluster } from './cluster.js';
+import { OperatorError } from '../contract/error.js';
+import type { Cluster, Tell } from './cluster.js';
 import {
   accessName,
   DASHBOARD_CONFIG_MAP,
@@ -18,11 +20,13 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 
 export const deploymentType = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
 
+/** Types that a cluster may lack, and on which an admin of the rest may have no rights. */
+const OPTIONAL: readonly ResourceType[] = [prometheusRuleType, serviceMonitorType];
+
 /** What an installation may consist of beside its namespace and the CRDs, in the order in which it is removed. */
 const TYPES: readonly ResourceType[] = [
   deploymentType,
-  prometheusRuleType,
-  serviceMonitorType,
+  ...OPTIONAL,
   resourceType({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' }),
   resourceType({ apiVersion: 'v1', kind: 'Service' }),
   resourceType({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }),
@@ -78,13 +82,27 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
 /**
  * What is there of an installation but its namespace and the CRDs, whatever options it was made with, in the order in
  * which it is to be removed.
+ * @param tell hears which types may not be looked at, of those that an installation can do without
  */
-export async function installedIn(namespace: string, cluster: Cluster): Promise<Installed[]> {
+export async function installedIn(
+  namespace: string,
+  cluster: Pick<Cluster, 'list'>,
+  tell: Tell,
+): Promise<Installed[]> {
   const selector = `${INSTALLED_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
   const found = await Promise.all(
     TYPES.map(async (type) => {
-      const objects = await cluster.list(type, { selector });
-      return objects.map((object) => ({ type, object }));
+      try {
+        const objects = await cluster.list(type, { selector });
+        return objects.map((object) => ({ type, object }));
+      } catch (error) {
+        if (!OPTIONAL.includes(type) || !(error instanceof OperatorError) || error.reason !== 'Forbidden')
+          throw error;
+        tell(
+          `${type.plural}.${groupOf(type.apiVersion)} may not be listed: what an earlier installation has of them stays`,
+        );
+        return [];
+      }
     }),
   );
   return found.flat().filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
@@ -106,11 +124,16 @@ export function isHelms({ metadata: { labels } }: AnyObject): boolean {
   return labels?.['app.kubernetes.io/managed-by'] === 'Helm';
 }
 
+/** The release of Helm that it is of. */
+export function releaseOf({ metadata: { annotations } }: AnyObject): string {
+  return annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE';
+}
+
 /** The command that removes an operator, or whatever else is installed with one. */
 export function removalOf(object: AnyObject): string {
-  const { namespace, labels, annotations } = object.metadata;
+  const { namespace, labels } = object.metadata;
   const where = labels?.[INSTALLATION_LABEL] ?? namespace ?? '';
   return isHelms(object)
-    ? `helm uninstall ${annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE'} --namespace ${where}`
+    ? `helm uninstall ${releaseOf(object)} --namespace ${where}`
     : `reconstruct uninstall --namespace ${where}`;
 }

@@ -1,8 +1,12 @@
 import { OperatorError } from '../contract/error.js';
+import type { KindFlag } from '../contract/kind-flag.js';
 import type { AnyObject } from '../contract/object.js';
 import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import type { Cluster } from './cluster.js';
-import { isHelms, otherInstallations, removalOf } from './ours.js';
+import { commandInUse } from './command-in-use.js';
+import type { Given } from './command-in-use.js';
+import { optionsInUse } from './options-in-use.js';
+import { installedIn, isHelms, otherInstallations, releaseOf, removalOf } from './ours.js';
 import { placesOf, placesOfInstallation } from './places.js';
 import type { InstallProps } from './props.js';
 
@@ -13,11 +17,21 @@ interface Reach {
   readonly namespaces?: readonly string[];
 }
 
+/** What a command that is proposed may need. */
+interface Proposal {
+  readonly flags: readonly KindFlag[];
+  readonly given: Given;
+}
+
 /**
  * @throws OperatorError `AlreadyInstalled` where another operator looks after the same, or would write into the same
  * objects for other namespaces: each takes away there what it doesn't know of
  */
-export async function refuseOverlap(props: InstallProps, cluster: Cluster): Promise<void> {
+export async function refuseOverlap(
+  props: InstallProps,
+  cluster: Cluster,
+  proposal: Proposal,
+): Promise<void> {
   const reach = reachOf(runArguments(props));
   for (const other of await otherInstallations(props.namespace, cluster)) {
     const where = other.metadata.namespace ?? '';
@@ -34,10 +48,11 @@ export async function refuseOverlap(props: InstallProps, cluster: Cluster): Prom
     for (const kind of common) {
       const place = placesOf(kind, props).find((each) => taken.has(each));
       if (place === undefined) continue;
-      const both = [...new Set([...(its.namespaces ?? []), ...(reach.namespaces ?? [])])].sort().join();
+      const both = [...new Set([...(its.namespaces ?? []), ...(reach.namespaces ?? [])])].sort();
+      const command = await widened(other, both, cluster, proposal);
       throw alreadyInstalled(
         `The operator in the namespace ${where} writes for ${kindName(kind)} to ${place} too, and they would undo ` +
-          `each other's work: let it look after all of them, with "${widened(other, both)}", ` +
+          `each other's work: let it look after all of them, with "${command}", ` +
           "or have this one write elsewhere, by the kind's options or the policy",
       );
     }
@@ -45,10 +60,23 @@ export async function refuseOverlap(props: InstallProps, cluster: Cluster): Prom
 }
 
 /** What has the other operator look after these namespaces. */
-function widened(other: AnyObject, namespaces: string): string {
-  return isHelms(other)
-    ? `--set watchNamespaces={${namespaces}}`
-    : `--namespace ${other.metadata.namespace ?? ''} --watch-namespace ${namespaces}`;
+async function widened(
+  other: AnyObject,
+  watchNamespaces: readonly string[],
+  cluster: Cluster,
+  { flags, given }: Proposal,
+): Promise<string> {
+  const { namespace = '' } = other.metadata;
+  if (isHelms(other)) {
+    const where = `--namespace ${namespace} --reuse-values`;
+    return `helm upgrade ${releaseOf(other)} CHART ${where} --set 'watchNamespaces={${watchNamespaces.join()}}'`;
+  }
+  const installed = await installedIn(namespace, cluster, () => undefined);
+  const objects = installed.map(({ object }) => object);
+  // An installation of somebody else has no labels of ours.
+  const inUse = optionsInUse(namespace, [other, ...objects], flags);
+  const { cluster: where } = given;
+  return commandInUse({ ...inUse, watchNamespaces }, { ...(where && { cluster: where }) });
 }
 
 function alreadyInstalled(message: string): OperatorError {

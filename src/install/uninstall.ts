@@ -40,7 +40,7 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
 export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace } = props;
   await refuseForeign(namespace, cluster);
-  const installed = await withLease(await installedIn(namespace, cluster), namespace, cluster);
+  const installed = await withLease(await installedIn(namespace, cluster, tell), namespace, cluster);
   const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
   const home = await cluster.find(namespaceType, namespace);
   const ownHome = home && isOf(namespace, home) ? home : undefined;

@@ -80,3 +80,29 @@ describe('namespacedTypes', () => {
     });
   });
 });
+
+describe('a type on which there is no right', () => {
+  const refused = { status: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'forbidden' } };
+  const typeOf = (apiVersion: string, plural: string) => ({
+    apiVersion,
+    kind: 'A',
+    plural,
+    namespaced: true,
+  });
+
+  test('is none where it is not served: that is told to everybody, and a refusal comes first', async () => {
+    const client = clientOf(refused);
+    expect(await client.list(typeOf('a.io/v1', 'unknowns'))).toEqual([]);
+    expect(await client.find(typeOf('a.io/v1', 'unknowns'), 'ops/a')).toBeUndefined();
+  });
+
+  test.each([
+    ['it is served', 'a.io/v1', 'as'],
+    ['nobody may see what is served', 'down.io/v1', 'downs'],
+  ])('is an error where %s', async (_, apiVersion, plural) => {
+    const client = clientOf(refused);
+    const type = typeOf(apiVersion, plural);
+    await expect(client.list(type)).rejects.toMatchObject({ reason: 'Forbidden' });
+    await expect(client.find(type, 'ops/a')).rejects.toMatchObject({ reason: 'Forbidden' });
+  });
+});

@@ -112,6 +112,7 @@ test.each([
   [['--format', 'helm', '-o', 'c', '--namespace', 'ops'], /leave it out, and use "helm install --namespace"/],
   [['--format', 'kustomize'], /Allowed choices are yaml, helm/],
   [['-o', 'c', '--apply'], /cannot be used with/],
+  [['--replace'], /--replace needs --apply: add it/],
   [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],
 ])('%s is refused as bad usage', (args, message) => {
   const { status, stdout, stderr } = reconstruct('install', ...args);

@@ -78,7 +78,7 @@ test('bad input keeps all of its lines, and a refusal has one, with its remedy',
   const missing = new OperatorError({ reason: 'KindNotServed', message: 'List widgets: 404 page not found' });
   expect(asCliError(missing)).toMatchObject({
     lines: [
-      'List widgets: 404 page not found; install it with "reconstruct install --apply", or apply its CRD',
+      'List widgets: 404 page not found; install it with "reconstruct install --apply" and the options in use, or apply its CRD',
     ],
     exitCode: 3,
   });

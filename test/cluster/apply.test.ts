@@ -121,7 +121,7 @@ describe('without a controller', () => {
     ]);
     expect(watcher).toMatchObject({ code: 2, stdout: '' });
     expect(watcher.stderr).toMatch(
-      /line \d+: JobWatcher pi needs an operator, which "reconstruct install --apply"/,
+      /line \d+: JobWatcher pi needs an operator, which "reconstruct install --apply" and the options in use install:/,
     );
   });
 

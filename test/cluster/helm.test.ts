@@ -257,6 +257,23 @@ describe('the chart', () => {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`at '${path.replaceAll("'", '')}'`);
   });
+
+  test('is not rendered without rights, where these cannot be read or there are none', async () => {
+    const broken = await writeChart(folder, '--image', image);
+    const file = join(broken, 'templates/access.yaml');
+    const text = await readFile(file, 'utf8');
+    const start = '{{- define "reconstruct.access" -}}\nitems:\n';
+    expect(text).toContain(start);
+    for (const [wrong, why] of [
+      ['items: [\n', /the rights of the operator can't be told: error converting YAML to JSON/],
+      ['others:\n', /the rights of the operator can't be told: no kind is on/],
+    ] as const) {
+      await writeFile(file, text.replace(start, start.replace('items:\n', wrong)));
+      const { code, stdout, stderr } = await templated(folder, broken, {});
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(why);
+    }
+  });
 });
 
 interface Pod {

@@ -18,6 +18,8 @@ import type { Place } from './support/cluster.js';
 import type { RunningController } from './support/controller.js';
 import { eventually } from './support/eventually.js';
 import { command, startInstalled } from './support/installation.js';
+import { commandPath } from './support/command-path.js';
+import { Shell } from './support/shell.js';
 import type { Outcome } from './support/installation.js';
 import { monitoringCrds } from './support/prometheus-operator.js';
 
@@ -26,6 +28,7 @@ const editor = 'operator-51';
 const nobody = 'operator-52';
 const viewer = 'operator-70';
 const owner = 'operator-71';
+const installer = 'operator-88';
 const home = 'reconstruct-system';
 const sample = join(repoFolder(), 'examples/appservice-sample.yaml');
 
@@ -52,7 +55,7 @@ let folder: string;
 let shop: string;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ users: [editor, nobody, viewer, owner] });
+  sandbox = await startSandbox({ users: [editor, nobody, viewer, owner, installer] });
   cluster = new Cluster(sandbox);
   folder = await mkdtemp(join(tmpdir(), 'install-'));
   shop = await cluster.makeNamespace('shop');
@@ -350,6 +353,73 @@ test('diff judges by the policy that was installed, and tells whoever may not se
   });
   const given = await diff(sandbox.kubeconfig(editor), '--policy', policy);
   expect(given).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('what is in use is kept: an installation that leaves it out is refused, with the command that has it', async () => {
+  const policy = join(folder, 'own-policy.yaml');
+  await writeFile(policy, 'appservice: { maxSize: 1 }\n');
+  const options = ['--kinds', 'appservice,jobwatcher', '--watch-namespace', shop];
+  await done('install', '--apply', ...options, '--policy', policy);
+  const before = await installed();
+  const deployment = { type: deployments, namespace: home, name: 'reconstruct' };
+  const { metadata } = await cluster.get(deployment);
+
+  for (const fewer of [[], ['--kinds', 'jobwatcher'], ['--watch-namespace', shop]]) {
+    const { code, stdout, stderr } = await asAdmin('install', '--apply', ...fewer);
+    // Without --kinds, it is also told of the one whose target isn't there.
+    const [line = '', ...none] = stderr.split('\n').filter((each) => !each.startsWith('streamingress'));
+    expect([code, stdout, none]).toEqual([3, '', ['']]);
+    expect(line).toContain(`its policy (ConfigMap ${home}/reconstruct-policy)`);
+    expect(line.includes('rights in the whole cluster')).toBe(!fewer.includes(shop));
+    expect(line.includes('the kinds appservice.kosmos.io')).toBe(fewer.includes('jobwatcher'));
+    expect(await installed()).toEqual(before);
+    expect((await cluster.get(deployment)).metadata.generation).toBe(metadata.generation);
+
+    const shell = new Shell({
+      folder,
+      env: { PATH: commandPath(sandbox.kubectlPath), HOME: folder },
+    });
+    const proposed = /in use with "(.*)", or add --replace/.exec(line)?.[1] ?? '';
+    const { code: ended, output } = await shell.type(proposed.replace(' reconstruct ', ' npx reconstruct '));
+    expect(ended, output).toBe(0);
+    expect(output).not.toMatch(/ (created|configured|deleted)\n/);
+  }
+  await done('install', '--apply', ...options, '--policy', policy, '--image', 'example.com/reconstruct:2');
+
+  const told = await done('install', '--apply', '--kinds', 'jobwatcher', '--replace');
+  expect(told).toContain(`ConfigMap ${home}/reconstruct-policy deleted\n`);
+  expect(told).toContain(`ClusterRole reconstruct:${home} created\n`);
+});
+
+test('whoever has no rights on types that the cluster lacks installs and uninstalls without them', async () => {
+  const groups = [appService, jobWatcher].map(({ crd }) => crd.spec.group);
+  const name = installer;
+  const rule = {
+    apiGroups: [
+      ...['', 'apps', 'autoscaling', 'batch', 'coordination.k8s.io', 'discovery.k8s.io', 'events.k8s.io'],
+      ...['gateway.networking.k8s.io', 'networking.k8s.io', 'policy', 'rbac.authorization.k8s.io'],
+      ...['apiextensions.k8s.io', ...groups],
+    ],
+    ...{ resources: ['*'], verbs: ['*'] },
+  };
+  const { apiVersion, kind } = rbac('ClusterRole');
+  await cluster.create(rbac('ClusterRole'), { apiVersion, kind, metadata: { name }, rules: [rule] });
+  await cluster.create(rbac('ClusterRoleBinding'), {
+    ...{ apiVersion, kind: 'ClusterRoleBinding', metadata: { name } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+  });
+  const as = ['--kubeconfig', sandbox.kubeconfig(installer)];
+  await eventually(async () => {
+    const { code, stdout, stderr } = await command(
+      ...['install', '--apply', '--kinds', 'appservice,jobwatcher', ...as],
+    );
+    expect([code, stderr], stdout).toEqual([0, '']);
+  });
+  const removed = await command('uninstall', ...as);
+  expect(removed, removed.stderr).toMatchObject({ code: 0, stderr: '' });
+  expect(removed.stdout).toContain(`Deployment ${home}/reconstruct deleted\n`);
+  expect(removed.stdout).not.toContain('may not be listed');
 });
 
 test('uninstall --purge gives up what is ours in shared objects, leaves what is foreign, and takes the rest', async () => {

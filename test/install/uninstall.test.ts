@@ -383,10 +383,13 @@ describe('an operator that Helm has installed', () => {
   it('may not write into the objects of another one', async () => {
     for (const object of cluster.all.filter(({ kind }) => kind === 'Deployment')) cluster.remove(object);
     const roles = { namespace: 'first', kinds: [streamIngress], watchNamespaces: ['a'], managedBy: 'Helm' };
-    for (const object of installManifests({ ...props, ...roles })) cluster.put(object);
+    for (const { metadata, ...object } of installManifests({ ...props, ...roles }))
+      cluster.put({ ...object, metadata: { ...metadata, annotations } });
     await expect(install({ kinds: [streamIngress], watchNamespaces: ['b'] })).rejects.toMatchObject({
       reason: 'AlreadyInstalled',
-      message: expect.stringContaining('"--set watchNamespaces={a,b}"') as string,
+      message: expect.stringContaining(
+        `with "helm upgrade mine CHART --namespace first --reuse-values --set 'watchNamespaces={a,b}'", or`,
+      ) as string,
     });
   });
 });
@@ -401,7 +404,7 @@ describe('two operators for different namespaces', () => {
     await expect(install(other)).rejects.toMatchObject({
       reason: 'AlreadyInstalled',
       message: expect.stringMatching(
-        /^The operator in the namespace first writes for streamingress\.\S+ to services ingress-nginx\/ingress-nginx-controller too, .* "--namespace first --watch-namespace a,b", or .*policy$/,
+        /^The operator in the namespace first writes for streamingress\.\S+ to services ingress-nginx\/ingress-nginx-controller too, .* with "reconstruct install --apply --namespace first --kinds streamingress\.\S+ --watch-namespace a,b --image \S+ --replicas 2", or .*policy$/,
       ) as string,
     });
     expect(cluster.writes).toHaveLength(before);

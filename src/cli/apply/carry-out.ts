@@ -71,7 +71,7 @@ function refusal({ kind, cr }: CustomResourceInput): string | undefined {
   if ('each' in kind.rendering) return undefined;
   const { kind: name } = kind.type;
   return (
-    `${name} ${cr.metadata.name} needs an operator, which "reconstruct install --apply" installs: what it does isn't ` +
+    `${name} ${cr.metadata.name} needs an operator, which "reconstruct install --apply" and the options in use install: what it does isn't ` +
     `a matter of objects of its own, which "reconstruct apply" makes; apply it with "kubectl apply", then see ` +
     `"reconstruct status ${kind.name}/${cr.metadata.name}"`
   );

@@ -194,7 +194,7 @@ export function ofResource({ before, after }: Given): ObjectPreview {
 }
 
 const NOT_INSTALLED =
-  'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply", or apply its CRD';
+  'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply its CRD';
 
 /** What the cluster said; what is wrong with the input stays as it is. */
 function asCliError(error: unknown): unknown {

@@ -63,7 +63,7 @@ export class Look {
     const isOne = names.length === 1;
     return new CliError(
       `${names.join(', ')} ${isOne ? "isn't" : "aren't"} installed in the cluster; install ${isOne ? 'it' : 'them'} with ` +
-        `"reconstruct install --apply", or apply the CRD`,
+        `"reconstruct install --apply" and the options in use, or apply the CRD`,
       3,
     );
   }

@@ -75,7 +75,7 @@ function unattended({ kind, namespace }: Place): string {
   const where = namespace === undefined ? '' : ` in ${namespace}`;
   return (
     `No operator looks after ${kind.type.kind}${where}: none is installed for it. Install one with ` +
-    '"reconstruct install --apply"; one that somebody has started by "reconstruct run" isn\'t seen here'
+    '"reconstruct install --apply" and the options in use; one that somebody has started by "reconstruct run" isn\'t seen here'
   );
 }
 

@@ -30,8 +30,13 @@ export function accessTemplate(props: ChartProps): string {
   return `{{- define "reconstruct.access" -}}\nitems:\n${items.join('\n')}\n{{- end }}\n${JOINED}`;
 }
 
-const JOINED = `{{- $objects := dict }}
-{{- range (include "reconstruct.access" $ | fromYaml).items }}
+/** What can't be read is `{ Error: ... }`, which would leave the operator without any rights. */
+const JOINED = `{{- $access := include "reconstruct.access" $ | fromYaml }}
+{{- if not $access.items }}
+{{- fail (printf "the rights of the operator can't be told: %s" ($access.Error | default "no kind is on")) }}
+{{- end }}
+{{- $objects := dict }}
+{{- range $access.items }}
 {{- $id := printf "%s %s %s" .kind (.metadata.namespace | default "") .metadata.name }}
 {{- if and (hasKey $objects $id) .rules }}
 {{- $object := get $objects $id }}

@@ -12,7 +12,7 @@ import type { PrometheusRuleSpec, ServiceMonitorSpec } from './types.js';
 const SCRAPE_INTERVAL = '30s';
 
 /** By it the sidecar of Grafana's chart finds dashboards, unless it is told otherwise. */
-const DASHBOARD_LABELS = { grafana_dashboard: '1' };
+export const DASHBOARD_LABELS = { grafana_dashboard: '1' };
 
 /** What lets Prometheus and Grafana watch over the operator. */
 export class Monitoring extends Construct {

@@ -140,7 +140,7 @@ test('a kind that is not installed is told with what installs it', async () => {
   const { api } = apiOf([], () => failure(404, undefined, '404 page not found'));
   await expect(new Look({ targets: one, namespace: 'shop' }).once(api)).rejects.toMatchObject({
     exitCode: 3,
-    message: `AppService isn't installed in the cluster; install it with "reconstruct install --apply", or apply the CRD`,
+    message: `AppService isn't installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply the CRD`,
   });
 });
 

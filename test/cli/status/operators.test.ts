@@ -50,7 +50,8 @@ test('an operator that is ready and leads is nothing to speak of', async () => {
 
 describe('it is told, with the command that mends it, that', () => {
   test('none is installed, or none for the kind, or not there', async () => {
-    const none = /^No operator looks after AppService in shop: .*"reconstruct install --apply"/;
+    const none =
+      /^No operator looks after AppService in shop: .*"reconstruct install --apply" and the options in use; /;
     const other = deployment(2, { kinds: [jobWatcher] });
     const elsewhere = deployment(2, { watchNamespaces: ['team'] });
     for (const objects of [[], [other], [elsewhere]])

@@ -55,7 +55,9 @@ it('goes with the installation, and with one that does not want it any more', as
   const ours = cluster.all.find(({ kind }) => kind === 'PrometheusRule')!;
   cluster.put({ ...ours, metadata: { ...ours.metadata, name: 'copied', uid: 'other' } });
   expect(names()).toEqual(['ConfigMap', 'PrometheusRule', 'PrometheusRule', 'ServiceMonitor']);
-  await applyInstallation({ ...props, monitoring: { parts: ['rules'] } }, cluster, nothing);
+  await applyInstallation({ ...props, monitoring: { parts: ['rules'] } }, cluster, nothing, {
+    replace: true,
+  });
   expect(names()).toEqual(['PrometheusRule', 'PrometheusRule']);
   await applyInstallation({ ...props, monitoring }, cluster, nothing);
   await uninstall({ namespace: 'ops', kinds, purge: false, dryRun: false }, cluster, nothing);
