@@ -14,9 +14,6 @@ import { withCluster } from './with-cluster.js';
 
 const DEFAULT_TIMEOUT = '5m';
 
-/** What may pass by itself is tried again for so long. */
-const PATIENCE_MILLISECONDS = 10_000;
-
 interface ApplyOptions extends ClusterOptions {
   readonly namespace?: string;
   readonly recursive?: boolean;
@@ -80,6 +77,7 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
   const policy = await policyOf(options, builtInKinds);
   const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
   const tell = (line: string): Promise<void> => print(`${line}\n`);
+  const deadline = performance.now() + options.timeout;
   await withCluster(options, async (_, connection) => {
     const transport = answering(connection.transport);
     const applied = await applyResources({
@@ -88,7 +86,7 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
       operatorOf: operatorFinder(new ClusterClient(transport), options.operatorNamespace, warn),
       namespace: options.namespace ?? connection.namespace,
       recursive: options.recursive ?? false,
-      patienceMilliseconds: options.wait ? options.timeout : PATIENCE_MILLISECONDS,
+      ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
     const [{ waitUntilReady }, { Api }, { systemClock }] = await Promise.all([
@@ -96,10 +94,16 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
       import('../engine/api.js'),
       import('../engine/clock.js'),
     ]);
-    const props = { api: new Api(connection.transport), clock: systemClock, tell };
-    await untilInterrupted((signal) =>
-      waitUntilReady(applied, { ...props, signal, timeoutMilliseconds: options.timeout }),
-    );
+    const props = {
+      ...{
+        api: new Api(connection.transport),
+        clock: systemClock,
+        tell,
+        timeoutMilliseconds: options.timeout,
+      },
+      leftMilliseconds: Math.max(0, deadline - performance.now()),
+    };
+    await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied) await tell(`${given.after.kind} ${given.after.metadata.name} is ready`);
   });
 }

@@ -12,7 +12,10 @@ import type { Applied } from './carry-out.js';
 export interface WaitProps {
   readonly api: Api;
   readonly clock: Clock;
+  /** For how long the command may take, as it is told. */
   readonly timeoutMilliseconds: number;
+  /** What is left of it. @default - all */
+  readonly leftMilliseconds?: number;
   readonly signal: AbortSignal;
   /** How it goes on, in a line. */
   readonly tell: (line: string) => Promise<void>;
@@ -27,7 +30,7 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
   const own = new Set(applied.filter(({ operator }) => !operator).map(({ given }) => objectId(given.after)));
   const isOwn = (resource: ResourceStatus): boolean => own.has(objectId(resource));
   const late = new AbortController();
-  const timer = props.clock.setTimer(props.timeoutMilliseconds, () => {
+  const timer = props.clock.setTimer(props.leftMilliseconds ?? props.timeoutMilliseconds, () => {
     late.abort();
   });
   let before = new Map<string, string>();
