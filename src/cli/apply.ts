@@ -8,6 +8,7 @@ import type { ClusterClient } from './cluster-client.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
 import { policyOf } from './policy-option.js';
+import { plain } from './plain.js';
 import { print } from './print.js';
 import { untilInterrupted } from './until-interrupted.js';
 import { withCluster } from './with-cluster.js';
@@ -75,8 +76,8 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
     ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
-  const tell = (line: string): Promise<void> => print(`${line}\n`);
+  const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
+  const tell = (line: string): Promise<void> => print(`${plain(line)}\n`);
   const deadline = performance.now() + options.timeout;
   await withCluster(options, async (_, connection) => {
     const transport = answering(connection.transport);

@@ -158,7 +158,9 @@ test('where the cluster answers no more, it is told what stays unwritten', async
 test('of a version that is served and not stored, what is carried out is what was tried', async () => {
   const { spec, ...crd } = widgetCrd();
   const [stored, served, ...rest] = spec.versions;
-  const other = structuredClone(served!) as unknown as { schema: { openAPIV3Schema: { properties: { spec: object } } } };
+  const other = structuredClone(served!) as unknown as {
+    schema: { openAPIV3Schema: { properties: { spec: object } } };
+  };
   Object.assign(other.schema.openAPIV3Schema.properties.spec, {
     properties: { image: { type: 'string' } },
   });
