@@ -1,10 +1,6 @@
 import { Command, Option } from 'commander';
-import { OperatorError } from '../contract/error.js';
-import type { InstalledOperator } from '../install/installed-operators.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
-import type { Given } from './diff/compare.js';
-import type { ClusterClient } from './cluster-client.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
 import { policyOf } from './policy-option.js';
@@ -66,25 +62,36 @@ export function applyCommand(): Command {
 
 async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { applyResources }, { answering }, { render }, { ClusterClient }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('./apply/carry-out.js'),
-      import('./diff/answering.js'),
-      import('../synth/render.js'),
-      import('./cluster-client.js'),
-    ]);
+  const [
+    { builtInKinds },
+    { applyResources },
+    { operatorFinder },
+    { answering },
+    { render },
+    { ClusterClient },
+  ] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./apply/carry-out.js'),
+    import('./apply/operator-finder.js'),
+    import('./diff/answering.js'),
+    import('../synth/render.js'),
+    import('./cluster-client.js'),
+  ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
   const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
   const tell = (line: string): Promise<void> => print(`${plain(line)}\n`);
+  const { operatorNamespace } = options;
   const deadline = performance.now() + options.timeout;
   await withCluster(options, async (_, connection) => {
     const transport = answering(connection.transport);
     const applied = await applyResources({
       ...{ sources, kinds, transport, warn, tell, prune: options.prune ?? false },
       render: (kind, cr) => render(kind, cr, policy),
-      operatorOf: operatorFinder(new ClusterClient(transport), options.operatorNamespace, warn),
+      operatorOf: operatorFinder({
+        ...{ cluster: new ClusterClient(transport), warn },
+        ...(operatorNamespace !== undefined && { operatorNamespace }),
+      }),
       namespace: options.namespace ?? connection.namespace,
       recursive: options.recursive ?? false,
       ...(options.wait && { deadline }),
@@ -107,34 +114,4 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied) await tell(`${given.after.kind} ${given.after.metadata.name} is ready`);
   });
-}
-
-/** Who looks after a custom resource; asked for once. */
-function operatorFinder(
-  cluster: ClusterClient,
-  operatorNamespace: string | undefined,
-  warn: (line: string) => void,
-): (given: Given) => Promise<InstalledOperator | undefined> {
-  let looking: Promise<readonly InstalledOperator[]> | undefined;
-  const look = async (): Promise<readonly InstalledOperator[]> => {
-    const { installedOperators } = await import('../install/installed-operators.js');
-    try {
-      return await installedOperators(cluster, operatorNamespace);
-    } catch (error) {
-      if (!(error instanceof OperatorError) || error.reason !== 'Forbidden') throw error;
-      warn(
-        `Whether an operator is installed can't be seen (${error.message}): none is assumed; name its namespace with ` +
-          '--operator-namespace',
-      );
-      return [];
-    }
-  };
-  return async ({ input: { kind }, after: { metadata } }) => {
-    const { looksAfter } = await import('./status/operators.js');
-    const { namespace: where } = metadata;
-    const found = await (looking ??= look());
-    return found.find((operator) =>
-      looksAfter(operator, { kind, ...(where !== undefined && { namespace: where }) }),
-    );
-  };
 }

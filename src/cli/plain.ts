@@ -1,5 +1,4 @@
 /** C0 and C1 controls and DEL, but for tab and newline: what a terminal takes for a command. */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** A text from elsewhere, as it may be printed to a terminal: controls become visible, as `\x1b`. */

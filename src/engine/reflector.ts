@@ -261,7 +261,6 @@ export class Reflector {
     if (signal.aborted) return;
     const { clock, optional, metrics } = this.props;
     this.props.onFailed?.(error);
-    if (signal.aborted) return;
     if (error instanceof ApiError) this.answeredAt = clock.monotonic();
     if (error instanceof ShortWatch) metrics.watchWasShort();
     if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;
