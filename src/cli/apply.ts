@@ -1,21 +1,15 @@
 import { Command, Option } from 'commander';
-import { OperatorError } from '../contract/error.js';
-import type { InstalledOperator } from '../install/installed-operators.js';
 import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
-import type { Given } from './diff/compare.js';
-import type { ClusterClient } from './cluster-client.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
 import { policyOf } from './policy-option.js';
+import { plain } from './plain.js';
 import { print } from './print.js';
 import { untilInterrupted } from './until-interrupted.js';
 import { withCluster } from './with-cluster.js';
 
 const DEFAULT_TIMEOUT = '5m';
-
-/** What may pass by itself is tried again for so long. */
-const PATIENCE_MILLISECONDS = 10_000;
 
 interface ApplyOptions extends ClusterOptions {
   readonly namespace?: string;
@@ -68,27 +62,39 @@ export function applyCommand(): Command {
 
 async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { applyResources }, { answering }, { render }, { ClusterClient }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('./apply/carry-out.js'),
-      import('./diff/answering.js'),
-      import('../synth/render.js'),
-      import('./cluster-client.js'),
-    ]);
+  const [
+    { builtInKinds },
+    { applyResources },
+    { operatorFinder },
+    { answering },
+    { render },
+    { ClusterClient },
+  ] = await Promise.all([
+    import('../kinds/index.js'),
+    import('./apply/carry-out.js'),
+    import('./apply/operator-finder.js'),
+    import('./diff/answering.js'),
+    import('../synth/render.js'),
+    import('./cluster-client.js'),
+  ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
-  const tell = (line: string): Promise<void> => print(`${line}\n`);
+  const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
+  const tell = (line: string): Promise<void> => print(`${plain(line)}\n`);
+  const { operatorNamespace } = options;
+  const deadline = performance.now() + options.timeout;
   await withCluster(options, async (_, connection) => {
     const transport = answering(connection.transport);
     const applied = await applyResources({
       ...{ sources, kinds, transport, warn, tell, prune: options.prune ?? false },
       render: (kind, cr) => render(kind, cr, policy),
-      operatorOf: operatorFinder(new ClusterClient(transport), options.operatorNamespace, warn),
+      operatorOf: operatorFinder({
+        ...{ cluster: new ClusterClient(transport), warn },
+        ...(operatorNamespace !== undefined && { operatorNamespace }),
+      }),
       namespace: options.namespace ?? connection.namespace,
       recursive: options.recursive ?? false,
-      patienceMilliseconds: options.wait ? options.timeout : PATIENCE_MILLISECONDS,
+      ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
     const [{ waitUntilReady }, { Api }, { systemClock }] = await Promise.all([
@@ -96,40 +102,16 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
       import('../engine/api.js'),
       import('../engine/clock.js'),
     ]);
-    const props = { api: new Api(connection.transport), clock: systemClock, tell };
-    await untilInterrupted((signal) =>
-      waitUntilReady(applied, { ...props, signal, timeoutMilliseconds: options.timeout }),
-    );
+    const props = {
+      ...{
+        api: new Api(connection.transport),
+        clock: systemClock,
+        tell,
+        timeoutMilliseconds: options.timeout,
+      },
+      leftMilliseconds: Math.max(0, deadline - performance.now()),
+    };
+    await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied) await tell(`${given.after.kind} ${given.after.metadata.name} is ready`);
   });
-}
-
-/** Who looks after a custom resource; asked for once. */
-function operatorFinder(
-  cluster: ClusterClient,
-  operatorNamespace: string | undefined,
-  warn: (line: string) => void,
-): (given: Given) => Promise<InstalledOperator | undefined> {
-  let looking: Promise<readonly InstalledOperator[]> | undefined;
-  const look = async (): Promise<readonly InstalledOperator[]> => {
-    const { installedOperators } = await import('../install/installed-operators.js');
-    try {
-      return await installedOperators(cluster, operatorNamespace);
-    } catch (error) {
-      if (!(error instanceof OperatorError) || error.reason !== 'Forbidden') throw error;
-      warn(
-        `Whether an operator is installed can't be seen (${error.message}): none is assumed; name its namespace with ` +
-          '--operator-namespace',
-      );
-      return [];
-    }
-  };
-  return async ({ input: { kind }, after: { metadata } }) => {
-    const { looksAfter } = await import('./status/operators.js');
-    const { namespace: where } = metadata;
-    const found = await (looking ??= look());
-    return found.find((operator) =>
-      looksAfter(operator, { kind, ...(where !== undefined && { namespace: where }) }),
-    );
-  };
 }

@@ -11,6 +11,7 @@ import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { namespace, sharedOptions } from './options.js';
 import { paint } from './paint.js';
+import { plain } from './plain.js';
 import { policyOf, policyParser } from './policy-option.js';
 import { print } from './print.js';
 import { withCluster } from './with-cluster.js';
@@ -84,8 +85,8 @@ async function run(sources: readonly string[], options: DiffOptions, flags: Flag
   ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const warn = (line: string): void => void process.stderr.write(`warning: ${line}\n`);
-  const note = (line: string): void => void process.stderr.write(`${line}\n`);
+  const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
+  const note = (line: string): void => void process.stderr.write(`${plain(line)}\n`);
   const { watchNamespace, operatorNamespace } = options;
   const parse = policyParser(options, builtInKinds);
   let outcome: Outcome = { objects: [], explanations: [] };

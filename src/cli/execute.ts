@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import { AddressError } from '../telemetry/address-error.js';
 import { CliError } from './exit.js';
+import { plain } from './plain.js';
 
 /** Bad input or usage. */
 const USAGE = 2;
@@ -23,11 +24,11 @@ export async function execute(command: Command): Promise<void> {
 function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
   if (error instanceof CliError) {
-    for (const line of error.lines) process.stderr.write(`${line}\n`);
+    for (const line of error.lines) process.stderr.write(`${plain(line)}\n`);
     return error.exitCode;
   }
   if (error instanceof OperatorError || error instanceof AddressError) {
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${plain(error.message)}\n`);
     return USAGE;
   }
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
@@ -89,7 +90,8 @@ async function rendered(
   ]);
   const command = withOptions(new Command(), kindFlags);
   const { given, policy: policyText } = readFunctionConfig(list.functionConfig?.object, command);
-  const all: FnFlags = { ...flags, ...given };
+  refuseContradictions(flags, given, command);
+  const all: FnFlags = { ...given, ...flags };
   const { namespace, config, kinds: names } = all;
   const kinds = await loadKinds({
     builtIn: builtInKinds,
@@ -108,6 +110,17 @@ async function rendered(
   });
   const failed = problems.length > 0;
   return { text, failed, lines: failed ? problems.map(remarkLine) : notes };
+}
+
+/** Who calls the function has the last word on what it may do; a list comes from anywhere. */
+function refuseContradictions(flags: object, given: object, command: Command): void {
+  const ofCaller = new Map(Object.entries(flags));
+  for (const [name, value] of Object.entries(given)) {
+    if (!ofCaller.has(name) || isDeepStrictEqual(ofCaller.get(name), value)) continue;
+    const long = command.options.find((option) => option.attributeName() === name)?.long ?? name;
+    const key = long.replace(/^--/, '');
+    throw new CliError(`functionConfig: data.${key}: ${long} gives another one already; remove it`, 2);
+  }
 }
 
 /** What isn't understood must not be passed over: it may restrict something. */

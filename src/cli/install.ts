@@ -194,7 +194,7 @@ async function writeChart(props: InstallProps, options: InstallOptions): Promise
   try {
     const on = props.kinds.filter((kind) => options.kinds !== undefined || !needsNamespace(kind));
     const versions = { version: packageVersion(), oldestKubernetes: OLDEST };
-    writeFolder(folder, helmChart({ ...props, on, ...versions }));
+    writeFolder(folder, helmChart({ ...props, on, ...versions }), 'chart');
   } catch (error) {
     throw asCliError(error);
   }

@@ -42,6 +42,8 @@ export interface ReflectorProps {
   readonly optional?: boolean;
   /** Called with each complete list, once the store holds it. @default - nobody is told */
   readonly onListed?: () => void;
+  /** Called with each failure, after which it tries again. @default - nobody is told */
+  readonly onFailed?: (error: Error) => void;
 }
 
 /**
@@ -258,6 +260,7 @@ export class Reflector {
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { clock, optional, metrics } = this.props;
+    this.props.onFailed?.(error);
     if (error instanceof ApiError) this.answeredAt = clock.monotonic();
     if (error instanceof ShortWatch) metrics.watchWasShort();
     if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;

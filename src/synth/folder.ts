@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../contract/error.js';
 import type { ManifestFile } from './output.js';
@@ -9,6 +9,12 @@ import { InputError } from './problem.js';
  * manifest: kubectl and Argo CD apply every file of a folder that has one.
  */
 export const LEDGER_NAME = '.reconstruct-synth';
+
+/** What it was called earlier; it is read where there is no other, and removed once there is. */
+export const OLD_LEDGER_NAME = '.reconstruct-synth.json';
+
+/** `chart`: a Helm chart, whose files are of other names, some of them in `templates`. */
+export type FolderForm = 'manifests' | 'chart';
 
 export interface FolderChanges {
   readonly written: number;
@@ -25,10 +31,14 @@ export interface FolderChanges {
  * @throws InputError when a file is there that synth didn't write, with other content, or the folder can't be
  *   written
  */
-export function writeFolder(folder: string, files: readonly ManifestFile[]): FolderChanges {
+export function writeFolder(
+  folder: string,
+  files: readonly ManifestFile[],
+  form: FolderForm = 'manifests',
+): FolderChanges {
   try {
     mkdirSync(folder, { recursive: true });
-    return update(folder, files);
+    return update(folder, files, form);
   } catch (error) {
     if (error instanceof InputError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
@@ -40,8 +50,9 @@ export function writeFolder(folder: string, files: readonly ManifestFile[]): Fol
   }
 }
 
-function update(folder: string, files: readonly ManifestFile[]): FolderChanges {
-  const earlier = readLedger(folder);
+function update(folder: string, files: readonly ManifestFile[], form: FolderForm): FolderChanges {
+  if (form === 'chart') requireOwnTemplates(folder);
+  const earlier = readLedger(folder, form);
   const isThere = (name: string): boolean => existsSync(join(folder, name));
   const changed = files.filter(({ name, text }) => !isThere(name) || !hasText(join(folder, name), text));
   refuseForeign(
@@ -56,7 +67,15 @@ function update(folder: string, files: readonly ManifestFile[]): FolderChanges {
   replaceAll(folder, changed);
   for (const name of stale) rmSync(join(folder, name));
   if (stale.length > 0) writeLedger(folder, [...names]);
+  rmSync(join(folder, OLD_LEDGER_NAME), { force: true });
   return { written: changed.length, unchanged: files.length - changed.length, removed: stale.length };
+}
+
+/** What lies behind a link is elsewhere, and others'. */
+function requireOwnTemplates(folder: string): void {
+  const templates = join(folder, TEMPLATES);
+  if (lstatSync(templates, { throwIfNoEntry: false })?.isDirectory() ?? true) return;
+  throw new InputError([`${templates}: is no folder of its own; move it away, or choose another folder`]);
 }
 
 function refuseForeign(folder: string, foreign: readonly ManifestFile[]): void {
@@ -96,18 +115,16 @@ function hasText(file: string, text: string): boolean {
   }
 }
 
-function readLedger(folder: string): Set<string> {
-  const file = join(folder, LEDGER_NAME);
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Set();
-    throw error;
-  }
+function readLedger(folder: string, form: FolderForm): Set<string> {
+  const file = [LEDGER_NAME, OLD_LEDGER_NAME]
+    .map((name) => join(folder, name))
+    .find((name) => existsSync(name));
+  if (file === undefined) return new Set();
+  const text = readFileSync(file, 'utf8');
+  const isOurs = form === 'chart' ? isChartName : isManifestName;
   try {
     const { files } = JSON.parse(text) as { files: unknown };
-    if (Array.isArray(files) && files.every(isManifestName)) return new Set(files);
+    if (Array.isArray(files) && files.every(isOurs)) return new Set(files);
   } catch {
     // Said below.
   }
@@ -116,13 +133,18 @@ function readLedger(folder: string): Set<string> {
   ]);
 }
 
-/** The files of a Helm chart. */
-const CHART_FILE = /^(?:\.helmignore|templates\/NOTES\.txt|(?:templates\/)?[\w.-]+\.(?:yaml|json|tpl))$/;
+const TEMPLATES = 'templates';
 
-/** Nothing outside of the folder is ever removed, whatever the list says. */
+const CHART_FILE =
+  /^(?:\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|templates\/NOTES\.txt|templates\/[\w-][\w.-]*\.(?:yaml|tpl))$/;
+
+/** Nothing outside of the folder is ever removed, whatever the list says; nor in it what synth doesn't write. */
 function isManifestName(name: unknown): name is string {
-  if (typeof name !== 'string') return false;
-  return (name.endsWith('.yaml') && name === basename(name)) || CHART_FILE.test(name);
+  return typeof name === 'string' && name.endsWith('.yaml') && name === basename(name);
+}
+
+function isChartName(name: unknown): name is string {
+  return typeof name === 'string' && CHART_FILE.test(name);
 }
 
 function writeLedger(folder: string, names: readonly string[]): void {

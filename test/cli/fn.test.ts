@@ -90,14 +90,28 @@ test('a ConfigMap as functionConfig gives options and a policy', async () => {
   ]);
 });
 
-test('options of the functionConfig count as those of the command line do', async () => {
-  const given = await fn(
-    { items: [sample], functionConfig: configMap({ namespace: 'shop' }) },
-    '--namespace',
-    'other',
-  );
+test('options of the functionConfig count as those of the command line do, where that has none', async () => {
+  const data = configMap({ namespace: 'shop', kinds: 'appservice' });
+  for (const args of [[], ['--namespace', 'shop', '--kinds', 'appservice']]) {
+    output.text = '';
+    const given = await fn({ items: [sample], functionConfig: data }, ...args);
+    expect(given.items.map(({ metadata }) => metadata.namespace)).toEqual(['shop', 'shop']);
+  }
+});
 
-  expect(given.items.map(({ metadata }) => metadata.namespace)).toEqual(['shop', 'shop']);
+test.each([
+  ['namespace', 'shop', 'other'],
+  ['kinds', 'appservice,jobwatcher', 'appservice'],
+  ['jobwatcher-deletes-per-second', '100', '1'],
+])('%s of the command line is not overridden by a list', async (key, inList, ofCaller) => {
+  const functionConfig = configMap({ [key]: inList });
+  const { code, stderr, items } = await fn({ items: [sample], functionConfig }, `--${key}`, ofCaller);
+
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `functionConfig: data.${key}: --${key} gives another one already; remove it\n`,
+  });
+  expect(items).toEqual([sample]);
 });
 
 test.each([

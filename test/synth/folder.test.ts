@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
+import { LEDGER_NAME, OLD_LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
 import { folderWith } from './fixtures.js';
 
 const A = { name: 'a.yaml', text: '---\na: 1\n' };
@@ -57,13 +57,36 @@ test('a file with the very content is no conflict', () => {
   expect(writeFolder(folder, [A])).toEqual({ written: 0, unchanged: 1, removed: 0 });
 });
 
-test('files may be in the folder of templates of a chart', () => {
+test('a chart has files in its folder of templates', () => {
   const folder = folderWith();
+  const chart = { name: 'Chart.yaml', text: 'c' };
   const file = { name: 'templates/_a.tpl', text: 'a' };
-  writeFolder(folder, [A, file]);
+  writeFolder(folder, [chart, file], 'chart');
   expect(readFileSync(join(folder, file.name), 'utf8')).toBe('a');
-  expect(writeFolder(folder, [A])).toEqual({ written: 0, unchanged: 1, removed: 1 });
+  expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
+  expect(writeFolder(folder, [chart], 'chart')).toEqual({ written: 0, unchanged: 1, removed: 1 });
   expect(readdirSync(join(folder, 'templates'))).toEqual([]);
+});
+
+test('a folder of templates that is a link is neither written to nor emptied', () => {
+  const outside = folderWith({ 'a.yaml': 'hands off' });
+  const folder = folderWith({ [LEDGER_NAME]: '{"files":["templates/a.yaml"]}' });
+  symlinkSync(outside, join(folder, 'templates'));
+  expect(() => writeFolder(folder, [{ name: 'templates/b.yaml', text: 'b' }], 'chart')).toThrow(
+    'is no folder of its own',
+  );
+  expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
+  expect(readdirSync(outside)).toEqual(['a.yaml']);
+});
+
+test('a folder from before the list was called this is kept up, and the old list goes', () => {
+  const folder = folderWith({
+    [OLD_LEDGER_NAME]: '{"files":["a.yaml","b.yaml"]}',
+    'a.yaml': 'old',
+    'b.yaml': 'old',
+  });
+  expect(writeFolder(folder, [A])).toEqual({ written: 1, unchanged: 0, removed: 1 });
+  expect(readdirSync(folder).sort()).toEqual([LEDGER_NAME, 'a.yaml']);
 });
 
 test.each([
@@ -71,6 +94,8 @@ test.each([
   '{"files":["templates/../../a.yaml"]}',
   '{"files":["other/a.yaml"]}',
   '{"files":["notes.txt"]}',
+  '{"files":["package.json"]}',
+  '{"files":["templates/a.yaml"]}',
   '[]',
   'garbage',
 ])('the list %s is not trusted', (text) => {

@@ -1,25 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
-import type { Change } from '../../contract/change.js';
+import { OperatorError } from '../../contract/error.js';
 import type { Render } from '../../contract/kind.js';
 import { describeRef, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
 import { ApiError, classify } from '../../engine/api-error.js';
-import { Api } from '../../engine/api.js';
 import { carryOutOnce } from '../../engine/preview/once.js';
-import { putResource } from '../../engine/preview/resource.js';
-import { visible } from '../../engine/preview/visible.js';
 import type { InstalledOperator } from '../../install/installed-operators.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { previewGiven, readGiven } from '../diff/compare.js';
 import type { CompareProps, Given } from '../diff/compare.js';
 import { CliError } from '../exit.js';
 import { keptLine, lineOf, refusalLine } from './lines.js';
-
-const FIELD_MANAGER = 'reconstruct-apply';
+import { write } from './write.js';
+import type { Written } from './write.js';
 
 const FIRST_PAUSE_MILLISECONDS = 250;
 const LONGEST_PAUSE_MILLISECONDS = 2_000;
+const PATIENCE_MILLISECONDS = 10_000;
 
 export interface ApplyProps extends Omit<CompareProps, 'contextFor' | 'refuse' | 'blocking'> {
   readonly render: Render;
@@ -27,8 +23,11 @@ export interface ApplyProps extends Omit<CompareProps, 'contextFor' | 'refuse' |
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;
   /** Whether what isn't rendered any more is deleted. */
   readonly prune: boolean;
-  /** For how long what fails, and may pass by itself, is tried again. */
-  readonly patienceMilliseconds: number;
+  /**
+   * Until when what fails, and may pass by itself, is tried again, by `performance.now()`.
+   * @default - for ten seconds of writing
+   */
+  readonly deadline?: number;
   /** What has become of an object, in a line. */
   readonly tell: (line: string) => Promise<void>;
 }
@@ -42,7 +41,8 @@ export interface Applied {
 /**
  * Applies custom resources and, where nobody else does, what follows from them.
  *
- * **Guarantees.** Nothing is written unless all of them are valid and every dry run has succeeded.
+ * **Guarantees.** Nothing is written unless all of them are valid and every dry run has succeeded. One that can't be
+ * written after all keeps none of the others from being written, and what stays unwritten is told.
  *
  * @throws InputError with what is wrong with them; CliError with exit code 3 where the cluster doesn't answer, or refuses
  */
@@ -59,11 +59,28 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   const { objects } = await previewGiven(own, compareProps);
   const refused = objects.filter(({ action }) => action === 'failed').map(refusalLine);
   if (refused.length > 0) throw new CliError([...refused, 'Nothing was written'], 3);
+  await writeAll(all, { ...props, deadline: props.deadline ?? performance.now() + PATIENCE_MILLISECONDS });
+  return all;
+}
+
+type Timed = ApplyProps & { readonly deadline: number };
+
+async function writeAll(all: readonly Applied[], props: Timed): Promise<void> {
   let failures = 0;
-  for (const one of all) failures += await applyOne(one, props);
+  for (const [index, one] of all.entries()) {
+    try {
+      failures += await applyOne(one, props);
+    } catch (error) {
+      for (const { given } of all.slice(index + 1)) await props.tell(`${nameOf(given)} isn't written`);
+      throw error;
+    }
+  }
   if (failures > 0)
     throw new CliError(`${failures} ${failures === 1 ? 'object was' : 'objects were'} refused`, 3);
-  return all;
+}
+
+function nameOf({ after }: Given): string {
+  return describeRef(refOf(after));
 }
 
 /** What needs somebody who stays: it depends on all of its kind, and on the time. */
@@ -78,66 +95,55 @@ function refusal({ kind, cr }: CustomResourceInput): string | undefined {
 }
 
 /** @returns how many objects were refused */
-async function applyOne({ given, operator }: Applied, props: ApplyProps): Promise<number> {
+async function applyOne({ given, operator }: Applied, props: Timed): Promise<number> {
   const { transport, tell } = props;
-  const written = await write(given, new Api(transport));
+  const name = nameOf(given);
+  let written: Written;
+  try {
+    written = await write(given, transport);
+  } catch (error) {
+    const what = operator ? `${name} isn't written` : `${name} isn't written, nor what is made of it`;
+    await tell(`${what}: ${reasonOf(error, name)}`);
+    return 1;
+  }
   await tell(lineOf(written.change));
   if (operator) {
-    await tell(`${describeRef(refOf(given.after))} is left to the operator in ${operator.namespace}`);
+    await tell(`${name} is left to the operator in ${operator.namespace}`);
     return 0;
   }
-  const controllers = given.input.kind.controllers({ render: props.render });
+  try {
+    return await applyChildren(written, given, props);
+  } catch (error) {
+    await tell(`What is made of ${name} isn't written, or not all of it: ${reasonOf(error, name)}`);
+    return 1;
+  }
+}
+
+/** @returns how many objects were refused */
+async function applyChildren({ cr }: Written, { input }: Given, props: Timed): Promise<number> {
+  const { transport, tell, prune, deadline } = props;
   let failures = 0;
-  for (const controller of controllers) {
-    const { changes, kept, error } = await refusedAs(describeRef(refOf(written.cr)), () =>
-      carryOutOnce(written.cr, {
-        ...{ controller, transport, prune: props.prune, now: () => new Date() },
-        pause: patience(props.patienceMilliseconds),
-      }),
-    );
+  for (const controller of input.kind.controllers({ render: props.render })) {
+    const pause = patience(deadline);
+    const once = { controller, transport, prune, now: () => new Date(), pause };
+    const { changes, kept, error } = await carryOutOnce(cr, once);
     for (const change of changes) await tell(lineOf(change));
     for (const ref of kept) await tell(keptLine(ref));
-    if (error) await tell(`${describeRef(refOf(written.cr))} can't be rendered: ${error.message}`);
+    if (error) await tell(`${describeRef(refOf(cr))} can't be rendered: ${error.message}`);
     failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
   }
   return failures;
 }
 
-interface Written {
-  readonly change: Change;
-  /** In the version that is stored. */
-  readonly cr: AnyObject;
-}
-
-async function write({ input, before, after }: Given, api: Api): Promise<Written> {
-  const { kind, cr, document, type, live } = input;
-  const ref = refOf(after);
-  if (before && isDeepStrictEqual(visible(before), visible(after)))
-    return { change: { ref, action: 'unchanged' }, cr: before };
-  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
-  const stored = await refusedAs(describeRef(ref), () =>
-    putResource(api, type, wanted, { live, fieldManager: FIELD_MANAGER }),
-  );
-  return {
-    change: { ref, action: before ? 'configured' : 'created' },
-    cr: { ...stored, apiVersion: kind.type.apiVersion },
-  };
-}
-
-async function refusedAs<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    if (error.code === 409)
-      throw new CliError(`${what} has changed meanwhile; look at it, and give the command again`, 3);
-    throw classify(error, `Apply ${what}`);
-  }
+/** @throws what isn't a refusal */
+function reasonOf(error: unknown, name: string): string {
+  if (error instanceof OperatorError) return error.message;
+  if (error instanceof ApiError) return classify(error, `Apply ${name}`).message;
+  throw error;
 }
 
 /** Longer pauses each time, until the time is over. */
-function patience(milliseconds: number): (tries: number) => Promise<boolean> {
-  const deadline = performance.now() + milliseconds;
+function patience(deadline: number): (tries: number) => Promise<boolean> {
   return async (tries) => {
     const pause = Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (tries - 1), LONGEST_PAUSE_MILLISECONDS);
     if (performance.now() + pause > deadline) return false;

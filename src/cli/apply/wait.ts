@@ -12,7 +12,10 @@ import type { Applied } from './carry-out.js';
 export interface WaitProps {
   readonly api: Api;
   readonly clock: Clock;
+  /** For how long the command may take, as it is told. */
   readonly timeoutMilliseconds: number;
+  /** What is left of it. @default - all */
+  readonly leftMilliseconds?: number;
   readonly signal: AbortSignal;
   /** How it goes on, in a line. */
   readonly tell: (line: string) => Promise<void>;
@@ -27,7 +30,7 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
   const own = new Set(applied.filter(({ operator }) => !operator).map(({ given }) => objectId(given.after)));
   const isOwn = (resource: ResourceStatus): boolean => own.has(objectId(resource));
   const late = new AbortController();
-  const timer = props.clock.setTimer(props.timeoutMilliseconds, () => {
+  const timer = props.clock.setTimer(props.leftMilliseconds ?? props.timeoutMilliseconds, () => {
     late.abort();
   });
   let before = new Map<string, string>();
@@ -82,13 +85,17 @@ function outcomeOf(
   return resources.some((each) => isStuck(each, isOwn(each))) ? 'stuck' : undefined;
 }
 
-function isReady({ verdict, children }: ResourceStatus, own: boolean): boolean {
-  return own ? children.every(({ phase }) => phase === 'ready') : verdict.word === 'Ready' && verdict.current;
+/** Children that can't be seen may be in any state. */
+function isReady({ verdict, children, unseen = [] }: ResourceStatus, own: boolean): boolean {
+  return own
+    ? unseen.length === 0 && children.every(({ phase }) => phase === 'ready')
+    : verdict.word === 'Ready' && verdict.current;
 }
 
-function isStuck({ verdict, children }: ResourceStatus, own: boolean): boolean {
+/** A right that is missing doesn't come by waiting. */
+function isStuck({ verdict, children, unseen = [] }: ResourceStatus, own: boolean): boolean {
   return own
-    ? children.some(({ phase }) => phase === 'stalled')
+    ? children.some(({ phase }) => phase === 'stalled') || unseen.some(({ forbidden }) => forbidden)
     : verdict.word === 'Stalled' && verdict.current;
 }
 
@@ -116,15 +123,27 @@ function notReady(
   isOwn: IsOwn,
   afterMilliseconds: number | undefined,
 ): CliError {
-  const { resources = [], notes = [] } = document ?? {};
+  if (!document) return new CliError(neverSeen(applied, afterMilliseconds), 3);
+  const { resources, notes } = document;
   const lines = applied.flatMap(({ given: { after } }) => {
     const found = resources.find((each) => objectId(each) === objectId(after));
     if (found && isReady(found, isOwn(found))) return [];
-    const name = describeRef(refOf(after));
-    const when = afterMilliseconds === undefined ? '' : ` after ${afterMilliseconds / 1000} s`;
-    return [`${name} isn't ready${when}`, ...(found ? reasonsOf(found, isOwn(found)) : ['  it is gone'])];
+    const why = found ? reasonsOf(found, isOwn(found)) : ['  it is gone'];
+    return [`${describeRef(refOf(after))} isn't ready${whenOf(afterMilliseconds)}`, ...why];
   });
   return new CliError([...lines, ...notes], 3);
+}
+
+function neverSeen(applied: readonly Applied[], afterMilliseconds: number | undefined): string[] {
+  const names = applied.map(({ given: { after } }) => describeRef(refOf(after)));
+  return [
+    `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${whenOf(afterMilliseconds)}: ` +
+      'the API server has not answered with all of it',
+  ];
+}
+
+function whenOf(afterMilliseconds: number | undefined): string {
+  return afterMilliseconds === undefined ? '' : ` after ${afterMilliseconds / 1000} s`;
 }
 
 function reasonsOf(resource: ResourceStatus, own: boolean): string[] {

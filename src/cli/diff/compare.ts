@@ -43,6 +43,8 @@ const TRIES = 10;
 /** A custom resource of a file, as it is in the cluster and as it would be. */
 export interface Given extends GivenResource {
   readonly input: CustomResourceInput;
+  /** What it was tried over, in the version of the file. @default - it would be new */
+  readonly live?: AnyObject;
 }
 
 /**
@@ -97,7 +99,12 @@ async function read(props: CompareProps): Promise<CustomResourceInput[]> {
   return readCustomResources({ sources, recursive, kinds, namespace, warn, live });
 }
 
-async function find(transport: Transport, type: ResourceType, key: string): Promise<AnyObject | undefined> {
+/** Undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
+export async function find(
+  transport: Transport,
+  type: ResourceType,
+  key: string,
+): Promise<AnyObject | undefined> {
   try {
     return await new Api(transport).get(type, key);
   } catch (error) {
@@ -126,9 +133,17 @@ async function tryOne(input: CustomResourceInput, transport: Transport): Promise
   const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
   const { live, answer } = await tryOver(input.live, wanted, type, transport);
   const { apiVersion } = kind.type;
-  // In the version that is stored, whose defaults the answer in another one doesn't have.
-  const after = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
-  return { input, after, ...(live && { before: { ...live, apiVersion } }) };
+  const after = inStoredVersion(input, answer);
+  return { input, after, ...(live && { live, before: { ...live, apiVersion } }) };
+}
+
+/**
+ * What the API server has answered in the version of the file, in the version that is stored, whose defaults it doesn't
+ * have.
+ */
+export function inStoredVersion({ kind, cr, type }: CustomResourceInput, answer: AnyObject): AnyObject {
+  const { apiVersion } = kind.type;
+  return type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
 }
 
 /** Whoever writes its status meanwhile makes the one that was read out of date, so that it is read again. */

@@ -4,6 +4,7 @@ import type { Explanation, Table } from '../../contract/explanation.js';
 import { describeRef } from '../../contract/object.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';
 import type { Color, Paint } from '../paint.js';
+import { plain } from '../plain.js';
 import { fieldChanges } from './fields.js';
 import type { FieldChange } from './fields.js';
 import { isDifference } from './outcome.js';
@@ -34,7 +35,8 @@ const COUNTED: readonly (readonly [PreviewAction, string])[] = [
 ];
 
 /** For people: every object that would be another one, field by field. Empty where none would. */
-export function textOf(outcome: Outcome, paint: Paint): string {
+export function textOf(outcome: Outcome, paintAny: Paint): string {
+  const paint: Paint = (color, text) => paintAny(color, plain(text));
   const parts = [
     ...outcome.objects.filter(isDifference).map((object) => objectText(object, paint)),
     ...outcome.explanations.map((explanation) => explanationText(explanation, paint)),
@@ -50,7 +52,7 @@ function objectText(object: ObjectPreview, paint: Paint): string {
   const said = `${describeRef(ref)} ${SAYING[action]}${error ? `: ${error.reason}` : ''}`;
   return [
     paint(isOdd ? 'yellow' : 'bold', said),
-    ...(error ? [`  ${error.message}`] : []),
+    ...(error ? [`  ${plain(error.message)}`] : []),
     ...contentLines(object, paint),
     ...takes.map((conflict) => paint('yellow', `  ${conflict.field} is taken from ${managerOf(conflict)}`)),
     ...leaves.map((conflict) => paint('yellow', `  ${conflict.field} is left to ${managerOf(conflict)}`)),
@@ -67,7 +69,7 @@ function contentLines(object: ObjectPreview, paint: Paint): string[] {
 
 function fieldLines({ path, ...change }: FieldChange, paint: Paint): string[] {
   return [
-    `  ${path}`,
+    `  ${plain(path)}`,
     ...('before' in change ? marked('-', change.before, 'red', paint) : []),
     ...('after' in change ? marked('+', change.after, 'green', paint) : []),
   ];
@@ -95,7 +97,10 @@ function tableLines({ title, columns, rows }: Table, paint: Paint): string[] {
   const widths = columns.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   const line = (row: readonly string[]): string =>
     `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')}`.trimEnd();
-  return [`  ${title}`, ...all.map((row, index) => (index === 0 ? paint('dim', line(row)) : line(row)))];
+  return [
+    `  ${plain(title)}`,
+    ...all.map((row, index) => (index === 0 ? paint('dim', line(row)) : plain(line(row)))),
+  ];
 }
 
 function countsOf(objects: readonly ObjectPreview[]): string {

@@ -101,6 +101,7 @@ async function resourceStatus(
     verdict: verdictOf(cr),
     facts: factsOf(cr),
     children,
+    ...(made.unseenTypes.length > 0 && { unseen: made.unseenTypes }),
     events,
     notes: unseen.sentences,
   };

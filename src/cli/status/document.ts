@@ -28,6 +28,8 @@ export interface ResourceStatus extends ObjectRef {
   /** What else its status says. */
   readonly facts: readonly Fact[];
   readonly children: readonly ChildStatus[];
+  /** Types of children that couldn't be listed, so that some may be missing. @default - none */
+  readonly unseen?: readonly UnseenType[];
   /** The last ones, the latest first: of the resource, its children and their pods. */
   readonly events: readonly EventStatus[];
   /** What couldn't be found out. A sentence each. */
@@ -51,6 +53,13 @@ export interface Fact {
   readonly text: string;
   /** Whether it is as it should be. @default - it is neither good nor bad */
   readonly good?: boolean;
+}
+
+export interface UnseenType {
+  /** As in `deployments`. */
+  readonly plural: string;
+  /** Whether that is for want of a right. */
+  readonly forbidden: boolean;
 }
 
 export interface ChildStatus extends ObjectRef {

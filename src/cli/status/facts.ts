@@ -1,4 +1,5 @@
 import type { AnyObject } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
 import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
 import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 import type { Fact } from './document.js';
@@ -6,12 +7,18 @@ import { conditionFacts } from './verdict.js';
 
 type Telling = (cr: AnyObject) => (Fact | undefined)[];
 
-/** What the status of kinds without children of their own says beside its conditions. */
-const TOLD: Readonly<Record<string, Telling>> = { JobWatcher: ofJobWatcher, StreamIngress: ofStreamIngress };
+/** What the status of kinds without children of their own says beside its conditions, by group and kind. */
+const TOLD: ReadonlyMap<string, Telling> = new Map([
+  [groupKind({ apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' }), ofJobWatcher],
+  [
+    groupKind({ apiVersion: 'nginx-stream.jeffthecoder.xyz/v1beta1', kind: 'StreamIngress' }),
+    ofStreamIngress,
+  ],
+]);
 
 /** What the status of a custom resource says, beside the verdict. */
 export function factsOf(cr: AnyObject): Fact[] {
-  const own = TOLD[cr.kind]?.(cr) ?? [];
+  const own = TOLD.get(groupKind(cr))?.(cr) ?? [];
   return [...conditionFacts(cr), ...own.filter((fact) => fact !== undefined)];
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../engine/clock.js';
 import type { Api } from '../../engine/api.js';
 import type { StatusDocument } from './document.js';
 import type { Source } from './source.js';
+import { unlessAborted } from './unless-aborted.js';
 import { WatchedSource } from './watched-source.js';
 
 /** Changes come in bursts. */
@@ -39,7 +40,7 @@ export async function follow({ api, clock, signal, collect, onDocument }: Follow
     for (let isFirst = true; !isOver(); isFirst = false) {
       // What changes from here on may be missed by this look.
       bell.windUp();
-      const document = await collect(source).catch((error: unknown) => {
+      const document = await unlessAborted(collect(source), signal).catch((error: unknown) => {
         if (isFirst && !isOver()) throw error;
         return undefined;
       });

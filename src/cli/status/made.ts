@@ -7,7 +7,7 @@ import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
 import type { Scope } from '../../engine/api.js';
-import type { ChildStatus, EventStatus } from './document.js';
+import type { ChildStatus, EventStatus, UnseenType } from './document.js';
 import { eventType, lastEvents } from './events.js';
 import { isPodOf, podSelector, podStatus } from './pods.js';
 import type { Source } from './source.js';
@@ -30,6 +30,7 @@ export interface MadeProps {
  * of a kind are asked for, one list of each type is enough.
  */
 export class Made {
+  private readonly missed: UnseenType[] = [];
   private readonly label: string;
   private readonly selector: string;
 
@@ -44,18 +45,23 @@ export class Made {
     this.selector = name === undefined ? label : `${label}=${value}`;
   }
 
+  /** Types of children that couldn't be listed. */
+  get unseenTypes(): readonly UnseenType[] {
+    return this.missed;
+  }
+
   /** Those that the custom resource controls by UID, with their pods. */
   async childrenOf(cr: AnyObject): Promise<ChildStatus[]> {
     const owned = ownedKind(this.props.target.kind);
     const types = owned ? [...owned.children, ...owned.formerChildren] : [];
-    const lists = await Promise.all(types.map((type) => this.list(type, cr, this.selector, true)));
+    const lists = await Promise.all(types.map((type) => this.listChildren(type, cr)));
     const children = lists.flat().filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
     const pods = await this.podsOf(cr, children);
     return children.map((child) => childStatus(child, pods));
   }
 
   async eventsOf(cr: AnyObject, children: readonly ChildStatus[]): Promise<EventStatus[]> {
-    const events = await this.list(eventType, cr, undefined, false);
+    const events = await this.list(eventType, cr, undefined);
     const pods = children.flatMap((child) => child.pods);
     const uids = new Set([cr.metadata.uid, ...children.map(({ uid }) => uid), ...pods.map(({ uid }) => uid)]);
     const deployments = children.filter(({ kind }) => kind === 'Deployment');
@@ -68,24 +74,33 @@ export class Made {
   private async podsOf(cr: AnyObject, children: readonly AnyObject[]): Promise<readonly AnyObject[]> {
     const own = { label: this.label, selector: this.selector };
     const selectors = new Set(children.flatMap((child) => podSelector(child, own) ?? []));
-    const lists = await Promise.all(
-      [...selectors].map((selector) => this.list(podType, cr, selector, false)),
-    );
+    const lists = await Promise.all([...selectors].map((selector) => this.list(podType, cr, selector)));
     return lists.flat().filter(({ metadata }) => metadata.namespace === cr.metadata.namespace);
   }
 
-  /** @param mayBeMissing nothing is noted of a type that isn't installed */
+  /** Of a type that isn't installed there are none. */
+  private async listChildren(type: ResourceType, cr: AnyObject): Promise<readonly AnyObject[]> {
+    return this.list(type, cr, this.selector, (error) => {
+      if (error.kindNotServed) return;
+      this.missed.push({ plural: type.plural, forbidden: error.code === 403 });
+      this.unseen(type.plural, error);
+    });
+  }
+
+  /** @param failed told why they can't be listed */
   private async list(
     type: ResourceType,
     cr: AnyObject,
     selector: string | undefined,
-    mayBeMissing: boolean,
+    failed = (error: ApiError): void => {
+      this.unseen(type.plural, error);
+    },
   ): Promise<readonly AnyObject[]> {
     try {
       return await this.props.source.list(this.scopeOf(type, cr, selector));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (!mayBeMissing || !error.kindNotServed) this.unseen(type.plural, error);
+      failed(error);
       return [];
     }
   }

@@ -8,7 +8,7 @@ import { kindName } from '../../install/arguments.js';
 import { operatorsAmong } from '../../install/installed-operators.js';
 import type { InstalledOperator } from '../../install/installed-operators.js';
 import { INSTALL_NAME } from '../../install/names.js';
-import { deploymentType, INSTALLED_SELECTOR } from '../../install/ours.js';
+import { deploymentType, PART_SELECTOR } from '../../install/ours.js';
 import type { OperatorStatus } from './document.js';
 import type { Source } from './source.js';
 
@@ -35,7 +35,7 @@ export async function operatorsFor(places: readonly Place[], source: Source, now
   let found: readonly InstalledOperator[];
   let deployments: readonly AnyObject[];
   try {
-    deployments = await source.list({ type: deploymentType, selector: INSTALLED_SELECTOR });
+    deployments = await source.list({ type: deploymentType, selector: PART_SELECTOR });
     found = operatorsAmong(deployments);
   } catch (error) {
     const forbidden = error instanceof ApiError && error.code === 403;

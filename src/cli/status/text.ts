@@ -1,5 +1,6 @@
 import { describeRef } from '../../contract/object.js';
 import type { Color, Paint } from '../paint.js';
+import { plainAll } from '../plain.js';
 import type {
   ChildStatus,
   EventStatus,
@@ -24,7 +25,8 @@ interface Painted extends Row {
 }
 
 /** For people: a tree of each custom resource, and what is wrong with the whole. */
-export function textOf({ resources, notes }: StatusDocument, { now, paint, width = 80 }: TextProps): string {
+export function textOf(document: StatusDocument, { now, paint, width = 80 }: TextProps): string {
+  const { resources, notes } = plainAll(document);
   const trees = resources.map((resource) => rowsOf(resource, now));
   const first = nameWidth(trees.flat());
   const parts = resources.map((resource, index) =>

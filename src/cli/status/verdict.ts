@@ -7,8 +7,22 @@ interface Status {
   readonly conditions?: readonly Partial<Condition>[];
 }
 
-function statusOf(cr: AnyObject): Status {
-  return cr.status ?? {};
+/** What of the status is as it should be: nobody holds those of a kind of one's own to a form. */
+function statusOf({ status }: AnyObject): Status {
+  const { observedGeneration, conditions } = isMap(status) ? status : {};
+  return {
+    ...(typeof observedGeneration === 'number' && { observedGeneration }),
+    conditions: Array.isArray(conditions) ? conditions.filter(isMap).map(conditionOf) : [],
+  };
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Texts alone. */
+function conditionOf(condition: Readonly<Record<string, unknown>>): Partial<Condition> {
+  return Object.fromEntries(Object.entries(condition).filter(([, value]) => typeof value === 'string'));
 }
 
 /** In this order, since who is stalled may be reconciled too in somebody else's eyes. */

@@ -1,4 +1,5 @@
 import type { AnyObject } from '../../contract/object.js';
+import { ApiError } from '../../engine/api-error.js';
 import type { Api, Scope } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
 import { WatchMetrics } from '../../engine/reflector-metrics.js';
@@ -8,12 +9,18 @@ import { silentLogger } from '../../telemetry/logger.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { idOf, isSecret, listAll } from './source.js';
 import type { Source } from './source.js';
+import { unlessAborted } from './unless-aborted.js';
 
 /**
  * After this, what couldn't be read is asked for again, since it may be installed or permitted by then; and so are
  * Secrets, which a watch would deliver whole.
  */
 const REMEMBERED_MILLISECONDS = 30_000;
+/** What is no matter of rights may pass at any time. */
+const TROUBLE_MILLISECONDS = 2_000;
+
+/** Not logged in, forbidden, and a type that can't be watched. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 405]);
 
 export interface WatchedSourceProps {
   readonly api: Api;
@@ -34,7 +41,8 @@ interface Asked {
 /**
  * Follows what is listed by watches, from the first time on.
  *
- * **Guarantees.** What has been listed once costs no further request but its watch, for as long as that lasts.
+ * **Guarantees.** What has been listed once costs no further request but its watch, for as long as that lasts. What may
+ * be listed and not watched is refused: it would never be told anew. Once the signal aborts, nothing is waited for.
  */
 export class WatchedSource implements Source {
   private readonly asked = new Map<string, Asked>();
@@ -58,10 +66,18 @@ export class WatchedSource implements Source {
 
   private ask(scope: Scope, id: string): Asked {
     const asked: Asked = { objects: this.objectsIn(scope, id) };
-    const expires = (): void => {
-      asked.until = this.props.clock.monotonic() + REMEMBERED_MILLISECONDS;
+    const expires = (milliseconds: number): void => {
+      asked.until = this.props.clock.monotonic() + milliseconds;
     };
-    asked.objects.then(isSecret(scope) ? expires : () => undefined, expires);
+    asked.objects.then(
+      () => {
+        if (isSecret(scope)) expires(REMEMBERED_MILLISECONDS);
+      },
+      (error: unknown) => {
+        const lasts = error instanceof ApiError && (REFUSALS.has(error.code) || error.code === 404);
+        expires(lasts ? REMEMBERED_MILLISECONDS : TROUBLE_MILLISECONDS);
+      },
+    );
     this.asked.set(id, asked);
     return asked;
   }
@@ -76,12 +92,22 @@ export class WatchedSource implements Source {
       ...{ keep: (object) => object, readOnly: true, selective: scope.selector !== undefined },
       ...(name !== undefined && { name }),
     });
-    const reflector = new Reflector({
+    const watching = new AbortController();
+    const stop = AbortSignal.any([signal, watching.signal]);
+    const reflector: Reflector = new Reflector({
       ...{ api, scope, store, clock, random: Math.random, log: silentLogger },
       metrics: this.metrics.named(id),
+      onFailed: (error) => {
+        if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) return;
+        watching.abort(error);
+        if (!reflector.synced) return;
+        // It is asked for anew, which tells whether it may still be seen.
+        this.asked.delete(id);
+        onChange();
+      },
     });
-    void reflector.run(signal);
-    await reflector.firstSync;
+    void reflector.run(stop);
+    await unlessAborted(reflector.firstSync, stop);
     store.onChange(onChange);
     return () => store.objects();
   }

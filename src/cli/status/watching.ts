@@ -2,6 +2,7 @@ import type { Api } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import type { Paint } from '../paint.js';
+import { plain } from '../plain.js';
 import type { StatusDocument } from './document.js';
 import { follow } from './follow.js';
 import type { Look } from './look.js';
@@ -66,7 +67,7 @@ function appended({ write, clock, paint }: WatchingProps): Show {
     const sentences = sentencesOf(document);
     const text = before
       ? newsIn(before, sentences)
-          .map((line) => `${rfc3339Seconds(now)} ${line}\n`)
+          .map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`)
           .join('')
       : textOf(document, { now, paint });
     before = sentences;

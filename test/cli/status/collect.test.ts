@@ -89,7 +89,7 @@ test('all of a kind cost as many lists as one of it, and no list of what is othe
   expect(resources.map(({ children }) => children.length)).toEqual([1, 1, 1]);
   expect(asked.sort()).toEqual([
     'appservices',
-    'deployments app.kubernetes.io/managed-by=reconstruct-install',
+    'deployments app.kubernetes.io/part-of=reconstruct',
     `deployments ${label}`,
     'events',
     `horizontalpodautoscalers ${label}`,

@@ -34,8 +34,16 @@ const held = lease({
   renewTime: '2026-01-01T00:59:58.000000Z',
 });
 
+/** One that knows label selectors. */
 function sourceOf(objects: readonly AnyObject[]): Source {
-  return { list: ({ type }) => Promise.resolve(objects.filter(({ kind }) => kind === type.kind)) };
+  return {
+    list: ({ type, selector = '' }) => {
+      const wanted = selector.split(',').filter((part) => part !== '');
+      const isWanted = ({ metadata: { labels = {} } }: AnyObject): boolean =>
+        wanted.map((part) => part.split('=')).every(([name = '', value]) => labels[name] === value);
+      return Promise.resolve(objects.filter((each) => each.kind === type.kind && isWanted(each)));
+    },
+  };
 }
 
 const notesOf = async (...objects: AnyObject[]) =>
@@ -46,6 +54,13 @@ test('an operator that is ready and leads is nothing to speak of', async () => {
     operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
     notes: [],
   });
+});
+
+test('an operator that Helm has installed is seen', async () => {
+  const { metadata, ...rest } = deployment(2);
+  const labels = { ...metadata.labels, 'app.kubernetes.io/managed-by': 'Helm' };
+  const helms = { ...rest, metadata: { ...metadata, labels } };
+  expect(await notesOf(helms, held)).toEqual([]);
 });
 
 describe('it is told, with the command that mends it, that', () => {

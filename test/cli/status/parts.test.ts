@@ -9,6 +9,8 @@ import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/sup
 const POD = { apiVersion: 'v1', kind: 'Pod' };
 const replicaSet = (name: string) => ({ ...ownedBy(name), apiVersion: 'apps/v1', kind: 'ReplicaSet' });
 
+const jobWatcher = { apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' };
+
 function cr(status: object, generation = 2): AnyObject {
   return widget('web', { generation }, status) as unknown as AnyObject;
 }
@@ -60,11 +62,30 @@ describe('facts', () => {
   test('of a JobWatcher are its last run and the next deletion', () => {
     const lastRun = { namespaces: 1, matched: 9, finished: 4, deleted: 2, failed: 1, skipped: { Young: 3 } };
     const status = { lastRun, lastFinished: '2026-01-01T00:00:00Z', nextDeletion: '2026-01-01T00:05:00Z' };
-    expect(factsOf({ ...cr(status), kind: 'JobWatcher' })).toEqual([
+    expect(factsOf({ ...cr(status), ...jobWatcher })).toEqual([
       { name: 'last run', text: '2026-01-01T00:00:00Z: 2 deleted, 1 failed, of 9 matched and 4 finished' },
       { name: 'skipped', text: 'Young 3' },
       { name: 'next deletion', text: '2026-01-01T00:05:00Z' },
     ]);
+  });
+});
+
+describe('a status of another form', () => {
+  test('of a namesake in another group is not read as that of ours', () => {
+    for (const kind of ['JobWatcher', 'StreamIngress'])
+      expect(factsOf({ ...cr({ lastRun: { skipped: null }, addresses: 'none' }), kind })).toEqual([]);
+  });
+
+  test.each([
+    null,
+    'fine',
+    { conditions: null },
+    { conditions: 'none' },
+    { conditions: [null, 7, { type: 'Ready', status: true, message: {} }, { type: 'Other', reason: null }] },
+  ])('%j is read as far as it goes', (status) => {
+    const odd = { ...cr({}), status } as unknown as AnyObject;
+    expect(typeof verdictOf(odd).message).toBe('string');
+    expect(factsOf(odd).every(({ text }) => typeof text === 'string')).toBe(true);
   });
 });
 

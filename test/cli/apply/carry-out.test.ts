@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { applyResources } from '../../../src/cli/apply/carry-out.js';
+import { defineKind } from '../../../src/contract/define-kind.js';
+import type { OwnedKind } from '../../../src/contract/kind.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import { render } from '../../../src/synth/render.js';
+import { failure } from '../../engine/support/builders.js';
+import { folderWith, Widget, widgetCrd, widgetKind } from '../../synth/fixtures.js';
+import type { WidgetSpec } from '../../synth/fixtures.js';
+
+const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
+const document = (name: string, version = 'v1') =>
+  `---\napiVersion: demo.example.com/${version}\nkind: Widget\nmetadata: { name: ${name} }\nspec: { image: nginx }\n`;
+
+type Intercept = (req: ApiRequest, server: Server) => ApiResponse | undefined;
+
+/** An API server that stores what it is given, and judges versions; `dryRun` stores nothing. */
+class Server implements Transport {
+  readonly host = 'api.test';
+  readonly objects = new Map<string, AnyObject>();
+  readonly writes: string[] = [];
+  private version = 100;
+
+  constructor(private readonly intercept: Intercept = () => undefined) {}
+
+  put(path: string, object: AnyObject): AnyObject {
+    const uid = this.objects.get(path)?.metadata.uid ?? object.metadata.uid ?? `uid-${++this.version}`;
+    const stored = { ...object, metadata: { ...object.metadata, uid, resourceVersion: `${++this.version}` } };
+    this.objects.set(path, stored);
+    return stored;
+  }
+
+  async request(req: ApiRequest): Promise<ApiResponse> {
+    await Promise.resolve();
+    const { method, path } = req;
+    const body = req.body as AnyObject;
+    const isDry = req.query?.dryRun === 'All';
+    if (method !== 'GET' && !isDry) this.writes.push(`${method} ${path}`);
+    const own = isDry ? undefined : this.intercept(req, this);
+    if (own) return own;
+    const place = method === 'POST' ? `${path}/${body.metadata.name}` : path;
+    const known = this.objects.get(place);
+    if (method === 'GET') {
+      if (known) return { status: 200, body: known };
+      return path.endsWith('s')
+        ? { status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }
+        : failure(404, 'NotFound', `${path} not found`);
+    }
+    if (method === 'PUT' && !known) return failure(404, 'NotFound', 'not found');
+    if (method === 'PUT' && known?.metadata.resourceVersion !== body.metadata.resourceVersion)
+      return failure(409, 'Conflict', 'the object has been modified');
+    const answer = isDry ? { ...body, metadata: { uid: 'dry', ...body.metadata } } : this.put(place, body);
+    return { status: known ? 200 : 201, body: answer };
+  }
+
+  stream = () => Promise.reject(new Error('no streams'));
+  close = () => Promise.resolve();
+}
+
+async function applied(server: Server, text: string, kind: OwnedKind = widgetKind()) {
+  const lines: string[] = [];
+  const folder = folderWith({ 'a.yaml': text });
+  const props = { kinds: [kind], render, transport: server, prune: false, namespace: 'shop' };
+  let failed = '';
+  try {
+    await applyResources({
+      ...{ ...props, sources: [join(folder, 'a.yaml')], recursive: false, warn: () => undefined },
+      operatorOf: () => Promise.resolve(undefined),
+      tell: (line) => Promise.resolve(void lines.push(line)),
+    });
+  } catch (error) {
+    failed = (error as Error).message;
+  }
+  return { lines, failed };
+}
+
+const live = (name: string): AnyObject => ({
+  apiVersion: 'demo.example.com/v1',
+  kind: 'Widget',
+  metadata: { name, namespace: 'shop' },
+  spec: { image: 'old', size: 1 },
+});
+
+/** Somebody comes in between before `web` is written, once. */
+function disturbed(disturb: (server: Server, known: AnyObject) => void): Server {
+  let isDone = false;
+  const server = new Server(({ method, path }, self) => {
+    if (isDone || method !== 'PUT' || path !== `${PATH}/web`) return undefined;
+    isDone = true;
+    disturb(self, self.objects.get(path)!);
+    return undefined;
+  });
+  server.put(`${PATH}/web`, live('web'));
+  return server;
+}
+
+describe('between the trial and the write,', () => {
+  test('a status that somebody writes changes nothing', async () => {
+    const server = disturbed((self, known) => {
+      self.put(`${PATH}/web`, { ...known, status: { ready: 1 } });
+    });
+
+    expect(await applied(server, document('web'))).toEqual({
+      lines: ['Widget shop/web configured', 'ConfigMap shop/web created'],
+      failed: '',
+    });
+    expect(server.objects.get(`${PATH}/web`)?.spec).toEqual({ image: 'nginx' });
+  });
+
+  test.each<[string, (server: Server, known: AnyObject) => void]>([
+    ['changed', (self, known) => void self.put(`${PATH}/web`, { ...known, spec: { image: 'mine' } })],
+    [
+      'changed',
+      (self, known) =>
+        void self.put(`${PATH}/web`, { ...known, metadata: { ...known.metadata, labels: { a: 'b' } } }),
+    ],
+    ['deleted', (self) => void self.objects.delete(`${PATH}/web`)],
+  ])('one that was %s is left alone, and others are applied', async (what, disturb) => {
+    const server = disturbed(disturb);
+
+    expect(await applied(server, document('web') + document('other'))).toEqual({
+      lines: [
+        `Widget shop/web isn't written, nor what is made of it: it was ${what} meanwhile; look at it, and give the command again`,
+        'Widget shop/other created',
+        'ConfigMap shop/other created',
+      ],
+      failed: '1 object was refused',
+    });
+    expect(server.objects.get(`${PATH}/web`)?.spec).not.toEqual({ image: 'nginx' });
+    expect([...server.objects.keys()].filter((path) => path.endsWith('configmaps/web'))).toEqual([]);
+  });
+
+  test('one that somebody makes is left alone', async () => {
+    const server = new Server(({ method, path }, self) => {
+      if (method !== 'POST' || path !== PATH) return undefined;
+      self.put(`${PATH}/web`, live('web'));
+      return failure(409, 'AlreadyExists', 'there is one');
+    });
+
+    const { lines } = await applied(server, document('web'));
+    expect(lines).toEqual([expect.stringContaining('it was made by somebody else meanwhile')]);
+    expect(server.objects.get(`${PATH}/web`)?.spec).toEqual({ image: 'old', size: 1 });
+  });
+});
+
+test('where the cluster answers no more, it is told what stays unwritten', async () => {
+  const server = new Server(({ method, path }) => {
+    if (method === 'POST' && path === PATH) throw new Error('gone');
+    return undefined;
+  });
+  const { lines, failed } = await applied(server, document('web') + document('b') + document('c'));
+  expect(failed).toContain('gone');
+  expect(lines.slice(-2)).toEqual(["Widget shop/b isn't written", "Widget shop/c isn't written"]);
+});
+
+test('of a version that is served and not stored, what is carried out is what was tried', async () => {
+  const { spec, ...crd } = widgetCrd();
+  const [stored, served, ...rest] = spec.versions;
+  const other = structuredClone(served!) as unknown as {
+    schema: { openAPIV3Schema: { properties: { spec: object } } };
+  };
+  Object.assign(other.schema.openAPIV3Schema.properties.spec, {
+    properties: { image: { type: 'string' } },
+  });
+  const versions = [stored!, other as unknown as typeof stored & object, ...rest];
+  const children = [{ apiVersion: 'v1', kind: 'ConfigMap' }];
+  const kind = defineKind<WidgetSpec>({
+    ...{ crd: { ...crd, spec: { ...spec, versions } }, construct: Widget, children },
+  });
+  const server = new Server();
+
+  expect((await applied(server, document('web', 'v1beta1'), kind)).failed).toBe('');
+  const map = server.objects.get('/api/v1/namespaces/shop/configmaps/web');
+  expect((map as { data?: unknown } | undefined)?.data).toEqual({ image: 'nginx', size: '1' });
+});
