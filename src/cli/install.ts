@@ -135,13 +135,17 @@ async function installedPolicy(
 }
 
 async function printManifests(props: InstallProps, options: InstallOptions): Promise<void> {
-  const [{ installManifests }, { manifestText }, { writeFolder }] = await Promise.all([
-    import('../install/manifests.js'),
-    import('../synth/output.js'),
-    import('../synth/folder.js'),
-  ]);
+  const [{ installManifests }, { kindsForAnyCluster }, { manifestText }, { writeFolder }] = await Promise.all(
+    [
+      import('../install/manifests.js'),
+      import('../install/installable.js'),
+      import('../synth/output.js'),
+      import('../synth/folder.js'),
+    ],
+  );
   try {
-    const text = manifestText(installManifests(props));
+    const kinds = options.kinds === undefined ? kindsForAnyCluster(props, warn) : props.kinds;
+    const text = manifestText(installManifests({ ...props, kinds }));
     const folder = folderFor(options);
     if (folder === undefined) await print(text);
     else writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
@@ -169,6 +173,10 @@ async function writeChart(props: InstallProps, options: InstallOptions): Promise
   }
 }
 
+function warn(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 function folderFor({ output }: InstallOptions): string | undefined {
   return output ?? (process.env.CDK8S_OUTDIR || undefined);
 }
@@ -179,7 +187,6 @@ async function apply(props: InstallProps, options: InstallOptions): Promise<void
     import('../install/installable.js'),
     import('../install/monitoring/available.js'),
   ]);
-  const warn = (line: string): void => void process.stderr.write(`${line}\n`);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, {
       mayLeaveOut: options.kinds === undefined,
