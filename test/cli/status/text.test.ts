@@ -48,7 +48,7 @@ const event = {
 
 test('a custom resource is a tree down to its pods, with reasons and events, within 80 characters', () => {
   const document = {
-    operators: [],
+    operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
     notes: ['No operator looks after it'],
     resources: [resource({ events: [event] })],
   };
@@ -65,6 +65,8 @@ AppService shop/web   60m  Stalled CrashLoopBackOff, for 2m
   Events
    30s  BackOff (7 times): Pod web-5f-b
           Back-off restarting failed container
+
+Operator in ops: ready, 2 of 2, leader pod-1
 
 No operator looks after it
 `);
