@@ -32,7 +32,7 @@ export interface ResourceStatus extends ObjectRef {
   /** What else its status says. */
   readonly facts: readonly Fact[];
   readonly children: readonly ChildStatus[];
-  /** The last ones, the latest first: of the resource, its children and their pods. */
+  /** The last ones of the resource, its children and their pods: warnings first, then its own, then the rest. */
   readonly events: readonly EventStatus[];
   /** What couldn't be found out. A sentence each. */
   readonly notes: readonly string[];

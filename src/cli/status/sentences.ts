@@ -57,7 +57,7 @@ function ofResource(resource: ResourceStatus): Entry[] {
     resourceSentence(resource),
     ...facts.map(({ name: fact, text }): Entry => [`fact ${uid} ${fact}`, `${name}: ${fact}: ${text}`]),
     ...children.flatMap(ofChild),
-    ...[...events].reverse().map(ofEvent),
+    ...[...events].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)).map(ofEvent),
     ...notes.map((note): Entry => [`note ${uid} ${note}`, `${name}: ${note}`]),
   ];
 }

@@ -29,7 +29,7 @@ interface Painted extends Row {
 export function textOf(document: StatusDocument, { now, paint, width = 80, none }: TextProps): string {
   const { operators, resources, notes } = document;
   const trees = resources.map((resource) => rowsOf(resource, now));
-  const first = nameWidth(trees.flat());
+  const first = nameWidth(trees.flat(), width);
   const parts = resources.map((resource, index) =>
     [
       ...(trees[index] ?? []).flatMap((row) => painted(row, first, width, paint)),
