@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
-import { DEFAULT_NAMESPACE } from '../install/names.js';
+import { DEFAULT_NAMESPACE, INSTALL_NAME } from '../install/names.js';
 import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
@@ -198,5 +198,17 @@ async function apply(props: InstallProps, options: InstallOptions): Promise<void
       cluster,
       (line) => void process.stdout.write(`${line}\n`),
     );
+    for (const line of nextSteps(options)) process.stdout.write(`${line}\n`);
   });
+}
+
+/** What is left to do once all is applied. */
+function nextSteps({ namespace: home, image: name }: InstallOptions): string[] {
+  const wait = `Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${home}"`;
+  // Nobody serves an image of that name.
+  const isLocal = name === `reconstruct:${packageVersion()}`;
+  return [
+    ...(isLocal ? [`The image ${name} has to be on the nodes: put it there, or name one with --image`] : []),
+    wait,
+  ];
 }
