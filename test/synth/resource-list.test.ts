@@ -225,3 +225,7 @@ test('an empty list stays empty, and what is no object stays where it is', async
 test('what earlier functions have said is not said again', async () => {
   expect((await run(list(app('web'), 'results: [{ message: old }]\n'))).results).toBeUndefined();
 });
+
+test('an empty standard input is said to be empty', () => {
+  expect(() => parseResourceList('\n')).toThrow(/^<stdin>: standard input is empty; give a ResourceList/);
+});
