@@ -211,7 +211,7 @@ ${annotations([...LOCAL], ...file('streams.yaml'))}    spec: { listen: ${listen}
 test.each([
   ['nothing: at all: here', 'this is not YAML'],
   ['apiVersion: v1\nkind: List\nitems: []\n', 'holds "List" of "v1"; give a ResourceList'],
-  ['', 'holds undefined of undefined'],
+  ['\n', '<stdin>: standard input is empty; give a ResourceList'],
   [list('').replace('items:', 'items: 3'), 'items is not a list'],
 ])('%j is refused', (text, message) => {
   expect(() => parseResourceList(text)).toThrow(message);
@@ -224,8 +224,4 @@ test('an empty list stays empty, and what is no object stays where it is', async
 
 test('what earlier functions have said is not said again', async () => {
   expect((await run(list(app('web'), 'results: [{ message: old }]\n'))).results).toBeUndefined();
-});
-
-test('an empty standard input is said to be empty', () => {
-  expect(() => parseResourceList('\n')).toThrow(/^<stdin>: standard input is empty; give a ResourceList/);
 });
