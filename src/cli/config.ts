@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { messageOf } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { groupKind } from '../contract/resource.js';
+import { suggest } from '../synth/suggest.js';
 import { CliError } from './exit.js';
 
 /** Loaded from the working directory when no other file is named. */
@@ -120,7 +121,10 @@ function choose(kinds: readonly Kind[], names: readonly string[], onRequest: rea
   for (const name of wanted) {
     if (kinds.some((kind) => isNamed(kind, name))) continue;
     const known = [...new Set([...kinds.map(fullName), ...onRequest])].join(', ') || 'none';
-    throw new CliError(`--kinds: there is no kind ${name || '""'}; the kinds are ${known}`, 2);
+    const names = kinds.flatMap((kind) => [kind.name, fullName(kind)]);
+    const near = suggest(name, [...names, ...onRequest]);
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
+    throw new CliError(`--kinds: there is no kind ${name || '""'}${meant}; the kinds are ${known}`, 2);
   }
   return kinds.filter((kind) => [...wanted].some((name) => isNamed(kind, name)));
 }

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
-import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { InstallRequest } from '../install/apply.js';
 import type { Given } from '../install/command-in-use.js';
+import { DEFAULT_NAMESPACE, INSTALL_NAME } from '../install/names.js';
 import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { ClusterOptions } from './cluster.js';
@@ -166,13 +166,17 @@ async function installedPolicy(
 }
 
 async function printManifests(props: InstallProps, options: InstallOptions): Promise<void> {
-  const [{ installManifests }, { manifestText }, { writeFolder }] = await Promise.all([
-    import('../install/manifests.js'),
-    import('../synth/output.js'),
-    import('../synth/folder.js'),
-  ]);
+  const [{ installManifests }, { kindsForAnyCluster }, { manifestText }, { writeFolder }] = await Promise.all(
+    [
+      import('../install/manifests.js'),
+      import('../install/installable.js'),
+      import('../synth/output.js'),
+      import('../synth/folder.js'),
+    ],
+  );
   try {
-    const text = manifestText(installManifests(props));
+    const kinds = options.kinds === undefined ? kindsForAnyCluster(props, warn) : props.kinds;
+    const text = manifestText(installManifests({ ...props, kinds }));
     const folder = folderFor(options);
     if (folder === undefined) await print(text);
     else writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
@@ -200,6 +204,10 @@ async function writeChart(props: InstallProps, options: InstallOptions): Promise
   }
 }
 
+function warn(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 function folderFor({ output }: InstallOptions): string | undefined {
   return output ?? (process.env.CDK8S_OUTDIR || undefined);
 }
@@ -210,7 +218,6 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
     import('../install/installable.js'),
     import('../install/monitoring/available.js'),
   ]);
-  const warn = (line: string): void => void process.stderr.write(`${line}\n`);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, {
       mayLeaveOut: options.kinds === undefined,
@@ -223,5 +230,17 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       (line) => void process.stdout.write(`${line}\n`),
       request,
     );
+    for (const line of nextSteps(options)) process.stdout.write(`${line}\n`);
   });
+}
+
+/** What is left to do once all is applied. */
+function nextSteps({ namespace: home, image: name }: InstallOptions): string[] {
+  const wait = `Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${home}"`;
+  // Nobody serves an image of that name.
+  const isLocal = name === operatorImage() && name.startsWith('reconstruct:');
+  return [
+    ...(isLocal ? [`The image ${name} has to be on the nodes: put it there, or name one with --image`] : []),
+    wait,
+  ];
 }

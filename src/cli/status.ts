@@ -81,11 +81,14 @@ async function shown(
   kinds: readonly Kind[],
   where: string | undefined,
 ): Promise<string> {
-  const { textOf } = await import('./status/text.js');
-  if (document.resources.length > 0) return textOf(document, { now: new Date(), paint, width: widthOf() });
-  if (document.notes.length > 0) throw new CliError(document.notes, 3);
-  const names = kinds.map(({ type }) => type.kind).join(', ');
-  return `There is no ${names} ${where === undefined ? 'anywhere' : `in ${where}`}\n`;
+  const [{ textOf }, { noneOf }] = await Promise.all([
+    import('./status/text.js'),
+    import('./status/none.js'),
+  ]);
+  const { resources, notes, unreadable = [] } = document;
+  if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);
+  const none = noneOf(document, kinds, where);
+  return textOf(document, { now: new Date(), paint, width: widthOf(), none });
 }
 
 function jsonOf(document: StatusDocument): string {

@@ -1,6 +1,7 @@
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { operatorRules } from './access.js';
+import type { Surroundings } from './access.js';
 import { kindName } from './arguments.js';
 import { namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
@@ -10,6 +11,28 @@ export interface InstallableOptions {
   /** A kind that can't be installed yet is left out and told of; otherwise it is an error. */
   readonly mayLeaveOut: boolean;
   readonly tell: Tell;
+}
+
+/** The namespaces of others in which a kind needs a Role. */
+export function foreignNamespaces(kind: Kind, props: Surroundings): string[] {
+  const needed = operatorRules([kind], props).flatMap(({ namespaces = [] }) => namespaces);
+  return [...new Set(needed)].filter((namespace) => namespace !== props.namespace);
+}
+
+/**
+ * The kinds whose rights can be given in any cluster, as where there is none to be asked: a kind that needs a namespace
+ * of others is left out, and told of.
+ */
+export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
+  return props.kinds.filter((kind) => {
+    const [namespace] = foreignNamespaces(kind, props);
+    if (namespace === undefined) return true;
+    tell(
+      `${kindName(kind)} needs rights in the namespace ${namespace}, which may not be there: it is left out; name it to ` +
+        `have it, as in --kinds ${props.kinds.map(({ name }) => name).join()}`,
+    );
+    return false;
+  });
 }
 
 /**
@@ -29,8 +52,7 @@ export async function installableKinds(
   }
   const installable: Kind[] = [];
   for (const kind of props.kinds) {
-    const needed = operatorRules([kind], props).flatMap(({ namespaces = [] }) => namespaces);
-    const [namespace] = await missing(new Set(needed), props.namespace, cluster);
+    const [namespace] = await missing(foreignNamespaces(kind, props), props.namespace, cluster);
     if (namespace === undefined) {
       installable.push(kind);
       continue;

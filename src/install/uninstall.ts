@@ -5,8 +5,10 @@ import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { nameOf, namespaceType } from './cluster.js';
+import { isPartial, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
+import { installedOperators } from './installed-operators.js';
+import type { InstalledOperator } from './installed-operators.js';
 import { leftoversIn } from './leftovers.js';
 import { INSTALL_NAME } from './names.js';
 import { deploymentType, installedIn, isHelms, isOf, isOperator, removalOf } from './ours.js';
@@ -45,11 +47,26 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
   const home = await cluster.find(namespaceType, namespace);
   const ownHome = home && isOf(namespace, home) ? home : undefined;
   if (installed.length === 0 && !ownHome && !left?.definitions.length && !left?.shares.length) {
-    tell(`Nothing is installed in the namespace ${namespace}`);
+    tell(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
     return;
   }
   if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
   else await remove(props, installed, ownHome, cluster, tell);
+}
+
+/** Where there is an operator, as far as one may look. */
+async function elsewhere(cluster: Cluster): Promise<string> {
+  let found: readonly InstalledOperator[];
+  try {
+    found = await installedOperators(cluster);
+  } catch (error) {
+    if (isPartial(error)) return '';
+    throw error;
+  }
+  const [first] = found;
+  if (!first) return '';
+  const names = found.map((operator) => operator.namespace).join(', ');
+  return `; there is one in ${names}: --namespace ${first.namespace}`;
 }
 
 /** An operator that others have installed is theirs to remove, and would go on writing. */

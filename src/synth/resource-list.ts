@@ -50,6 +50,10 @@ export interface Result {
 
 /** @throws InputError for what is no ResourceList */
 export function parseResourceList(text: string): ResourceList {
+  if (text.trim() === '')
+    throw refusal(
+      'standard input is empty; give a ResourceList, as kustomize and kpt do, or use synth for files',
+    );
   const yaml = parseOne(text);
   if ('problem' in yaml) throw refusal(yaml.problem);
   const list = yaml.toJS() as Readonly<Record<string, unknown>> | null;

@@ -66,7 +66,8 @@ test('it works with nothing else installed, and renders what the compiled comman
 
 test('it prints the manifests that the compiled command prints, with the charts inside', () => {
   const compiled = join(root, 'lib/cli/main.js');
-  const args = ['install', '--namespace', 'ops', '--ingress-namespace', 'edge'];
+  const kinds = ['--kinds', 'appservice,streamingress'];
+  const args = ['install', '--namespace', 'ops', '--ingress-namespace', 'edge', ...kinds];
   expect(command(...args)).toBe(execFileSync(process.execPath, [compiled, ...args], { encoding: 'utf8' }));
 });
 

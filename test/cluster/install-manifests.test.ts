@@ -27,16 +27,17 @@ let folder: string;
 let schemas: readonly SchemaFile[];
 
 const policy = 'examples/policy/policy.yaml';
+const all = ['--kinds', 'appservice,jobwatcher,streamingress'];
 
 /** What is printed, by its name here. */
 const variants: Readonly<Record<string, () => Promise<string>>> = {
-  'cluster-wide': () => reconstruct('install'),
-  namespaced: () => reconstruct('install', '--watch-namespace', 'shop,billing'),
+  'cluster-wide': () => reconstruct('install', ...all),
+  namespaced: () => reconstruct('install', '--watch-namespace', 'shop,billing', ...all),
   'one kind': () => reconstruct('install', '--kinds', 'jobwatcher'),
   'with monitoring': () =>
-    reconstruct('install', '--monitoring', '--monitoring-labels', 'release=prometheus'),
-  'one replica': () => reconstruct('install', '--replicas', '1'),
-  'with a policy': () => reconstruct('install', '--policy', join(repoFolder(), policy)),
+    reconstruct('install', '--monitoring', '--monitoring-labels', 'release=prometheus', ...all),
+  'one replica': () => reconstruct('install', '--replicas', '1', ...all),
+  'with a policy': () => reconstruct('install', '--policy', join(repoFolder(), policy), ...all),
   'by Helm': () => renderChart(folder, {}),
   'by Helm, namespaced': () =>
     renderChart(folder, {

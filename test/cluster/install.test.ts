@@ -161,6 +161,9 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
   expect(stdout).toContain('CustomResourceDefinition appservices.kosmos.io created\n');
   expect(stdout).toContain(`Deployment ${home}/reconstruct created\n`);
   expect(stdout).not.toContain('streamingress');
+  expect(stdout).toMatch(
+    /The image reconstruct:\S+ has to be on the nodes: .*--image\n.*"kubectl rollout status .*"\n$/,
+  );
 
   // The namespace takes restricted Pods alone.
   await eventually(async () => {

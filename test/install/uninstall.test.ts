@@ -127,6 +127,14 @@ describe('uninstall', () => {
     expect(await remove({ purge: false })).toEqual([]);
     expect(told).toEqual(['Nothing is installed in the namespace ops']);
   });
+
+  it('says where there is one instead', async () => {
+    await install();
+    expect(await remove({ namespace: 'reconstruct-system' })).toEqual([]);
+    expect(told).toEqual([
+      'Nothing is installed in the namespace reconstruct-system; there is one in ops: --namespace ops',
+    ]);
+  });
 });
 
 describe('the namespace of the operator', () => {

@@ -182,13 +182,14 @@ test('npx runs the command, of that version', () => {
 });
 
 test('the command installs the image of its release, though the charts are no dependency', () => {
+  const all = ['--kinds', 'appservice,jobwatcher,streamingress'];
   const expected = execFileSync(
     process.execPath,
-    [join(root, 'lib/cli/main.js'), 'install', '--image', RELEASED],
+    [join(root, 'lib/cli/main.js'), 'install', '--image', RELEASED, ...all],
     { encoding: 'utf8' },
   );
   expect(expected).toContain(`image: ${RELEASED}\n`);
-  expect(command('install', '--print')).toBe(expected);
+  expect(command('install', '--print', ...all)).toBe(expected);
 });
 
 test('the command installs and renders a kind of the project', () => {

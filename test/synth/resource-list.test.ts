@@ -211,7 +211,7 @@ ${annotations([...LOCAL], ...file('streams.yaml'))}    spec: { listen: ${listen}
 test.each([
   ['nothing: at all: here', 'this is not YAML'],
   ['apiVersion: v1\nkind: List\nitems: []\n', 'holds "List" of "v1"; give a ResourceList'],
-  ['', 'holds undefined of undefined'],
+  ['\n', '<stdin>: standard input is empty; give a ResourceList'],
   [list('').replace('items:', 'items: 3'), 'items is not a list'],
 ])('%j is refused', (text, message) => {
   expect(() => parseResourceList(text)).toThrow(message);

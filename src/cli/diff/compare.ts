@@ -18,6 +18,7 @@ import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
 import { placeOf } from '../../synth/remark.js';
 import { CliError } from '../exit.js';
+import { notInstalled } from '../not-installed.js';
 import { explanationsFor } from './explanations.js';
 import type { ContextFor } from './operator-context.js';
 import type { Outcome } from './outcome.js';
@@ -95,7 +96,13 @@ async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
 
 async function read(props: CompareProps): Promise<CustomResourceInput[]> {
   const { sources, recursive, kinds, namespace, transport, warn } = props;
-  const live = (type: ResourceType, key: string) => find(transport, type, key);
+  const live = async (type: ResourceType, key: string): Promise<AnyObject | undefined> => {
+    try {
+      return await find(transport, type, key);
+    } catch (error) {
+      throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
+    }
+  };
   return readCustomResources({ sources, recursive, kinds, namespace, warn, live });
 }
 

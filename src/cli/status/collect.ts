@@ -1,6 +1,7 @@
 import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { ApiError } from '../../engine/api-error.js';
+import { byChildren } from './by-children.js';
 import type { ResourceStatus, StatusDocument } from './document.js';
 import { factsOf } from './facts.js';
 import { Made } from './made.js';
@@ -32,16 +33,24 @@ export interface CollectProps {
  */
 export async function collect(props: CollectProps): Promise<StatusDocument> {
   const unseen = new Unseen();
-  const found = await resourcesOf(props, unseen);
+  const { found, ...absent } = await resourcesOf(props, unseen);
   const resources = await Promise.all(
     found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, props))),
   );
   const places = found.flatMap(placesOf);
-  const { operators, notes: told } =
-    places.length > 0 && props.operators !== false
-      ? await operatorsFor(places, props.source, props.now())
-      : { operators: [], notes: [] };
-  return { operators, notes: [...unseen.sentences, ...told], resources };
+  const {
+    operators,
+    unattended,
+    notes: told,
+  } = props.operators === false
+    ? { operators: undefined, unattended: [], notes: [] }
+    : await operatorsFor(places, props.source, props.now());
+  return {
+    ...(operators && { operators }),
+    notes: [...unseen.sentences, ...told],
+    resources: resources.map((resource) => byChildren(resource, unattended)),
+    ...absent,
+  };
 }
 
 interface Found {
@@ -49,9 +58,15 @@ interface Found {
   readonly crs: readonly AnyObject[];
 }
 
-async function resourcesOf(props: CollectProps, unseen: Unseen): Promise<Found[]> {
+interface AllFound extends Pick<StatusDocument, 'notInstalled' | 'unreadable'> {
+  readonly found: readonly Found[];
+}
+
+async function resourcesOf(props: CollectProps, unseen: Unseen): Promise<AllFound> {
   const { source, namespace, targets } = props;
   const found: Found[] = [];
+  const notInstalled: string[] = [];
+  const unreadable: string[] = [];
   let refused: ApiError | undefined;
   for (const target of targets) {
     const { type } = target.kind;
@@ -67,11 +82,19 @@ async function resourcesOf(props: CollectProps, unseen: Unseen): Promise<Found[]
       if (!(error instanceof ApiError)) throw error;
       // That a right is missing is worth more to the reader than that a kind isn't installed.
       if (!refused || refused.kindNotServed) refused = error;
-      if (!error.kindNotServed) unseen.note(type.plural, error);
+      if (error.kindNotServed) notInstalled.push(type.kind);
+      else {
+        unreadable.push(type.kind);
+        unseen.note(type.plural, error);
+      }
     }
   }
   if (found.length === 0 && refused) throw refused;
-  return found;
+  return {
+    found,
+    ...(notInstalled.length > 0 && { notInstalled }),
+    ...(unreadable.length > 0 && { unreadable }),
+  };
 }
 
 function idOf({ metadata: { namespace = '', name } }: AnyObject): string {

@@ -3,11 +3,15 @@ import type { ObjectRef } from '../../contract/object.js';
 
 /** What `reconstruct status` has found; as JSON, it is printed as it is. */
 export interface StatusDocument {
-  /** The operators that can be seen, and look after any of the resources. */
-  readonly operators: readonly OperatorStatus[];
+  /** The operators of the cluster. @default - they can't be seen, or weren't looked for */
+  readonly operators?: readonly OperatorStatus[];
   /** What somebody should know of the whole, such as that no operator is there. A sentence each. */
   readonly notes: readonly string[];
   readonly resources: readonly ResourceStatus[];
+  /** Kinds that were asked for, and aren't installed. @default - none */
+  readonly notInstalled?: readonly string[];
+  /** Kinds whose custom resources couldn't be read. @default - none */
+  readonly unreadable?: readonly string[];
 }
 
 export interface OperatorStatus {
@@ -30,7 +34,7 @@ export interface ResourceStatus extends ObjectRef {
   readonly children: readonly ChildStatus[];
   /** Types of children that couldn't be listed, so that some may be missing. @default - none */
   readonly unseen?: readonly UnseenType[];
-  /** The last ones, the latest first: of the resource, its children and their pods. */
+  /** The last ones of the resource, its children and their pods: warnings first, then its own, then the rest. */
   readonly events: readonly EventStatus[];
   /** What couldn't be found out. A sentence each. */
   readonly notes: readonly string[];
@@ -45,6 +49,8 @@ export interface Verdict {
   readonly since?: string;
   /** Whether it is of the present generation. */
   readonly current: boolean;
+  /** Whether it is made of the children alone, since nobody looks after the resource. @default false */
+  readonly byChildren?: boolean;
 }
 
 export interface Fact {

@@ -20,18 +20,24 @@ interface Event extends AnyObject {
 }
 
 /**
- * The last events of some objects, the latest first.
- * @param regards whether an event is of one of them
+ * The last events of some objects: warnings first, then those of the custom resource, then the rest; of each the latest
+ * first.
+ * @param uid of the custom resource
+ * @param regards whether an event is of one of the objects
  */
 export function lastEvents(
   events: readonly AnyObject[],
+  uid: string | undefined,
   regards: (regarding: NonNullable<Event['regarding']>) => boolean,
 ): EventStatus[] {
+  const rank = ({ type, regarding }: Event): number =>
+    type === 'Warning' ? 0 : regarding?.uid === uid ? 1 : 2;
   return (events as readonly Event[])
     .filter(({ regarding }) => regarding !== undefined && regards(regarding))
-    .map(eventStatus)
-    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
-    .slice(0, MOST);
+    .map((event) => ({ rank: rank(event), status: eventStatus(event) }))
+    .sort((a, b) => a.rank - b.rank || Date.parse(b.status.at) - Date.parse(a.status.at))
+    .slice(0, MOST)
+    .map(({ status }) => status);
 }
 
 function eventStatus(event: Event): EventStatus {

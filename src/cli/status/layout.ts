@@ -11,14 +11,15 @@ export interface Row {
   readonly below?: string;
 }
 
-/** The width of the first column, which a longer name fills alone. */
-const WIDEST_NAME = 38;
 const AGE_WIDTH = 5;
+/** What the first column leaves to the last one, at least: `0/1 CrashLoopBackOff` fits. */
+const STATE_WIDTH = 22;
 
-/** How wide the first column of these rows is. */
-export function nameWidth(rows: readonly Row[]): number {
+/** How wide the first column of these rows is, in lines of this width. A name that is longer fills it alone. */
+export function nameWidth(rows: readonly Row[], width: number): number {
+  const widest = width - AGE_WIDTH - STATE_WIDTH - 3;
   const widths = rows.map(({ branch, name }) => branch.length + name.length);
-  return Math.max(...widths.filter((width) => width <= WIDEST_NAME), 12);
+  return Math.max(...widths.filter((each) => each <= widest), 12);
 }
 
 /** The lines of one row. */

@@ -3,6 +3,7 @@ import { ApiError, classify } from '../../engine/api-error.js';
 import type { Api } from '../../engine/api.js';
 import { suggest } from '../../synth/suggest.js';
 import { CliError } from '../exit.js';
+import { notInstalled } from '../not-installed.js';
 import { collect } from './collect.js';
 import type { StatusDocument } from './document.js';
 import { ListedSource } from './source.js';
@@ -36,7 +37,8 @@ export class Look {
     try {
       return await collect({ ...this.props, source, now: () => new Date() });
     } catch (error) {
-      if (error instanceof ApiError && error.kindNotServed) throw this.notInstalled();
+      if (error instanceof ApiError && error.kindNotServed)
+        throw notInstalled(this.props.targets.map(({ kind }) => kind.type.kind));
       throw classify(error, 'Look for custom resources');
     }
   }
@@ -55,16 +57,6 @@ export class Look {
       `There is no ${kind.type.kind} ${objectKey(where.namespace, name)}` +
         (near === undefined ? `; there are ${listed}` : `; did you mean ${near}?`),
       2,
-    );
-  }
-
-  private notInstalled(): CliError {
-    const names = this.props.targets.map(({ kind }) => kind.type.kind);
-    const isOne = names.length === 1;
-    return new CliError(
-      `${names.join(', ')} ${isOne ? "isn't" : "aren't"} installed in the cluster; install ${isOne ? 'it' : 'them'} with ` +
-        `"reconstruct install --apply" and the options in use, or apply the CRD`,
-      3,
     );
   }
 }

@@ -65,7 +65,7 @@ export class Made {
     const pods = children.flatMap((child) => child.pods);
     const uids = new Set([cr.metadata.uid, ...children.map(({ uid }) => uid), ...pods.map(({ uid }) => uid)]);
     const deployments = children.filter(({ kind }) => kind === 'Deployment');
-    return lastEvents(events, ({ uid, kind, name = '' }) => {
+    return lastEvents(events, cr.metadata.uid, ({ uid, kind, name = '' }) => {
       if (uid !== undefined && uids.has(uid)) return true;
       return kind === 'ReplicaSet' && deployments.some((each) => isReplicaSetOf(each.name, name));
     });

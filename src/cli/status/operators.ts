@@ -25,12 +25,15 @@ export interface Place {
 }
 
 export interface Operators {
-  readonly operators: readonly OperatorStatus[];
+  /** All that there are. @default - nobody may look */
+  readonly operators?: readonly OperatorStatus[];
+  /** The places that none of them looks after, as far as can be seen. */
+  readonly unattended: readonly Place[];
   /** What is wrong, and the command that mends it. */
   readonly notes: readonly string[];
 }
 
-/** Whether somebody looks after custom resources in these places. */
+/** The operators that there are, and whether they look after custom resources in these places. */
 export async function operatorsFor(places: readonly Place[], source: Source, now: Date): Promise<Operators> {
   let found: readonly InstalledOperator[];
   let deployments: readonly AnyObject[];
@@ -40,14 +43,13 @@ export async function operatorsFor(places: readonly Place[], source: Source, now
   } catch (error) {
     const forbidden = error instanceof ApiError && error.code === 403;
     const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
-    return { operators: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
+    return { unattended: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
   }
-  const inCharge = found.filter((operator) => places.some((place) => looksAfter(operator, place)));
-  const notes = places
-    .filter((place) => !found.some((operator) => looksAfter(operator, place)))
-    .map(unattended);
+  const unattended = places.filter((place) => !found.some((operator) => looksAfter(operator, place)));
+  const notes = unattended.map(unattendedNote);
   const operators: OperatorStatus[] = [];
-  for (const { namespace } of inCharge) {
+  for (const operator of found) {
+    const { namespace } = operator;
     const deployment = deployments.find(({ metadata }) => metadata.namespace === namespace);
     const { available, replicas } = replicasOf(deployment);
     const led = await leaderIn(namespace, source, now);
@@ -58,9 +60,11 @@ export async function operatorsFor(places: readonly Place[], source: Source, now
       ...(led.leader !== undefined && { leader: led.leader }),
     });
     const trouble = available === 0 ? notReady(namespace, replicas) : led.trouble;
-    if (trouble !== undefined) notes.push(trouble);
+    // One that looks after others is none of the reader's concern.
+    const concerns = places.length === 0 || places.some((place) => looksAfter(operator, place));
+    if (trouble !== undefined && concerns) notes.push(trouble);
   }
-  return { operators, notes: [...new Set(notes)] };
+  return { operators, unattended, notes: [...new Set(notes)] };
 }
 
 export function looksAfter(
@@ -71,7 +75,7 @@ export function looksAfter(
   return isThere && kinds.includes(kindName(kind));
 }
 
-function unattended({ kind, namespace }: Place): string {
+function unattendedNote({ kind, namespace }: Place): string {
   const where = namespace === undefined ? '' : ` in ${namespace}`;
   return (
     `No operator looks after ${kind.type.kind}${where}: none is installed for it. Install one with ` +

@@ -1,12 +1,35 @@
 import { describeRef } from '../../contract/object.js';
-import type { ChildStatus, EventStatus, PodStatus, ResourceStatus, StatusDocument } from './document.js';
+import type {
+  ChildStatus,
+  EventStatus,
+  OperatorStatus,
+  PodStatus,
+  ResourceStatus,
+  StatusDocument,
+} from './document.js';
 
 /**
  * A document as sentences, each under a key that stays the same: by comparing two of them, one learns what has changed.
  * Nothing in them depends on the time of day.
  */
-export function sentencesOf({ notes, resources }: StatusDocument): Map<string, string> {
-  return new Map([...notes.map((note) => [note, note] as const), ...resources.flatMap(ofResource)]);
+export function sentencesOf({ operators, notes, resources }: StatusDocument): Map<string, string> {
+  return new Map([
+    ...operatorSentences(operators),
+    ...notes.map((note) => [note, note] as const),
+    ...resources.flatMap(ofResource),
+  ]);
+}
+
+/** One for each operator, or that there is none; nothing where that can't be seen. */
+export function operatorSentences(operators: StatusDocument['operators']): Entry[] {
+  if (operators?.length === 0) return [['operator', 'Operator: not installed']];
+  return (operators ?? []).map((operator) => [`operator ${operator.namespace}`, operatorText(operator)]);
+}
+
+function operatorText({ namespace, available, replicas, leader }: OperatorStatus): string {
+  const state = available > 0 ? 'ready' : 'not ready';
+  const leads = leader === undefined ? '' : `, leader ${leader}`;
+  return `Operator in ${namespace}: ${state}, ${available} of ${replicas}${leads}`;
 }
 
 /** What is said now, and wasn't before; what was spoken of and isn't any more has gone. */
@@ -34,7 +57,7 @@ function ofResource(resource: ResourceStatus): Entry[] {
     resourceSentence(resource),
     ...facts.map(({ name: fact, text }): Entry => [`fact ${uid} ${fact}`, `${name}: ${fact}: ${text}`]),
     ...children.flatMap(ofChild),
-    ...[...events].reverse().map(ofEvent),
+    ...[...events].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)).map(ofEvent),
     ...notes.map((note): Entry => [`note ${uid} ${note}`, `${name}: ${note}`]),
   ];
 }
@@ -45,7 +68,9 @@ export function resourceSentence(resource: ResourceStatus): Entry {
 }
 
 /** Such as `Ready Available`, or what it was when somebody looked at it last. */
-export function verdictText({ verdict: { word, reason, current } }: Pick<ResourceStatus, 'verdict'>): string {
+export function verdictText({ verdict }: Pick<ResourceStatus, 'verdict'>): string {
+  const { word, reason, current, byChildren = false } = verdict;
+  if (byChildren) return `${word}, by its children`;
   const said = `${word} ${reason}`.trim();
   return current || word === 'Unknown' ? said : `${said}, of an earlier generation`;
 }

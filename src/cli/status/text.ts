@@ -11,13 +11,15 @@ import type {
 } from './document.js';
 import { age, nameWidth, rowLines, wrap } from './layout.js';
 import type { Row } from './layout.js';
-import { childText, PHASES, podText, verdictText } from './sentences.js';
+import { childText, operatorSentences, PHASES, podText, verdictText } from './sentences.js';
 
 export interface TextProps {
   readonly now: Date;
   readonly paint: Paint;
   /** Of a line, in characters. @default 80 */
   readonly width?: number;
+  /** What is said where there is no custom resource. @default - nothing */
+  readonly none?: string;
 }
 
 interface Painted extends Row {
@@ -25,10 +27,10 @@ interface Painted extends Row {
 }
 
 /** For people: a tree of each custom resource, and what is wrong with the whole. */
-export function textOf(document: StatusDocument, { now, paint, width = 80 }: TextProps): string {
-  const { resources, notes } = plainAll(document);
+export function textOf(document: StatusDocument, { now, paint, width = 80, none }: TextProps): string {
+  const { operators, resources, notes } = plainAll(document);
   const trees = resources.map((resource) => rowsOf(resource, now));
-  const first = nameWidth(trees.flat());
+  const first = nameWidth(trees.flat(), width);
   const parts = resources.map((resource, index) =>
     [
       ...(trees[index] ?? []).flatMap((row) => painted(row, first, width, paint)),
@@ -41,7 +43,10 @@ export function textOf(document: StatusDocument, { now, paint, width = 80 }: Tex
       .map((line) => paint('yellow', line))
       .join('\n'),
   );
-  return [...parts, ...told].map((part) => `${part}\n`).join('\n');
+  const states = operatorSentences(operators).map(([, sentence]) => wrap(sentence, width).join('\n'));
+  const nothing = resources.length === 0 && none !== undefined ? [wrap(none, width).join('\n')] : [];
+  const operator = states.length > 0 ? [states.join('\n')] : [];
+  return [...parts, ...nothing, ...operator, ...told].map((part) => `${part}\n`).join('\n');
 }
 
 function painted(row: Painted, first: number, width: number, paint: Paint): string[] {
@@ -58,7 +63,7 @@ function rowsOf(resource: ResourceStatus, now: Date): Painted[] {
   const row: Painted = {
     ...{ branch: '', name: describeRef(resource), age: age(created, now), below },
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
-    details: [...(isReady ? [] : [verdict.message]), ...facts.map(factText)],
+    details: [...(isReady && !verdict.byChildren ? [] : [verdict.message]), ...facts.map(factText)],
     color: isReady ? 'green' : verdict.word === 'Stalled' ? 'red' : 'yellow',
   };
   return [row, ...children.flatMap((child, index) => childRows(child, index === children.length - 1, now))];

@@ -154,7 +154,7 @@ describe('a comparison', () => {
       404,
       undefined,
       '404 page not found',
-      /the kind isn't installed in the cluster; install it with .*, or apply its CRD$/,
+      /^Widget isn't installed in the cluster; install it with .*, or apply the CRD$/,
     ],
   ])('that is answered with %i ends with exit code 3', async (code, reason, message, told) => {
     const { transport } = serverOf(() => failure(code, reason, message));

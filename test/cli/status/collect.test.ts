@@ -162,3 +162,21 @@ test('of Secrets nothing but the metadata is asked for', async () => {
   await new ListedSource(api).list({ type, namespace: 'shop' });
   expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);
 });
+
+test('without custom resources, it is told which kinds are not installed, and that no operator is there', async () => {
+  const targets = [{ kind: appService }, { kind: jobWatcher }];
+  const { api } = apiOf([], ({ path }) =>
+    path.endsWith('/jobwatchers') ? failure(404, undefined, '404 page not found') : undefined,
+  );
+  expect(await collect({ targets, namespace: 'shop', source: new ListedSource(api), now })).toEqual({
+    ...{ operators: [], notes: [], resources: [], notInstalled: ['JobWatcher'] },
+  });
+});
+
+test('where no operator looks after it, a custom resource is judged by its children', async () => {
+  const { api } = apiOf([app('web'), deployment('web', { generation: 1 })]);
+  const props = { targets: one, namespace: 'shop', source: new ListedSource(api), now };
+  const wordOf = async (operators: boolean): Promise<string | undefined> =>
+    (await collect({ ...props, operators })).resources[0]?.verdict.word;
+  expect([await wordOf(true), await wordOf(false)]).toEqual(['Reconciling', 'Unknown']);
+});

@@ -52,6 +52,7 @@ const notesOf = async (...objects: AnyObject[]) =>
 test('an operator that is ready and leads is nothing to speak of', async () => {
   expect(await operatorsFor([place], sourceOf([deployment(2), held]), now)).toEqual({
     operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
+    unattended: [],
     notes: [],
   });
 });
@@ -112,6 +113,24 @@ test('a lease that may not be read is nobody’s trouble', async () => {
   };
   expect(await operatorsFor([place], source, now)).toEqual({
     operators: [{ namespace: 'ops', available: 2, replicas: 2 }],
+    unattended: [],
     notes: [],
   });
+});
+
+test('without custom resources, all operators are told of, and what is wrong with them', async () => {
+  expect(await operatorsFor([], sourceOf([deployment(0), held]), now)).toMatchObject({
+    operators: [{ namespace: 'ops', available: 0, replicas: 2, leader: 'pod-1' }],
+    notes: [expect.stringMatching(/^The operator in ops isn't ready/)],
+  });
+  expect(await operatorsFor([], sourceOf([]), now)).toEqual({ operators: [], unattended: [], notes: [] });
+  expect((await operatorsFor([], { list: forbidden }, now)).operators).toBeUndefined();
+});
+
+test('an operator that looks after others is told of, and its troubles are not', async () => {
+  const other = deployment(0, { kinds: [jobWatcher] });
+  const { operators, notes, unattended } = await operatorsFor([place], sourceOf([other, held]), now);
+  expect(operators).toMatchObject([{ namespace: 'ops', available: 0 }]);
+  expect(unattended).toEqual([place]);
+  expect(notes).toEqual([expect.stringMatching(/^No operator looks after AppService/)]);
 });

@@ -147,7 +147,7 @@ test('events are the last five of those that are asked for, with how often they 
       },
     ),
   );
-  const found = lastEvents(events, ({ uid }) => uid === 'a');
+  const found = lastEvents(events, 'cr', ({ uid }) => uid === 'a');
   expect(found.map(({ reason, count }) => `${reason} ${count}`)).toEqual([
     'R0 40',
     'R6 1',
@@ -155,4 +155,24 @@ test('events are the last five of those that are asked for, with how often they 
     'R4 1',
     'R3 1',
   ]);
+});
+
+test('events are told by what they matter: warnings, those of the custom resource, the rest', () => {
+  const event = (reason: string, type: string, uid: string, second: number): AnyObject =>
+    anObject(
+      { apiVersion: 'events.k8s.io/v1', kind: 'Event' },
+      reason.toLowerCase(),
+      {},
+      {
+        ...{ reason, type, regarding: { kind: 'Any', name: uid, uid } },
+        eventTime: `2026-01-01T00:00:0${second}.000000Z`,
+      },
+    );
+  const events = [
+    ...[event('Pulled', 'Normal', 'pod', 9), event('Created', 'Normal', 'pod', 8)],
+    ...[event('Started', 'Normal', 'pod', 7), event('Planned', 'Normal', 'cr', 3)],
+    ...[event('Applied', 'Normal', 'cr', 4), event('Failed', 'Warning', 'pod', 1)],
+  ];
+  const found = lastEvents(events, 'cr', () => true);
+  expect(found.map(({ reason }) => reason)).toEqual(['Failed', 'Applied', 'Planned', 'Pulled', 'Created']);
 });

@@ -48,7 +48,7 @@ const event = {
 
 test('a custom resource is a tree down to its pods, with reasons and events, within 80 characters', () => {
   const document = {
-    operators: [],
+    operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
     notes: ['No operator looks after it'],
     resources: [resource({ events: [event] })],
   };
@@ -65,6 +65,8 @@ AppService shop/web   60m  Stalled CrashLoopBackOff, for 2m
   Events
    30s  BackOff (7 times): Pod web-5f-b
           Back-off restarting failed container
+
+Operator in ops: ready, 2 of 2, leader pod-1
 
 No operator looks after it
 `);
@@ -86,6 +88,18 @@ test('a name that is too long for its column has a line of its own, and nothing 
   expect(lines[index]).toBe(`   └─ Pod ${name}`);
   expect(lines[index + 1]).toMatch(/^ +60m {2}1\/1 Running$/);
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
+});
+
+test('a name as long as that of a pod has its state beside it, and a longer one on a wide terminal', () => {
+  const linesOf = (name: string, width: number): string[] => {
+    const one = resource({ children: [child('Deployment', { pods: [pod(name)] })] });
+    return textOf({ resources: [one], notes: [] }, { now, paint: plain, width }).split('\n');
+  };
+  const usual = 'appservice-sample-75675f5897-x7k2p';
+  expect(linesOf(usual, 80)).toContainEqual(expect.stringMatching(`Pod ${usual} +60m  1/1 Running$`));
+  const long = `web-${'x'.repeat(56)}`;
+  expect(linesOf(long, 110)).toContainEqual(expect.stringMatching(`Pod ${long} +60m  1/1 Running$`));
+  expect(linesOf(usual, 80).filter((line) => line.length > 80)).toEqual([]);
 });
 
 test('a status of an earlier generation says so, and is not green', () => {

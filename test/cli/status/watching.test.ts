@@ -32,7 +32,9 @@ async function shown(output: { readonly isTTY?: boolean; readonly columns?: numb
 }
 
 test('on a terminal it is drawn in place, elsewhere appended, for programs a document in a line', async () => {
-  expect(await shown({ isTTY: true, columns: 100 })).toBe('\u001b[H\u001b[JA note\n');
-  expect(await shown({})).toBe('A note\n');
+  expect(await shown({ isTTY: true, columns: 100 })).toBe(
+    '\u001b[H\u001b[JOperator: not installed\n\nA note\n',
+  );
+  expect(await shown({})).toBe('Operator: not installed\n\nA note\n');
   expect(await shown({ isTTY: true }, true)).toBe('{"operators":[],"notes":["A note"],"resources":[]}\n');
 });
