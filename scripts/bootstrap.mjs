@@ -14,7 +14,7 @@ const bin = (name, file) => join(root, 'node_modules', name, file);
 const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
-const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
+const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing']];
 const bundle = ['Bundling', ['scripts/bundle.mjs']];
 
 /** Each task is a list of programs, run one after another; what the user adds goes to the last. */
@@ -26,7 +26,7 @@ const tasks = {
   test: [compile, bundle, ['', vitest]],
   'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
-  typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
+  typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing', 'test']]],
   lint: [
     ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],
     ['Checking the format', [bin('prettier', 'bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']],

@@ -6,7 +6,7 @@ import type { ResourceType } from '../../src/contract/resource.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/field-set.js';
 import { FieldPaths } from '../../src/engine/managed-fields.js';
 import { Cluster, deployments, services } from './support/cluster.js';
-import { valuesAt } from './support/values-at.js';
+import { valuesAt } from '../../src/testing/values-at.js';
 
 const MANAGER = 'digest-controller';
 const SEED = 20_261_121;

@@ -1,0 +1,133 @@
+import type { SandboxClient } from '#sandbox/client.js';
+import { OperatorError } from '../../contract/error.js';
+import type { Kind } from '../../contract/kind.js';
+import type { AnyObject } from '../../contract/object.js';
+import { rulesFor } from '../../install/rules.js';
+import { Cluster } from '../cluster.js';
+import { installCrd } from '../install-crd.js';
+import { Random } from '../random.js';
+import { grant } from '../rights.js';
+import { withSandbox } from '../with-sandbox.js';
+import { collisions } from './collisions.js';
+import { drift } from './drift.js';
+import { events } from './events.js';
+import { kills } from './kills.js';
+import { listKeys, rendering } from './offline.js';
+import type { Check } from './outcome.js';
+import type { CheckName, CheckResult, SweepReport } from './report.js';
+import { ownership, settling } from './settling.js';
+import { madeTypes } from './stand.js';
+import type { Sample, Spec, Stand } from './stand.js';
+import { truth } from './truth.js';
+
+const CHECKS: Readonly<Record<CheckName, Check>> = {
+  'list keys': listKeys,
+  rendering,
+  settling,
+  ownership,
+  collisions,
+  status: truth,
+  drift,
+  kills,
+  events,
+};
+
+const USER = 'swept-operator';
+
+export interface SweepOptions {
+  /**
+   * A sandbox that runs already, and a user of it whose rights are replaced by those of the kind.
+   * @default - one of its own, which takes some seconds, and minutes on a machine that has never had one
+   */
+  readonly sandbox?: { readonly client: SandboxClient; readonly user: string };
+  /** Gives the same walk again. @default - another one each time; the report tells it */
+  readonly seed?: number;
+  /** @default - all */
+  readonly checks?: readonly CheckName[];
+  /** Takes each result as it is there. @default - the report tells them in the end */
+  readonly onResult?: (result: CheckResult) => void;
+}
+
+/**
+ * Sweeps a kind: see docs/testing.md for what is checked, and what that means.
+ *
+ * @param samples custom resources of the kind; of two or more, each is edited into the next
+ * @throws OperatorError `InvalidInput` where the samples can't be used; what doesn't hold is in the report
+ */
+export async function sweep(
+  kind: Kind,
+  samples: readonly AnyObject[],
+  options: SweepOptions = {},
+): Promise<SweepReport> {
+  requireUsable(kind, samples);
+  const { sandbox } = options;
+  if (!sandbox)
+    return withSandbox({ kinds: [kind], users: [USER] }, (context) =>
+      sweepOn(context.cluster, USER, kind, samples, options),
+    );
+  const cluster = new Cluster(sandbox.client);
+  try {
+    await installCrd(cluster, kind);
+    return await sweepOn(cluster, sandbox.user, kind, samples, options);
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function sweepOn(
+  cluster: Cluster,
+  user: string,
+  kind: Kind,
+  samples: readonly AnyObject[],
+  { seed = Date.now() % 1_000_000, checks, onResult }: SweepOptions,
+): Promise<SweepReport> {
+  const started = performance.now();
+  await grant(cluster, { user, rules: rulesFor([kind]) });
+  const stand: Stand = {
+    ...{ cluster, kind, seed, random: new Random(seed) },
+    kubeconfig: cluster.sandbox.kubeconfig(user),
+    samples: samples.map(sampleOf) as [Sample, ...Sample[]],
+    types: madeTypes(kind),
+  };
+  const results: CheckResult[] = [];
+  for (const [name, check] of Object.entries(CHECKS) as [CheckName, Check][]) {
+    if (checks && !checks.includes(name)) continue;
+    const result = await judged(name, check, stand);
+    results.push(result);
+    onResult?.(result);
+  }
+  return {
+    ...{ kind: kind.type.kind, seed, checks: results, held: results.every(({ held }) => held) },
+    seconds: (performance.now() - started) / 1_000,
+  };
+}
+
+async function judged(name: CheckName, check: Check, stand: Stand): Promise<CheckResult> {
+  const started = performance.now();
+  const outcome = await check(stand);
+  return {
+    ...{ check: name, held: outcome.failures.length === 0 },
+    ...outcome,
+    seconds: (performance.now() - started) / 1_000,
+  };
+}
+
+function sampleOf({ metadata, spec }: AnyObject): Sample {
+  const { labels, annotations } = metadata;
+  return { spec: spec as Spec, ...(labels && { labels }), ...(annotations && { annotations }) };
+}
+
+function requireUsable({ type }: Kind, samples: readonly AnyObject[]): void {
+  if (samples.length === 0) throw unusable(`give at least one ${type.kind}`);
+  if (!type.namespaced)
+    throw unusable(`${type.kind} is cluster-scoped, and only namespaced kinds can be swept`);
+  const other = samples.find(({ apiVersion, kind }) => apiVersion !== type.apiVersion || kind !== type.kind);
+  if (other)
+    throw unusable(
+      `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`,
+    );
+}
+
+function unusable(message: string): OperatorError {
+  return new OperatorError({ reason: 'InvalidInput', message: `sweep: ${message}` });
+}
