@@ -23,6 +23,11 @@ export class EventStream implements AsyncIterable<Uint8Array> {
     void this.pump(chunks);
   }
 
+  /** Sends an event of its own, after those that are on their way. */
+  inject({ bytes }: WatchLine): void {
+    this.inTurn(0, () => this.ready.push(Buffer.concat([bytes, NEWLINE])));
+  }
+
   /** Breaks it off, as a lost connection does. */
   break(error: unknown): void {
     this.ended ??= { error };
@@ -67,7 +72,7 @@ export class EventStream implements AsyncIterable<Uint8Array> {
     });
   }
 
-  private inTurn(delay: number, act: () => void): void {
+  private inTurn(delay: number, act: () => unknown): void {
     const now = Date.now();
     const due = Math.max(now + delay, this.due);
     const act_ = (): void => {

@@ -43,9 +43,15 @@ export class Operator implements AsyncDisposable {
     this.manager = new Manager({
       controllers: kinds.flatMap((kind) => kind.controllers({ render, ...(namespaces && { namespaces }) })),
       ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
+      // Backoff without jitter.
+      random: () => 0,
       ...(namespaces && { namespaces }),
     });
-    this.ended = this.manager.run(this.stopping.signal);
+    // Nothing of the engine keeps a process alive, and whoever waits for it has to be sure that it goes on.
+    const keepAlive = setInterval(() => undefined, 2 ** 30);
+    this.ended = this.manager.run(this.stopping.signal).finally(() => {
+      clearInterval(keepAlive);
+    });
     this.wire.onDeath = () => {
       this.stopping.abort();
     };

@@ -1,7 +1,7 @@
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
 import { EventStream } from './event-stream.js';
 import type { EventFault } from './event-stream.js';
-import type { WatchLine } from './watch-line.js';
+import { WatchLine } from './watch-line.js';
 
 /** The end of an operator: at its n-th write, from 1 on, before it is sent or once it is answered. */
 export interface KillPoint {
@@ -40,7 +40,6 @@ export class Wire implements Transport {
   private lastEnd = performance.now();
   private readonly open = new Map<EventStream, { readonly path: string; readonly end: AbortController }>();
   private readonly recorded = new Map<string, WatchLine[]>();
-  private readonly expired = new Set<string>();
 
   constructor(private readonly inner: Transport) {
     this.host = inner.host;
@@ -73,10 +72,9 @@ export class Wire implements Transport {
     this.breakStreams();
   }
 
-  /** Cuts every open watch, and refuses to go on from where it was, so that everything is listed anew. */
+  /** Says on every open watch that its version has expired, so that everything is listed anew. */
   expire(): void {
-    for (const { path } of this.open.values()) this.expired.add(path);
-    this.breakStreams();
+    for (const stream of this.open.keys()) stream.inject(WatchLine.error(410, 'Expired'));
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
@@ -110,7 +108,6 @@ export class Wire implements Transport {
       this.stale.delete(path);
       return { status: 200, chunks: chunksOf(old) };
     }
-    if (!isList && this.expired.delete(path)) return { status: 410, chunks: chunksOf([]) };
     const end = new AbortController();
     const signal = request.signal ? AbortSignal.any([request.signal, end.signal]) : end.signal;
     const answer = await this.inner.stream({ ...request, signal });

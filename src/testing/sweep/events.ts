@@ -32,9 +32,10 @@ export async function events(stand: Stand): Promise<Outcome> {
 
 async function endure(trial: Trial, { name, begin, heal }: Weather): Promise<void> {
   const [from, to = from] = trial.stand.samples;
-  const { wire } = await trial.start();
-  trial.steps.push(`from now on, ${name}`);
   const through = async (act: () => Promise<void>): Promise<void> => {
+    // A new one, since an engine takes longer to list anew each time that a watch fails.
+    const { wire } = await trial.start();
+    trial.steps.push(`a new operator starts, and ${name}`);
     begin(wire, trial);
     await act();
     await trial.operator.quiet(LATE_MILLISECONDS + 100);
@@ -104,14 +105,12 @@ async function servedStale(trial: Trial): Promise<void> {
   await trial.create(from);
   await trial.settled();
   trial.steps.push('kill the operator, and start it with lists from before all of this');
-  await trial.operator.kill();
   await trial.start(served(early.lists));
   await trial.becomes(await fresh(trial.stand, from));
   const { wire: middle } = await trial.restart();
   await trial.edit(to);
   await trial.settled();
   trial.steps.push('kill the operator, and start it with lists from before the edit');
-  await trial.operator.kill();
   await trial.start(served(middle.lists));
   await trial.becomes(await fresh(trial.stand, to));
   await trial.delete();

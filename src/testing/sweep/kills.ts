@@ -15,7 +15,8 @@ export async function kills(stand: Stand): Promise<Outcome> {
   let done = 0;
   const failures = await several(points, (point) =>
     attempt(stand, async (trial) => {
-      done += await killedAt(trial, point, from, to);
+      const killed = await killedAt(trial, point, from, to);
+      done += killed;
     }),
   );
   return { tried: `${done} kills at ${count} writes`, failures: shortest(failures.flat()) };

@@ -10,7 +10,8 @@ export type CheckName =
   | 'status'
   | 'drift'
   | 'kills'
-  | 'events';
+  | 'events'
+  | 'walk';
 
 export interface CheckResult extends Outcome {
   readonly check: CheckName;

@@ -19,6 +19,7 @@ import { ownership, settling } from './settling.js';
 import { madeTypes } from './stand.js';
 import type { Sample, Spec, Stand } from './stand.js';
 import { truth } from './truth.js';
+import { walk } from './walk.js';
 
 const CHECKS: Readonly<Record<CheckName, Check>> = {
   'list keys': listKeys,
@@ -30,6 +31,7 @@ const CHECKS: Readonly<Record<CheckName, Check>> = {
   drift,
   kills,
   events,
+  walk,
 };
 
 const USER = 'swept-operator';

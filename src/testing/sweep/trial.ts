@@ -7,14 +7,20 @@ import type { Normal } from './normal.js';
 import { appliedObjects, conditionOf } from './stand.js';
 import type { LiveResource, Sample, Stand } from './stand.js';
 
-/** Every custom resource of a sweep has this name, unless there are two. */
-const NAME = 'swept';
+let trials = 0;
+
+/** One that no construct has seen before, as long as any other. */
+function nextName(): string {
+  return `swept-${String(++trials).padStart(5, '0')}`;
+}
+
 const QUIET_MILLISECONDS = 400;
 
 /** One custom resource in a namespace of its own, what is done to it, and how that was told. */
 export class Trial implements AsyncDisposable {
   /** What was done so far, for whoever wants to do it again. */
   readonly steps: string[] = [];
+  readonly name = nextName();
   private running: Operator | undefined;
 
   private constructor(
@@ -31,8 +37,9 @@ export class Trial implements AsyncDisposable {
     return this.running;
   }
 
-  /** Starts an operator; the one before has to be gone. */
+  /** Starts an operator, in place of the one before, which is killed. */
   async start(prepare?: (wire: Wire) => void): Promise<Operator> {
+    await this.running?.kill();
     const { kind, kubeconfig } = this.stand;
     this.running = await Operator.start({
       ...{ kubeconfig, kinds: [kind], namespaces: [this.namespace] },
@@ -42,12 +49,11 @@ export class Trial implements AsyncDisposable {
   }
 
   async restart(prepare?: (wire: Wire) => void): Promise<Operator> {
-    await this.running?.kill();
     this.steps.push('the operator is killed and started again');
     return this.start(prepare);
   }
 
-  async create({ spec, labels, annotations }: Sample, name = NAME): Promise<void> {
+  async create({ spec, labels, annotations }: Sample, name = this.name): Promise<void> {
     const { kind, cluster } = this.stand;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
@@ -84,7 +90,7 @@ export class Trial implements AsyncDisposable {
       await this.stand.cluster.delete({ type, namespace: this.namespace, name: object.metadata.name });
   }
 
-  get(name = NAME): Promise<LiveResource> {
+  get(name = this.name): Promise<LiveResource> {
     return this.stand.cluster.get<LiveResource>(this.place(name));
   }
 
@@ -93,7 +99,7 @@ export class Trial implements AsyncDisposable {
   }
 
   /** Waits until the operator has seen the present generation and asks for nothing more, or is dead. */
-  async settled(name = NAME): Promise<LiveResource> {
+  async settled(name = this.name): Promise<LiveResource> {
     await eventually(async () => {
       if (this.operator.wire.diedAt !== undefined) return;
       const { metadata, status } = await this.get(name);
@@ -108,7 +114,7 @@ export class Trial implements AsyncDisposable {
   }
 
   /** What there is of it now, comparable to that of others. */
-  async state(name = NAME): Promise<Normal> {
+  async state(name = this.name): Promise<Normal> {
     const cr = await this.get(name);
     const { uid = '' } = cr.metadata;
     const objects = normal(await this.objects(), { name, namespace: this.namespace, uid });
@@ -122,6 +128,18 @@ export class Trial implements AsyncDisposable {
         await this.settled();
         const [first, ...more] = differences(expected, await this.state());
         if (first !== undefined) throw new Error([first, ...more].join('; '));
+      },
+      { deadlineMilliseconds: 12_000, intervalMilliseconds: 200 },
+    );
+  }
+
+  /** Waits until it fares as in that state, whatever its objects are like. */
+  async fares(expected: Normal): Promise<void> {
+    await eventually(
+      async () => {
+        await this.settled();
+        const [first] = differences(expected['<readiness>'], (await this.state())['<readiness>']);
+        if (first !== undefined) throw new Error(first);
       },
       { deadlineMilliseconds: 12_000, intervalMilliseconds: 200 },
     );
@@ -145,7 +163,7 @@ export class Trial implements AsyncDisposable {
     await this.stand.cluster.send('DELETE', `/api/v1/namespaces/${this.namespace}`);
   }
 
-  private place(name = NAME) {
+  private place(name = this.name) {
     return { type: this.stand.kind.type, namespace: this.namespace, name };
   }
 }
