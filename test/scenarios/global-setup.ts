@@ -3,7 +3,7 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 
 /** Starts the sandbox that the scenarios share, each in a namespace of its own. Returns its teardown. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox({ users: ['swept-operator'] });
   project.provide('sandbox', sandbox.handle);
   return () => sandbox.stop();
 }

@@ -94,7 +94,7 @@ async function driftOne(trial: Trial, { kind, metadata }: AnyObject, steps: Step
     const answer = await cluster.send('PUT', path, { body, query: { fieldManager: 'somebody' } });
     if (answer.status >= 300 || isDeepStrictEqual(valueAt(answer.body, steps), old)) continue;
     const what = `${kind}: ${describeSteps(steps)} isn't put right`;
-    const step = `somebody sets ${describeSteps(steps)} of ${describeRef(refOf({ ...before, kind }))} to ${JSON.stringify(put) ?? 'nothing'}`;
+    const step = `somebody sets ${describeSteps(steps)} of ${describeRef(refOf({ ...before, kind }))} to ${put === undefined ? 'nothing' : JSON.stringify(put)}`;
     try {
       await eventually(
         async () => {

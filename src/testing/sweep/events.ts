@@ -3,7 +3,7 @@ import { collection } from '../cluster.js';
 import type { EventFault } from '../event-stream.js';
 import type { RecordedLists, Wire } from '../wire.js';
 import { fresh } from './fresh.js';
-import { attempt, several, shortest } from './outcome.js';
+import { attempt, shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Stand } from './stand.js';
 import type { Trial } from './trial.js';
@@ -11,7 +11,7 @@ import type { Trial } from './trial.js';
 /** What happens to the events of watches while something is done. */
 interface Weather {
   readonly name: string;
-  begin(wire: Wire, trial: Trial): void;
+  readonly begin: (wire: Wire, trial: Trial) => void;
   /** What makes up for it in the end: events that are lost come with the next list. */
   readonly heal?: (wire: Wire) => void;
 }
@@ -22,11 +22,11 @@ const LATE_MILLISECONDS = 300;
 export async function events(stand: Stand): Promise<Outcome> {
   const types = [stand.kind.type, ...stand.types];
   const weathers = [...types.map(lost), ...types.map(late), doubled, cut];
-  const failures = await several(weathers, (weather) => attempt(stand, (trial) => endure(trial, weather)));
+  const failures = await trials(stand, weathers, endure);
   const stale = await attempt(stand, servedStale);
   return {
     tried: `${types.length} watches each lost, late, doubled and cut; stale lists`,
-    failures: shortest([...failures.flat(), ...stale]),
+    failures: shortest([...failures, ...stale]),
   };
 }
 

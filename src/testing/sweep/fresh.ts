@@ -19,5 +19,5 @@ async function make(stand: Stand, sample: Sample): Promise<Normal> {
   await trial.start();
   await trial.create(sample);
   await trial.settled();
-  return trial.state();
+  return await trial.state();
 }

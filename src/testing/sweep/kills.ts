@@ -1,6 +1,6 @@
 import type { KillPoint } from '../wire.js';
 import { fresh } from './fresh.js';
-import { attempt, several, shortest } from './outcome.js';
+import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Sample, Stand } from './stand.js';
 import { Trial } from './trial.js';
@@ -13,13 +13,11 @@ export async function kills(stand: Stand): Promise<Outcome> {
     (['before', 'after'] as const).map((when) => ({ write, when })),
   );
   let done = 0;
-  const failures = await several(points, (point) =>
-    attempt(stand, async (trial) => {
-      const killed = await killedAt(trial, point, from, to);
-      done += killed;
-    }),
-  );
-  return { tried: `${done} kills at ${count} writes`, failures: shortest(failures.flat()) };
+  const failures = await trials(stand, points, async (trial, point) => {
+    const killed = await killedAt(trial, point, from, to);
+    done += killed;
+  });
+  return { tried: `${done} kills at ${count} writes`, failures: shortest(failures) };
 }
 
 /** How many writes a create or an update has at most, undisturbed. */

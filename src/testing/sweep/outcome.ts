@@ -34,6 +34,22 @@ export async function attempt(
   }
 }
 
+/** When so many have failed, no further trial is begun: each takes its time, and says little more. */
+const ENOUGH = 3;
+
+/** A trial for each item, some at a time. */
+export async function trials<T>(
+  stand: Stand,
+  items: readonly T[],
+  body: (trial: Trial, item: T) => Promise<void>,
+): Promise<readonly Failure[]> {
+  const failures: Failure[] = [];
+  await several(items, async (item) => {
+    if (failures.length < ENOUGH) failures.push(...(await attempt(stand, (trial) => body(trial, item))));
+  });
+  return failures;
+}
+
 /** Of failures that say the same, the one with the shortest sequence; the shortest of all first. */
 export function shortest(failures: readonly Failure[]): Failure[] {
   const ordered = [...failures].sort((a, b) => lengthOf(a) - lengthOf(b));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { controllerOf } from '../../contract/object.js';
-import { attempt, several, shortest } from './outcome.js';
+import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Sample, Stand } from './stand.js';
 import type { Trial } from './trial.js';
@@ -9,8 +9,8 @@ const WATCHED_MILLISECONDS = 2_000;
 
 /** Settled means that nothing is asked for any more, after a restart neither. */
 export async function settling(stand: Stand): Promise<Outcome> {
-  const failures = await several(stand.samples, (sample) => attempt(stand, (trial) => settle(trial, sample)));
-  return { tried: `${stand.samples.length} samples and restarts`, failures: shortest(failures.flat()) };
+  const failures = await trials(stand, stand.samples, settle);
+  return { tried: `${stand.samples.length} samples and restarts`, failures: shortest(failures) };
 }
 
 async function settle(trial: Trial, sample: Sample): Promise<void> {
@@ -37,17 +37,15 @@ async function requireSilence(trial: Trial): Promise<void> {
 
 /** Every object belongs to the custom resource, goes with it, and stays as long as it does. */
 export async function ownership(stand: Stand): Promise<Outcome> {
-  const failures = await several(stand.samples, (sample) =>
-    attempt(stand, async (trial) => {
-      await trial.start();
-      await trial.create(sample);
-      await trial.settled();
-      await requireOwned(trial);
-      await trial.delete();
-      await trial.isGone();
-    }),
-  );
-  return { tried: `${stand.samples.length} samples`, failures: shortest(failures.flat()) };
+  const failures = await trials(stand, stand.samples, async (trial, sample) => {
+    await trial.start();
+    await trial.create(sample);
+    await trial.settled();
+    await requireOwned(trial);
+    await trial.delete();
+    await trial.isGone();
+  });
+  return { tried: `${stand.samples.length} samples`, failures: shortest(failures) };
 }
 
 async function requireOwned(trial: Trial): Promise<void> {

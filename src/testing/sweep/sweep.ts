@@ -3,7 +3,9 @@ import { OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { rulesFor } from '../../install/rules.js';
+import { resourceType } from '../../contract/resource.js';
 import { Cluster } from '../cluster.js';
+import { eventually } from '../eventually.js';
 import { installCrd } from '../install-crd.js';
 import { Random } from '../random.js';
 import { grant } from '../rights.js';
@@ -70,6 +72,7 @@ export async function sweep(
   const cluster = new Cluster(sandbox.client);
   try {
     await installCrd(cluster, kind);
+    await requireCollected(cluster, kind, samples);
     return await sweepOn(cluster, sandbox.user, kind, samples, options);
   } finally {
     await cluster.close();
@@ -102,6 +105,37 @@ async function sweepOn(
     ...{ kind: kind.type.kind, seed, checks: results, held: results.every(({ held }) => held) },
     seconds: (performance.now() - started) / 1_000,
   };
+}
+
+const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
+
+/** The garbage collector looks for new kinds every half minute only. */
+async function requireCollected(
+  cluster: Cluster,
+  { type }: Kind,
+  [sample]: readonly AnyObject[],
+): Promise<void> {
+  const namespace = await cluster.makeNamespace('sweep');
+  const metadata = { name: 'collected', namespace };
+  const owner = await cluster.create(type, {
+    ...sample,
+    apiVersion: type.apiVersion,
+    kind: type.kind,
+    metadata,
+  });
+  const { apiVersion, kind } = owner;
+  const ownerReferences = [{ apiVersion, kind, name: metadata.name, uid: owner.metadata.uid ?? '' }];
+  const child = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, ownerReferences } };
+  await cluster.create(configMaps, child);
+  await cluster.delete({ type, ...metadata });
+  await eventually(
+    async () => {
+      if (await cluster.find({ type: configMaps, ...metadata }))
+        throw new Error(`The garbage collector doesn't know ${kind} yet`);
+    },
+    { deadlineMilliseconds: 90_000, intervalMilliseconds: 200 },
+  );
+  await cluster.send('DELETE', `/api/v1/namespaces/${namespace}`);
 }
 
 async function judged(name: CheckName, check: Check, stand: Stand): Promise<CheckResult> {

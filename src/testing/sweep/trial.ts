@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AnyObject } from '../../contract/object.js';
 import { eventually } from '../eventually.js';
 import { Operator } from '../operator.js';
 import type { Wire } from '../wire.js';
 import { differences, normal } from './normal.js';
 import type { Normal } from './normal.js';
+import { isReady } from './ready.js';
 import { appliedObjects, conditionOf } from './stand.js';
 import type { LiveResource, Sample, Stand } from './stand.js';
 
@@ -15,6 +17,8 @@ function nextName(): string {
 }
 
 const QUIET_MILLISECONDS = 400;
+const CONVERGENCE_MILLISECONDS = 12_000;
+const ROLLOUT_MILLISECONDS = 90_000;
 
 /** One custom resource in a namespace of its own, what is done to it, and how that was told. */
 export class Trial implements AsyncDisposable {
@@ -123,14 +127,21 @@ export class Trial implements AsyncDisposable {
 
   /** Waits until it is so, and stays so once the operator is at rest. @throws with where it differs */
   async becomes(expected: Normal): Promise<void> {
-    await eventually(
-      async () => {
-        await this.settled();
-        const [first, ...more] = differences(expected, await this.state());
-        if (first !== undefined) throw new Error([first, ...more].join('; '));
-      },
-      { deadlineMilliseconds: 12_000, intervalMilliseconds: 200 },
-    );
+    const started = performance.now();
+    for (;;) {
+      await this.settled();
+      const state = await this.state();
+      const lines = differences(expected, state);
+      if (lines.length === 0) return;
+      // Pods may take their time.
+      const { '<readiness>': _, ...objects } = state;
+      const waits =
+        differences(expected, { ...objects, '<readiness>': expected['<readiness>'] }).length === 0;
+      const isRolling = waits && !(await this.objects()).every(isReady);
+      const patience = isRolling ? ROLLOUT_MILLISECONDS : CONVERGENCE_MILLISECONDS;
+      if (performance.now() - started > patience) throw new Error(lines.join('; '));
+      await delay(200);
+    }
   }
 
   /** Waits until it fares as in that state, whatever its objects are like. */
@@ -141,7 +152,7 @@ export class Trial implements AsyncDisposable {
         const [first] = differences(expected['<readiness>'], (await this.state())['<readiness>']);
         if (first !== undefined) throw new Error(first);
       },
-      { deadlineMilliseconds: 12_000, intervalMilliseconds: 200 },
+      { deadlineMilliseconds: CONVERGENCE_MILLISECONDS, intervalMilliseconds: 200 },
     );
   }
 

@@ -1,9 +1,8 @@
-import { childReadiness } from '../../contract/readiness.js';
 import { describeRef, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import { eventually } from '../eventually.js';
-import { attempt, several, shortest } from './outcome.js';
+import { isReady } from './ready.js';
+import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import { conditionOf } from './stand.js';
 import type { LiveResource, Sample, Stand } from './stand.js';
@@ -14,15 +13,13 @@ const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
 /** The status says what is so: it speaks of the present spec, by the rules of kstatus, and Ready only of what is ready. */
 export async function truth(stand: Stand): Promise<Outcome> {
   let held = 0;
-  const failures = await several(stand.samples, (sample) =>
-    attempt(stand, async (trial) => {
-      if (await holdBackPods(trial, sample)) held++;
-    }),
-  );
+  const failures = await trials(stand, stand.samples, async (trial, sample) => {
+    if (await holdBackPods(trial, sample)) held++;
+  });
   const without = held === 0 ? ', none of which makes pods' : '';
   return {
     tried: `${stand.samples.length} samples, with pods and held back from them${without}`,
-    failures: shortest(failures.flat()),
+    failures: shortest(failures),
   };
 }
 
@@ -76,17 +73,4 @@ function lieOf(cr: LiveResource): string | undefined {
   if (ready.status === 'True' && active.length > 0) return `Ready and ${active[0]?.type ?? ''} are both True`;
   if (active.length > 1) return 'Reconciling and Stalled are both True';
   return undefined;
-}
-
-interface Workload {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly availableReplicas?: number };
-}
-
-/** By the rules of kstatus, and by what its spec asks for. */
-function isReady(object: AnyObject): boolean {
-  if (childReadiness(object).phase !== 'ready') return false;
-  if (!['Deployment', 'StatefulSet'].includes(object.kind)) return true;
-  const { spec, status } = object as Workload;
-  return (status?.availableReplicas ?? 0) >= (spec?.replicas ?? 1);
 }
