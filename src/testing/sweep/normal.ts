@@ -100,7 +100,9 @@ export function differences(expected: unknown, found: unknown): string[] {
 function walk(expected: unknown, found: unknown, path: string, lines: string[]): void {
   if (JSON.stringify(expected) === JSON.stringify(found)) return;
   if (isMap(expected) && isMap(found)) {
-    for (const key of new Set([...Object.keys(expected), ...Object.keys(found)]))
+    const keys = new Set([...Object.keys(expected), ...Object.keys(found)]);
+    const last = [...keys].filter((key) => key === 'owned');
+    for (const key of [...[...keys].filter((one) => one !== 'owned'), ...last])
       // Who owns what differs with the values, and is told only where these don't.
       if (key !== 'owned' || lines.length === 0)
         walk(expected[key], found[key], path === '' ? key : `${path}.${key}`, lines);
