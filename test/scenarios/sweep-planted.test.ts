@@ -11,22 +11,18 @@ import { sound } from './planted/sound.js';
 const sandbox = { client: openSandbox(inject('sandbox')), user: 'swept-operator' };
 
 const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, message: RegExp])[] = [
-  ['a timestamp in the render', faults.timestamp, 'rendering', /on another day.*data\.rendered/],
-  ['a field remembered from an earlier spec', faults.remembered, 'rendering', /after another spec.*data/],
   [
     'an undeclared child kind',
     faults.undeclared,
     'rendering',
     /add \{ apiVersion: 'v1', kind: 'ConfigMap' \}/,
   ],
-  ['a list without keys', faults.unkeyed, 'list keys', /spec\.parts is a list of objects without keys/],
-  ['a name that collides, offline', faults.colliding, 'rendering', /ConfigMap parts is made for two/],
-  ['a name that collides, on the cluster', faults.colliding, 'collisions', /ConfigMap .*parts/],
+  ['a name that collides for two custom resources', faults.colliding, 'collisions', /ConfigMap .*parts/],
   ['a child without an owner', faults.orphaning, 'ownership', /ConfigMap .*-parts isn't owned/],
   ['a status that lies', faults.lying, 'status', /Ready is True .* while Deployment .* isn't ready/],
   ['a child that depends on the order of events', faults.ordered, 'kills', /-parts\.data\.order/],
   [
-    'a field remembered, in a walk',
+    'a field remembered from an earlier spec',
     faults.remembered,
     'walk',
     /^ConfigMap <name>\.data is \{"color":"red"\} instead of absent/,

@@ -3,10 +3,10 @@ import { isHashAnnotation } from '../../contract/names.js';
 import { describeRef, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import type { FieldsV1 } from '../../engine/field-set.js';
 import { collection } from '../cluster.js';
 import { eventually } from '../eventually.js';
 import { fresh } from './fresh.js';
+import { ownEntries } from './normal.js';
 import { attempt, several, shortest } from './outcome.js';
 import type { Failure, Outcome } from './outcome.js';
 import { describeSteps, leavesOf, valueAt, withValueAt } from './owned-leaves.js';
@@ -60,17 +60,9 @@ async function driftFields(trial: Trial, sample: Sample, counts: Counts, failure
   }
 }
 
-interface ManagedFields {
-  readonly operation: string;
-  readonly subresource?: string;
-  readonly fieldsV1: FieldsV1;
-}
-
 /** What ties it to its owner is left alone: an object without that is somebody else's. */
 function fieldsOf(object: AnyObject): Steps[] {
-  const { managedFields = [] } = object.metadata as { readonly managedFields?: readonly ManagedFields[] };
-  return managedFields
-    .filter(({ operation, subresource }) => operation === 'Apply' && subresource === undefined)
+  return ownEntries(object)
     .flatMap(({ fieldsV1 }) => leavesOf(fieldsV1))
     .filter((steps) => {
       const [first, second, third] = steps;

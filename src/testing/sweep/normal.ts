@@ -1,6 +1,7 @@
 import { isHashAnnotation } from '../../contract/names.js';
 import { groupKind } from '../../contract/resource.js';
 import type { AnyObject } from '../../contract/object.js';
+import type { FieldsV1 } from '../../engine/field-set.js';
 
 /** Objects without what makes them these ones, by `<kind> <name>`. */
 export type Normal = Readonly<Record<string, unknown>>;
@@ -19,17 +20,30 @@ interface Meta {
   readonly annotations?: Json;
   readonly finalizers?: unknown;
   readonly ownerReferences?: unknown;
-  readonly managedFields?: readonly ManagedFields[];
+  readonly managedFields?: readonly OwnEntry[];
 }
 
-interface ManagedFields {
+export interface OwnEntry {
   readonly manager: string;
   readonly operation: string;
   readonly subresource?: string;
-  readonly fieldsV1?: Json;
+  readonly fieldsV1: FieldsV1;
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * What the operator says of an object: its entries in `managedFields`, each with the hash of what was applied. What was handed
+ * over to others has an entry without.
+ */
+export function ownEntries({ metadata }: AnyObject): readonly OwnEntry[] {
+  const { managedFields = [] } = metadata as Meta;
+  return managedFields.filter(({ operation, subresource, fieldsV1 }) => {
+    if (operation !== 'Apply' || subresource !== undefined) return false;
+    const annotations = Object.keys(fieldsV1['f:metadata']?.['f:annotations'] ?? {});
+    return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+  });
+}
 
 /** What the cluster chooses for each object anew, where nobody says it. */
 const CHOSEN = new Set([
@@ -58,16 +72,8 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
 }
 
 function comparable(object: AnyObject): Json {
-  const {
-    labels = {},
-    annotations = {},
-    finalizers,
-    ownerReferences,
-    managedFields = [],
-  } = object.metadata as Meta;
-  const applied = managedFields.filter(
-    ({ operation, subresource }) => operation === 'Apply' && subresource === undefined,
-  );
+  const { labels = {}, annotations = {}, finalizers, ownerReferences } = object.metadata as Meta;
+  const applied = ownEntries(object);
   const owned = Object.assign({}, ...applied.map(({ fieldsV1 }) => fieldsV1)) as Json;
   const content = Object.entries(object).filter(([key]) => !NOT_COMPARED.has(key));
   const kept = Object.entries(annotations).filter(([key]) => !isHashAnnotation(key) && !BY_CLUSTER.has(key));
