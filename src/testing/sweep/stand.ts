@@ -42,7 +42,7 @@ export function madeTypes(kind: Kind): ResourceType[] {
     .flatMap((controller) => controller.watches)
     .filter(
       ({ type, writes = [] }) =>
-        type !== kind.type && (writes.includes('create') || writes.includes('patch')),
+        groupKind(type) !== groupKind(kind.type) && (writes.includes('create') || writes.includes('patch')),
     )
     .filter(({ type }) => type.namespaced);
   return [...new Map(watches.map(({ type }) => [groupKind(type), type])).values()];

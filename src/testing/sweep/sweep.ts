@@ -1,5 +1,5 @@
 import type { SandboxClient } from '#sandbox/client.js';
-import { OperatorError } from '../../contract/error.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { rulesFor } from '../../install/rules.js';
@@ -15,7 +15,7 @@ import { drift } from './drift.js';
 import { events } from './events.js';
 import { kills } from './kills.js';
 import { listKeys, rendering } from './offline.js';
-import type { Check } from './outcome.js';
+import type { Check, Outcome } from './outcome.js';
 import type { CheckName, CheckResult, SweepReport } from './report.js';
 import { ownership, settling } from './settling.js';
 import { madeTypes } from './stand.js';
@@ -140,12 +140,22 @@ async function requireCollected(
 
 async function judged(name: CheckName, check: Check, stand: Stand): Promise<CheckResult> {
   const started = performance.now();
-  const outcome = await check(stand);
+  const outcome = await outcomeOf(check, stand);
   return {
     ...{ check: name, held: outcome.failures.length === 0 },
     ...outcome,
     seconds: (performance.now() - started) / 1_000,
   };
+}
+
+/** What fails before there is anything to compare with, fails the check all the same. */
+async function outcomeOf(check: Check, stand: Stand): Promise<Outcome> {
+  try {
+    return await check(stand);
+  } catch (error) {
+    const specs = stand.samples.map(({ spec }) => `create it with ${JSON.stringify(spec)}`);
+    return { tried: 'the samples undisturbed', failures: [{ what: messageOf(error), sequence: specs }] };
+  }
 }
 
 function sampleOf({ metadata, spec }: AnyObject): Sample {

@@ -91,7 +91,8 @@ async function shorter(
     const tail = samples.slice(-length - 1);
     const found = await attempt(stand, async (trial) => {
       await trial.start();
-      for (const [index, sample] of tail.entries()) await goTo(trial, sample, index > 0);
+      let isThere = false;
+      for (const sample of tail) isThere = (await goTo(trial, sample, isThere)) || isThere;
     });
     if (found.length > 0) return found;
   }
