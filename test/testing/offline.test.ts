@@ -1,5 +1,8 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import type { Kind } from '../../src/contract/kind.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
 import { Random } from '../../src/testing/random.js';
 import { fieldsOf } from '../../src/testing/sweep/kind-fields.js';
 import { listKeys, rendering } from '../../src/testing/sweep/offline.js';
@@ -8,7 +11,8 @@ import type { Spec, Stand } from '../../src/testing/sweep/stand.js';
 import { chanceOf } from '../../src/testing/walk/chance.js';
 import { planWalks } from '../../src/testing/walk/plan.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { plantedSamples } from '../scenarios/planted/crd.js';
+import { plantedCrd, plantedSamples } from '../scenarios/planted/crd.js';
+import type { PlantedSpec } from '../scenarios/planted/crd.js';
 import * as faults from '../scenarios/planted/faults.js';
 import { sound } from '../scenarios/planted/sound.js';
 
@@ -43,6 +47,20 @@ test('what renders all custom resources together is left out, and that is said',
   expect(rendering(standFor(jobWatcher))).toMatchObject({
     notApplicable: 'it renders all custom resources together',
   });
+});
+
+test('a kind whose objects must have shorter names is held against shorter ones', () => {
+  class Nightly extends Construct {
+    constructor(scope: Construct, id: string, { metadata: { name } }: CustomResourceProps<PlantedSpec>) {
+      super(scope, id);
+      new ApiObject(this, 'Job', { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name } });
+    }
+  }
+  const children = [{ apiVersion: 'batch/v1', kind: 'CronJob' }];
+
+  const { failures } = rendering(standFor(defineKind({ crd: plantedCrd(), construct: Nightly, children })));
+
+  expect(failures).toEqual([]);
 });
 
 function planOf(seed: number) {

@@ -18,6 +18,6 @@ async function make(stand: Stand, sample: Sample): Promise<Normal> {
   await using trial = await Trial.begin(stand);
   await trial.start();
   await trial.create(sample);
-  await trial.settled();
+  await trial.rolledOut();
   return await trial.state();
 }

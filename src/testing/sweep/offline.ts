@@ -1,6 +1,6 @@
 import { storedVersion } from '../../contract/crd.js';
 import type { StructuralSchema } from '../../contract/crd.js';
-import { messageOf } from '../../contract/error.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
 import type { RenderedKind } from '../../contract/kind.js';
 import { objectId } from '../../contract/object.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
@@ -96,18 +96,31 @@ export function rendering({ kind, samples }: Stand): Outcome {
   }
 
   function collision(made: (name: string, sample: Sample) => AnyObject[]): Failure[] {
-    // As long as the value of a label may be, and different at the very end.
-    const [one, two] = ['a', 'b'].map((end) => `${'long-name-'.repeat(6)}x${end}`);
-    const taken = new Set(made(one ?? '', samples[0]).map(objectId));
-    const twice = made(two ?? '', samples[0]).find((object) => taken.has(objectId(object)));
+    const [one, two] = longNames((name) => made(name, samples[0]));
+    const taken = new Set(made(one, samples[0]).map(objectId));
+    const twice = made(two, samples[0]).find((object) => taken.has(objectId(object)));
     if (!twice) return [];
     return [
       {
         what: `${twice.kind} ${twice.metadata.name} is made for two custom resources: put the whole name of the custom resource into its name`,
-        sequence: [`render it under the name ${one ?? ''}`, `render it under the name ${two ?? ''}`],
+        sequence: [`render it under the name ${one}`, `render it under the name ${two}`],
       },
     ];
   }
+}
+
+/** As long as the value of a label may be, or as the kind can have it, and different at the very end. */
+function longNames(made: (name: string) => unknown): readonly [string, string] {
+  for (const length of [63, 52, 40]) {
+    const start = 'long-name-'.repeat(7).slice(0, length - 1);
+    try {
+      made(`${start}a`);
+      return [`${start}a`, `${start}b`];
+    } catch (error) {
+      if (!(error instanceof OperatorError && error.reason === 'NameTooLong')) throw error;
+    }
+  }
+  return ['name-a', 'name-b'];
 }
 
 function difference(expected: unknown, found: unknown, when: string, sequence: readonly string[]): Failure[] {

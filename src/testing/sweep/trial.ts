@@ -18,6 +18,7 @@ function nextName(): string {
 
 const QUIET_MILLISECONDS = 400;
 const CONVERGENCE_MILLISECONDS = 12_000;
+const PODS_MILLISECONDS = 10_000;
 const ROLLOUT_MILLISECONDS = 90_000;
 
 /** One custom resource in a namespace of its own, what is done to it, and how that was told. */
@@ -115,6 +116,15 @@ export class Trial implements AsyncDisposable {
     });
     await this.operator.quiet(QUIET_MILLISECONDS);
     return this.get(name);
+  }
+
+  /** Settled, and with its pods; some never come, and are waited for only so long. */
+  async rolledOut(): Promise<void> {
+    const started = performance.now();
+    await this.settled();
+    while (performance.now() - started < PODS_MILLISECONDS && !(await this.objects()).every(isReady))
+      await delay(100);
+    await this.settled();
   }
 
   /** What there is of it now, comparable to that of others. */
