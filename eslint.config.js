@@ -8,6 +8,7 @@ const layers = {
   synth: ['contract', 'telemetry'],
   engine: ['contract', 'telemetry'],
   install: ['contract', 'telemetry'],
+  testing: ['contract', 'telemetry', 'kinds', 'synth', 'engine', 'install'],
 };
 
 const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
