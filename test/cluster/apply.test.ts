@@ -4,6 +4,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { installManifests } from '../../src/install/manifests.js';
 import { rulesFor } from '../../src/install/rules.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -14,6 +15,8 @@ import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
 
 const user = 'operator-64';
+/** A controller beside it. */
+const operator = 'operator-86';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const web = { size: 1, image: 'example.com/web:1' };
 let apps: Subject;
@@ -28,15 +31,9 @@ beforeAll(async () => {
     ...{ resources: [resource], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   }));
   const told = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch'] };
-  await grant(cluster, {
-    ...{
-      user,
-      namespaces,
-      role: 'asker',
-      rules: [...rulesFor([appService], { namespaces }), ...written, told],
-    },
-  });
-  own = new Reconstruct(cluster.sandbox.kubeconfig(user), ['apply'], ['-n', apps.namespace]);
+  const rules = [...rulesFor([appService], { namespaces }), ...written, told];
+  await grant(cluster, { user, namespaces, rules });
+  own = new Reconstruct(await accountKubeconfig(cluster, user), ['apply'], ['-n', apps.namespace]);
 });
 afterAll(async () => {
   await cluster.close();
@@ -146,12 +143,12 @@ describe('without a controller', () => {
 describe('with a controller', () => {
   test('that is started later, all is found settled, and the status alone is written', async () => {
     await own.of([app('later', { ...web, ports: [{ port: 80 }] })]);
-    const requests = await requestsFromNowOn(cluster, user);
+    const requests = await requestsFromNowOn(cluster, operator);
     await using controller = await startController({
-      ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace] },
+      ...{ cluster, user: operator, kinds: [appService], namespaces: [apps.namespace] },
     });
     await apps.ready('later');
-    await settled(cluster, user);
+    await settled(cluster, operator);
 
     const sent = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'later');
     expect(new Set(sent.map(summary))).toEqual(
@@ -166,7 +163,7 @@ describe('with a controller', () => {
     const installed = installManifests({ namespace, ...props }).find(({ kind }) => kind === 'Deployment')!;
     await cluster.create(deployments, installed);
     await using controller = await startController({
-      ...{ cluster, user, kinds: [appService], namespaces: [namespace] },
+      ...{ cluster, user: operator, kinds: [appService], namespaces: [namespace] },
     });
     const args = ['--operator-namespace', namespace, '--wait', '--timeout', '90s'];
     const led = await own.of([app('led', web)], ...args);

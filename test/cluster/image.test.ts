@@ -3,6 +3,7 @@ import { afterAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Container } from '../image/container.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, deployments } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -18,7 +19,9 @@ test('the controller of the image works as nobody on a file system that it canno
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('image'));
   const kubeconfig = '/files/kubeconfig';
-  using container = new Container({ [kubeconfig]: readFileSync(cluster.sandbox.kubeconfig(user), 'utf8') });
+  using container = new Container({
+    [kubeconfig]: readFileSync(await accountKubeconfig(cluster, user), 'utf8'),
+  });
 
   await using controller = await startController({
     ...{ cluster, user, kubeconfig, kinds: [appService], namespaces: [apps.namespace] },

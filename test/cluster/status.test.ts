@@ -9,10 +9,10 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { startWatchdog } from '../../sandbox/watchdog.js';
 import type { StatusDocument } from '../../src/cli/status/document.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { makeDatabase, makeProxy } from './support/chart-proxy.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -22,11 +22,11 @@ import { eventually } from './support/eventually.js';
 import { Reconstruct } from './support/reconstruct.js';
 import { requestsFromNowOn, summary } from './support/requests.js';
 import { grant } from './support/rights.js';
-import { kubeconfigOf } from './support/service-account.js';
 import { Subject } from './support/subject.js';
 
 const operator = 'operator-65';
 const viewer = 'operator-66';
+const stranger = 'operator-87';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const kinds = [appService, jobWatcher, streamIngress];
 const web = { size: 1, image: 'example.com/web:1' };
@@ -36,6 +36,7 @@ let folder: string;
 let namespace: string;
 let controller: RunningController;
 let status: Reconstruct;
+let kubeconfig: string;
 
 beforeAll(async () => {
   for (const kind of kinds) await installCrd(cluster, kind);
@@ -49,12 +50,8 @@ beforeAll(async () => {
   const streamingress = { defaultClass: 'own', targets };
   await writeFile(policy, JSON.stringify({ streamingress }));
   const namespaces = [namespace];
-  const rules = rulesFor([appService, jobWatcher], { namespaces });
-  const shared = rulesFor([streamIngress], { namespaces, policy: streamingress });
-  controller = await startController({
-    ...{ cluster, user: operator, kinds, namespaces, rules: [...rules, ...shared] },
-    args: ['--policy', policy],
-  });
+  const args = ['--policy', policy];
+  controller = await startController({ cluster, user: operator, kinds, namespaces, args });
   await may([
     ['kosmos.io', 'appservices'],
     ['batch.my.github.com', 'jobwatchers'],
@@ -67,7 +64,8 @@ beforeAll(async () => {
     ['gateway.networking.k8s.io', 'httproutes'],
     ['events.k8s.io', 'events'],
   ]);
-  status = new Reconstruct(cluster.sandbox.kubeconfig(viewer), ['status'], ['-n', namespace]);
+  kubeconfig = await accountKubeconfig(cluster, viewer);
+  status = new Reconstruct(kubeconfig, ['status'], ['-n', namespace]);
 });
 afterAll(async () => {
   await controller.kill();
@@ -132,14 +130,12 @@ describe('one custom resource', () => {
   });
 
   test('without the right to see pods and events is told with a line that says so', async () => {
-    const account = { namespace, name: 'default' };
     const resources = [
       ['kosmos.io', 'appservices'],
       ['apps', 'deployments'],
     ] as const;
-    await may(resources, `system:serviceaccount:${namespace}:default`);
-    const kubeconfig = await kubeconfigOf(cluster, folder, account);
-    const own = new Reconstruct(kubeconfig, ['status'], ['-n', namespace]);
+    await may(resources, stranger);
+    const own = new Reconstruct(await accountKubeconfig(cluster, stranger), ['status'], ['-n', namespace]);
     const { code, stdout } = await own.run('appservice/web');
     expect(code).toBe(0);
     expect(stdout).toContain('Deployment web');
@@ -198,7 +194,7 @@ test('--watch appends what changes, by watches, until it is interrupted', async 
   const args = ['status', 'appservice/watched', '--watch', '-n', namespace];
   const requests = await requestsFromNowOn(cluster, viewer);
   const guard = await startWatchdog();
-  const child = spawn(process.execPath, [file, ...args, '--kubeconfig', cluster.sandbox.kubeconfig(viewer)], {
+  const child = spawn(process.execPath, [file, ...args, '--kubeconfig', kubeconfig], {
     ...{ detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
   });
   guard.watch(child.pid!);
