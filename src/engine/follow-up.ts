@@ -18,6 +18,9 @@ const IMMEDIATE_RETRIES = 5;
 /** A plan that asks for a time that had passed when it was made is made again after this. */
 const PAST_REQUEUE_MILLISECONDS = 1_000;
 
+/** A time that came while the plan was carried out is met after this, so that a kind that always asks for one doesn't loop. */
+const MISSED_REQUEUE_MILLISECONDS = 20;
+
 /** An object that was to be deleted has changed, while something else has failed: it is judged again after this. */
 const CHANGED_MILLISECONDS = 1_000;
 
@@ -181,10 +184,11 @@ function requeueTime({ requeueAt }: Plan, { changes }: Outcome): Date | undefine
   return typeof requeueAt === 'function' ? requeueAt(changes) : requeueAt;
 }
 
-/** A time that had passed already would be met at once, and then again; one that came meanwhile is met now. */
+/** A time that had passed already would be met at once, and then again; one that came meanwhile is met soon. */
 function requeueDelay(at: Date | undefined, plannedFor: Date, now: number): number | undefined {
   if (at === undefined) return undefined;
   const time = at.getTime();
   if (Number.isNaN(time)) throw new TypeError('requeueAt is not a valid date');
-  return time > plannedFor.getTime() ? Math.max(0, time - now) : PAST_REQUEUE_MILLISECONDS;
+  if (time <= plannedFor.getTime()) return PAST_REQUEUE_MILLISECONDS;
+  return time > now ? time - now : MISSED_REQUEUE_MILLISECONDS;
 }

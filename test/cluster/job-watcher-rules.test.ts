@@ -338,7 +338,9 @@ describe('rule 10: several watchers of one Job', () => {
       priority: 1,
     });
     await world.left('ranked-', ['ranked-b']);
-    expect(deletedBy('ranked-')).toEqual({ 'ranked-a': `${world.namespace}/rankhigh` });
+    await eventually(() => {
+      expect(deletedBy('ranked-')).toEqual({ 'ranked-a': `${world.namespace}/rankhigh` });
+    });
   });
 
   test.concurrent(
@@ -382,7 +384,9 @@ describe('rule 10: several watchers of one Job', () => {
     await world.adjust('dry', { keepLast: { completed: 2 } });
     await world.watch('wet', { ...patterns('dry'), completedTTL: '90m' });
     await world.left('dry-', ['dry-later']);
-    expect(deletedBy('dry-')).toEqual({ 'dry-mine': `${world.namespace}/wet` });
+    await eventually(() => {
+      expect(deletedBy('dry-')).toEqual({ 'dry-mine': `${world.namespace}/wet` });
+    });
     await world.condition('wet', { type: 'Overlapping', status: 'False' });
   });
 

@@ -27,6 +27,9 @@ export async function exampleKinds(): Promise<Kind[]> {
   return loadKinds({ config: exampleConfig, builtIn: builtInKinds });
 }
 
+/** An example of a whole repository, with overlays and what is rendered: its own tests render it. */
+const REPOSITORY = 'gitops/**';
+
 /** What else is there, each as `FILE: KIND`; a policy has no kind. */
 const OTHERS: readonly string[] = [
   'jobwatcher/jobs/pi.yaml: Job',
@@ -45,7 +48,7 @@ const OTHERS: readonly string[] = [
  * @throws where something else is there that isn't known, so that no example is left out by mistake
  */
 export function allExamples(kinds: readonly Kind[]): Example[] {
-  const files = globSync('**/*.{yaml,yml,json}', { cwd: examplesFolder }).sort();
+  const files = globSync('**/*.{yaml,yml,json}', { cwd: examplesFolder, exclude: [REPOSITORY] }).sort();
   const found = files.flatMap((file) => documentsOf(file).map((object) => ({ file, object })));
   const examples: Example[] = [];
   const others = new Set<string>();
