@@ -12,8 +12,8 @@ export class EventStream implements AsyncIterable<Uint8Array> {
   private readonly ready: Buffer[] = [];
   private ended: { readonly error?: unknown } | undefined;
   private wake: (() => void) | undefined;
-  /** When the last line that is late is due, in milliseconds since the epoch. */
-  private due = 0;
+  /** What is on its way, in order; due in milliseconds since the epoch, or as soon as what is before it. */
+  private readonly waiting: { readonly due: number; readonly act: () => unknown }[] = [];
 
   constructor(
     chunks: AsyncIterable<Uint8Array>,
@@ -73,18 +73,23 @@ export class EventStream implements AsyncIterable<Uint8Array> {
   }
 
   private inTurn(delay: number, act: () => unknown): void {
-    const now = Date.now();
-    const due = Math.max(now + delay, this.due);
-    const act_ = (): void => {
-      act();
+    this.waiting.push({ due: Date.now() + delay, act });
+    // One that waits has a timer, and does what follows it too.
+    if (this.waiting.length === 1) this.doWhatIsDue();
+  }
+
+  private doWhatIsDue(): void {
+    for (let [first] = this.waiting; first; [first] = this.waiting) {
+      const milliseconds = first.due - Date.now();
+      if (milliseconds > 0) {
+        setTimeout(() => {
+          this.doWhatIsDue();
+        }, milliseconds).unref();
+        return;
+      }
+      this.waiting.shift();
+      first.act();
       this.wake?.();
-    };
-    if (due <= now) {
-      act_();
-      return;
     }
-    this.due = due;
-    // Timers of the same length end in their order.
-    setTimeout(act_, due - now).unref();
   }
 }

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../src/engine/transport.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 import { shortPath, Wire } from '../../src/testing/wire.js';
@@ -127,6 +128,27 @@ test('events are lost, doubled and late, and none overtakes another', async () =
   server.push(event('lost'), event('twice'), event('late'), event('after'));
 
   expect(await next(stream, 4)).toEqual(['twice', 'twice', 'late', 'after']);
+});
+
+test('what comes when a late event is due, and its timer has still to end, stays behind it', async () => {
+  const { server, wire } = started();
+  const taken: string[] = [];
+  wire.eventFault = () => (line) => (taken.push(line.object.metadata.name) === 1 ? 20 : 'pass');
+  const stream = await wire.stream({ method: 'GET', path: PATH });
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+
+  server.push(event('late'));
+  await setImmediate();
+  vi.setSystemTime(Date.now() + 20);
+  server.push(event('after'));
+  await setImmediate();
+  expect(taken).toEqual(['late', 'after']);
+  await vi.advanceTimersByTimeAsync(20);
+
+  expect(await next(stream, 2)).toEqual(['late', 'after']);
 });
 
 test('what is listed passes unharmed, is recorded, and can be served again', async () => {

@@ -5,6 +5,7 @@ import { Operator } from '../operator.js';
 import type { Wire } from '../wire.js';
 import { differences, normal } from './normal.js';
 import type { Normal } from './normal.js';
+import { Patience } from './patience.js';
 import { isReady } from './ready.js';
 import { appliedObjects, conditionOf } from './stand.js';
 import type { LiveResource, Sample, Stand } from './stand.js';
@@ -20,7 +21,6 @@ const QUIET_MILLISECONDS = 400;
 const SEEN_MILLISECONDS = 30_000;
 const CONVERGENCE_MILLISECONDS = 12_000;
 const PODS_MILLISECONDS = 10_000;
-const ROLLOUT_MILLISECONDS = 90_000;
 
 /** One custom resource in a namespace of its own, what is done to it, and how that was told. */
 export class Trial implements AsyncDisposable {
@@ -141,7 +141,7 @@ export class Trial implements AsyncDisposable {
 
   /** Waits until it is so, and stays so once the operator is at rest. @throws with where it differs */
   async becomes(expected: Normal): Promise<void> {
-    const started = performance.now();
+    const patience = new Patience(performance.now());
     for (;;) {
       await this.settled();
       const state = await this.state();
@@ -152,8 +152,7 @@ export class Trial implements AsyncDisposable {
       const waits =
         differences(expected, { ...objects, '<readiness>': expected['<readiness>'] }).length === 0;
       const isRolling = waits && !(await this.objects()).every(isReady);
-      const patience = isRolling ? ROLLOUT_MILLISECONDS : CONVERGENCE_MILLISECONDS;
-      if (performance.now() - started > patience) throw new Error(lines.join('; '));
+      if (patience.isOver(performance.now(), isRolling)) throw new Error(lines.join('; '));
       await delay(200);
     }
   }
