@@ -8,6 +8,14 @@ const layers = {
   synth: ['contract', 'telemetry'],
   engine: ['contract', 'telemetry'],
   install: ['contract', 'telemetry'],
+  testing: ['contract', 'telemetry', 'kinds', 'synth', 'engine', 'install'],
+  cli: ['contract', 'telemetry', 'kinds', 'synth', 'engine', 'install'],
+};
+
+const sandboxPattern = {
+  // Escaped, since a pattern that begins with # is a comment.
+  group: ['\\#sandbox/**', '**/sandbox/**'],
+  message: 'Of src/, only the testing kit knows the sandbox',
 };
 
 const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
@@ -18,11 +26,12 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
       {
         patterns: [
           {
-            group: [...Object.keys(layers), 'cli', 'index.js']
+            group: [...Object.keys(layers), 'index.js']
               .filter((other) => other !== layer && !allowed.includes(other))
               .flatMap((other) => [`**/../${other}`, `**/../${other}/**`]),
             message: `src/${layer} may import only ${['itself', ...allowed].join(', ')}`,
           },
+          ...(layer === 'testing' ? [] : [sandboxPattern]),
         ],
       },
     ],

@@ -65,7 +65,7 @@ function waysOut(reason: string, goVersion: string): string {
     `  - install Go ${goVersion} or later (https://go.dev/dl) and run this again;`,
     '  - point KUBEBUILDER_ASSETS at a folder that holds etcd, kube-apiserver, kube-controller-manager,',
     '    kube-scheduler, kubectl and kwok;',
-    '  - use a cluster of your own instead of the sandbox: npm run demo -- --context NAME',
+    '  - for the demo, use a cluster of your own instead: npm run demo -- --context NAME',
   ].join('\n');
 }
 

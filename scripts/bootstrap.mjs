@@ -14,7 +14,7 @@ const bin = (name, file) => join(root, 'node_modules', name, file);
 const tsc = [bin('typescript', 'bin/tsc')];
 const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 
-const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox']];
+const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing']];
 const compileSource = ['Compiling', [...tsc, '-b', 'tsconfig.json']];
 const bundle = ['Bundling', ['scripts/bundle.mjs']];
 const command = 'lib/cli/main.js';
@@ -37,7 +37,7 @@ const tasks = {
   'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
   'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
-  typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'test']]],
+  typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing', 'test']]],
   lint: [
     ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],
     ['Checking the format', [bin('prettier', 'bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']],

@@ -63,7 +63,8 @@ export class ScheduledTask extends Construct {
  * @param {ScheduledTaskSpec} spec
  */
 function podSpec(name, { image, script }) {
-  const container = { name: 'task', image };
+  // Left out, it would stay as it was chosen by the first image's tag.
+  const container = { name: 'task', image, imagePullPolicy: 'IfNotPresent' };
   // A Job's pods can't have the default, Always.
   const restartPolicy = 'Never';
   if (!script) return { restartPolicy, containers: [container] };

@@ -1,6 +1,7 @@
 import type { ChildType, RelatedType } from './child-types.js';
 import type { Controller } from './controller.js';
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
+import { checkScopes } from './check-scopes.js';
 import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
@@ -115,6 +116,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     related: (props.related ?? []).map(relatedType),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
+  checkScopes(kind.type, kind.children);
   const types = [...kind.children, ...kind.formerChildren, ...kind.related].map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice) {

@@ -4,11 +4,12 @@ import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import { checkLengths } from './child-names.js';
 
 /**
  * Holds what a construct made against what its kind declares.
  * @returns the objects; cluster-scoped ones without the namespace that cdk8s gives to everything in a chart
- * @throws OperatorError `RenderFailed`, `UndeclaredChild`, `DuplicateChild` or `ForeignNamespace`
+ * @throws OperatorError `RenderFailed`, `UndeclaredChild`, `DuplicateChild`, `NameTooLong` or `ForeignNamespace`
  */
 export function checkChildren(
   kind: RenderedKind,
@@ -21,6 +22,7 @@ export function checkChildren(
     const type = declaredType(kind, owner, object);
     const child = type.namespaced ? object : withoutNamespace(object);
     const { name, namespace } = child.metadata;
+    checkLengths(owner, child);
     const identity = `${groupKind(child)} ${objectKey(namespace, name)}`;
     if (identities.has(identity)) {
       throw new OperatorError({

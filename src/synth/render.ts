@@ -21,7 +21,7 @@ import { withEncodedSecret } from './secrets.js';
  * **Assumptions.** The custom resource is valid and has its defaults.
  *
  * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`,
- * `UndeclaredChild`, `DuplicateChild`, `ForeignNamespace`.
+ * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`.
  */
 export const render: Render = (kind, cr, policy) => {
   let objects: AnyObject[];

@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import type { Chance } from '../../src/testing/walk/chance.js';
+import { isReached, nameOf } from '../../src/testing/walk/goals.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
-import { Chance } from './support/walk/chance.js';
-import { goals, isReached, nameOf, topGoals } from './support/walk/goals.js';
-import { planWalks } from './support/walk/plan.js';
+import { chanceOf } from './support/walk/chance.js';
+import { goals, planWalks, topGoals } from './support/walk/plan.js';
 import type { Walk } from './support/walk/plan.js';
 import type { Spec } from './support/walk/shape.js';
 import { Walker } from './support/walk/walker.js';
@@ -99,7 +100,7 @@ test(
   { timeout: 300_000 },
   async () => {
     const property = fc.asyncProperty(fc.gen(), async (generator) => {
-      const chance = new Chance(generator);
+      const chance = chanceOf(generator);
       const ways = planWalks(chance, { walks: 12, leastEdits: 320 }).map((walk, place) => ({
         walker: new Walker(apps, place),
         edits: withMeans(chance, walk, place),

@@ -29,7 +29,7 @@ import { requestsFromNowOn, writes } from './support/requests.js';
 import { grant } from './support/rights.js';
 import { makeDatabase, makeProxy } from './support/chart-proxy.js';
 import { Subject } from './support/subject.js';
-import { Chance } from './support/walk/chance.js';
+import { chanceOf } from './support/walk/chance.js';
 import { planWalks } from './support/walk/plan.js';
 import { hasRefusedFields } from './support/walk/rules.js';
 import type { Spec } from './support/walk/shape.js';
@@ -355,7 +355,7 @@ test(
       }
     };
     const property = fc.asyncProperty(fc.gen(), async (generator) => {
-      const walks = planWalks(new Chance(generator), { walks: 3, leastEdits: 320 });
+      const walks = planWalks(chanceOf(generator), { walks: 3, leastEdits: 320 });
       const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)));
       const windows = eventfulWindows(allowed, STEPS);
       await Promise.all(windows.map((specs, index) => walk(`walker-${index}`, specs)));

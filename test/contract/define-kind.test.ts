@@ -126,6 +126,24 @@ describe('defineKind', () => {
       'Deployment.apps is listed twice',
     ],
     ['a child among the former ones', { formerChildren: [DEPLOYMENT] }, 'Deployment.apps is listed twice'],
+    [
+      'a child of the whole cluster, where its owner has a namespace',
+      { children: [{ apiVersion: 'x.io/v1', kind: 'Zone', namespaced: false }] },
+      'defineKind: children[0]: Zone.x.io has no namespace, and Widget has one: the cluster would delete it, since nothing in a namespace can own it; set "scope: Cluster" in the CRD, or leave it out',
+    ],
+    [
+      'a child of the whole cluster that is declared as another',
+      { children: [DEPLOYMENT, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' }] },
+      'defineKind: children[1]: ClusterRole.rbac.authorization.k8s.io has no namespace, and Widget has one',
+    ],
+    [
+      'a child of the whole cluster that is not declared so',
+      {
+        crd: crd({ scope: 'Cluster' }),
+        children: [{ apiVersion: 'v1', kind: 'Namespace' }],
+      },
+      "defineKind: children[0]: Namespace has no namespace; write { apiVersion: 'v1', kind: 'Namespace', namespaced: false }",
+    ],
     ['a file that is not there', { crd: 'no-such-file.yaml' }, 'no-such-file.yaml'],
     ['a construct that is no class', { construct: () => undefined }, 'construct'],
     ['no children', { children: undefined }, 'children'],

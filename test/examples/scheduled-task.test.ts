@@ -67,7 +67,7 @@ describe('what is rendered', () => {
 
     expect(others).toEqual([]);
     expect(cronJob).toHaveProperty('spec.jobTemplate.spec.template.spec', {
-      containers: [{ image: 'busybox:1.37', name: 'task' }],
+      containers: [{ image: 'busybox:1.37', imagePullPolicy: 'IfNotPresent', name: 'task' }],
       restartPolicy: 'Never',
     });
   });

@@ -4,6 +4,7 @@ import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { defineKind, OperatorError, render } from 'reconstruct';
 import type { AppServiceProps, KindProps } from 'reconstruct';
+import { render as renderStored, requireHeld, sweep, withSandbox } from 'reconstruct/testing';
 
 type AppServiceSpec = AppServiceProps['spec'];
 
@@ -43,8 +44,12 @@ const kind = defineKind(props);
 export const wrong: KindProps<NoteSpec, object> = { ...props, children: [{ apiVersion: 'v1' }] };
 // @ts-expect-error The type of a field is Kubernetes' own, and known.
 export const typo: AppServiceSpec['ports'] = [{ prot: 80 }];
-const [map] = render(kind, {
+const note = {
   apiVersion: 'example.com/v1', kind: 'Note', metadata: { name: 'hello', namespace: 'default' }, spec: { text: 'world' },
-});
-console.log(JSON.stringify(map));
+};
+export const swept = async () => { requireHeld(await sweep(kind, [note], { seed: 1, checks: ['kills', 'walk'] })); };
+export const tested = () => withSandbox({ kinds: [kind] }, ({ cluster, makeNamespace }) => cluster.list(kind.type, 'default'));
+// @ts-expect-error A check has a name.
+export const unknown = () => sweep(kind, [note], { checks: ['everything'] });
+console.log(JSON.stringify([...render(kind, note), ...renderStored(kind, note)]));
 `;

@@ -75,7 +75,7 @@ function filesBelow(top: string): string[] {
 test('the manifest has what users need, and nothing that only the repository needs', () => {
   expect(Object.keys(manifest).sort()).toEqual(
     [
-      ...['bin', 'dependencies', 'description', 'engines', 'exports', 'files', 'license', 'name'],
+      ...['bin', 'dependencies', 'description', 'engines', 'exports', 'files', 'imports', 'license', 'name'],
       ...['peerDependencies', 'publishConfig', 'repository', 'type', 'version'],
     ].sort(),
   );
@@ -90,7 +90,7 @@ test('without a release, nothing can be published', () => {
   expect(own.private).toBe(true);
 });
 
-test('it holds what can be reached from its entries, the CRDs, and nothing else', () => {
+test('it holds what can be reached from its entries, the CRDs, what the sandbox is built of, and nothing else', () => {
   const meta = JSON.parse(readFileSync(join(root, 'lib/bundle/meta.json'), 'utf8')) as { outputs: object };
   const bundled = Object.keys(meta.outputs).filter((file) => !file.endsWith('.map'));
   const wanted = [
@@ -98,6 +98,12 @@ test('it holds what can be reached from its entries, the CRDs, and nothing else'
     ...modulesFrom(entries()).flatMap((module) => [`${module}.js`, `${module}.d.ts`]),
     ...bundled,
     ...globSync('crds/*.yaml', { cwd: root }),
+    ...[
+      'sandbox/go.mod',
+      'sandbox/go.sum',
+      'sandbox/watchdog.mjs',
+      ...globSync('sandbox/stages/*', { cwd: root }),
+    ],
   ];
   expect(filesBelow(folder).filter(isOfThisBuild).map(withoutHash).sort()).toEqual(
     wanted.map(withoutHash).sort(),
@@ -124,6 +130,8 @@ function modulesFrom(modules: readonly string[]): string[] {
       const text = readFileSync(join(folder, `${module}.${extension}`), 'utf8');
       for (const [, path] of text.matchAll(/(?:from|import)[ (]*'(\.[^']+)\.js'/g))
         found.add(join(dirname(module), path!));
+      for (const [, path] of text.matchAll(/(?:from|import)[ (]*'#sandbox\/([^']+)\.js'/g))
+        found.add(join('lib/sandbox', path!));
     }
   }
   return [...found];
@@ -132,7 +140,8 @@ function modulesFrom(modules: readonly string[]): string[] {
 /** An older build may have left files in `lib` whose source is gone; where a release is made, there was none. */
 function isOfThisBuild(file: string): boolean {
   const source = /^lib\/(?!bundle\/)(.*?)(?:\.d\.ts|\.js)$/.exec(file)?.[1];
-  return source === undefined || existsSync(join(root, 'src', `${source}.ts`));
+  if (source === undefined) return true;
+  return existsSync(join(root, source.startsWith('sandbox/') ? '' : 'src', `${source}.ts`));
 }
 
 test('it is small', () => {
@@ -157,10 +166,11 @@ test('its types and its code work in a project in TypeScript', () => {
   const told = outputOf(() => execFileSync(process.execPath, [tsc], { cwd: project, encoding: 'utf8' }));
   expect(told).toBe('');
   const printed = execFileSync(process.execPath, ['out/main.js'], { cwd: project, encoding: 'utf8' });
-  expect(JSON.parse(printed)).toMatchObject({
+  const note = {
     ...{ apiVersion: 'v1', kind: 'ConfigMap' },
     ...{ metadata: { name: 'hello', namespace: 'default' }, data: { text: 'world' } },
-  });
+  };
+  expect(JSON.parse(printed)).toMatchObject([note, note]);
 }, 120_000);
 
 /** What a program prints, however it ends. */

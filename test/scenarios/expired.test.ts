@@ -8,7 +8,7 @@ import { small } from './support/kinds.js';
 import { watches } from './support/proxied-request.js';
 import type { Matcher } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
-import { WatchLine } from './support/watch-line.js';
+import { WatchLine } from '../../src/testing/watch-line.js';
 
 /** With a control plane of its own, whose API server forgets what it has cached. */
 let sandbox: Sandbox;

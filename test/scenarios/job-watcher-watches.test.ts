@@ -5,7 +5,7 @@ import { eventually } from '../cluster/support/eventually.js';
 import { drop, loseAnswer, losing, oneIn, recorded } from './support/faults.js';
 import { JobStage, KEEP } from './support/job-stage.js';
 import { lists, watches, writesTo } from './support/proxied-request.js';
-import { WatchLine } from './support/watch-line.js';
+import { WatchLine } from '../../src/testing/watch-line.js';
 
 /** With a control plane of its own, in which nobody else writes to Jobs. */
 let sandbox: Sandbox;

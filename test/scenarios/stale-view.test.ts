@@ -6,7 +6,7 @@ import { behind, losing, recorded } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { everything, lists, watches } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
-import { WatchLine } from './support/watch-line.js';
+import { WatchLine } from '../../src/testing/watch-line.js';
 
 const behindMilliseconds = 30_000;
 /** The sandbox's garbage collector looks for new kinds every half minute. */

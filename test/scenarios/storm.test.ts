@@ -7,7 +7,7 @@ import { late, losing } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { watches, writesTo } from './support/proxied-request.js';
 import { Scenario, writesIn } from './support/scenario.js';
-import { WatchLine } from './support/watch-line.js';
+import { WatchLine } from '../../src/testing/watch-line.js';
 
 const count = 3_000;
 const eventsPerSecond = 1_000;

@@ -117,6 +117,11 @@ export class Widget extends Construct {
   }
 }
 
+const CLUSTER_ROLE = {
+  ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
+  namespaced: false,
+};
+
 /** The kind of `widgetCrd`. */
 export function widgetKind(
   names: Parameters<typeof widgetCrd>[0] = {},
@@ -128,7 +133,7 @@ export function widgetKind(
     children: [
       { apiVersion: 'v1', kind: 'ConfigMap' },
       { apiVersion: 'v1', kind: 'Service' },
-      { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', namespaced: false },
+      ...(names.scope === 'Cluster' ? [CLUSTER_ROLE] : []),
     ],
   });
 }

@@ -110,7 +110,7 @@ test('the order of keys in the custom resource changes nothing', () => {
 test('cluster-scoped children get no namespace', () => {
   const kind = kindThat((scope) => {
     new ApiObject(scope, 'Role', { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' });
-  });
+  }, 'Cluster');
   expect(render(kind, widget())[0]?.metadata).not.toHaveProperty('namespace');
 });
 
@@ -141,6 +141,20 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     'another namespace',
     (scope) => configMap(scope, 'a', { metadata: { name: 'a', namespace: 'other' } }),
     'ForeignNamespace: Widget shop/web renders ConfigMap other/a, which is in another namespace; children live in the namespace of their custom resource, leave it out',
+  ],
+  [
+    'a name that is too long',
+    (scope) =>
+      new ApiObject(scope, 'x', {
+        ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+        metadata: { name: 'x'.repeat(254) },
+      }),
+    'has 254 characters, of which a ConfigMap may have 253; write "x-kubernetes-validations: [{ rule: size(self.metadata.name) <= ... }]" into the schema of the CRD, or make it shorter in the construct',
+  ],
+  [
+    'a label that is too long',
+    (scope) => configMap(scope, 'a', { metadata: { name: 'a', labels: { 'demo.io/long': 'y'.repeat(64) } } }),
+    'NameTooLong: Widget shop/web renders ConfigMap shop/a, whose label demo.io/long has 64 characters, of which a label may have 63',
   ],
   [
     'an object without a name',

@@ -1,41 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually as eventuallyOfKit } from '../../../src/testing/eventually.js';
+import type { EventuallyOptions } from '../../../src/testing/eventually.js';
 import { recentLog } from './recent-log.js';
 
-export interface EventuallyOptions {
-  /** @default 60000 */
-  readonly deadlineMilliseconds?: number;
-  /** @default 30 */
-  readonly intervalMilliseconds?: number;
-}
+export type { EventuallyOptions };
 
-/**
- * Tries a probe again and again until it doesn't throw, and returns what it returned.
- *
- * **Errors**: what the probe threw last, once the deadline has passed.
- */
-export async function eventually<T>(
-  probe: () => Promise<T> | T,
-  { deadlineMilliseconds = 60_000, intervalMilliseconds = 30 }: EventuallyOptions = {},
-): Promise<T> {
-  const deadline = Date.now() + deadlineMilliseconds;
-  for (;;) {
-    try {
-      return await probe();
-    } catch (error) {
-      if (Date.now() > deadline) throw inVain(error, deadlineMilliseconds);
-    }
-    await delay(intervalMilliseconds);
+/** That of the testing kit; what it throws in the end tells what controllers logged, since nobody can look later. */
+export async function eventually<T>(probe: () => Promise<T> | T, options?: EventuallyOptions): Promise<T> {
+  try {
+    return await eventuallyOfKit(probe, options);
+  } catch (error) {
+    const log = recentLog();
+    if (error instanceof Error && log.length > 0)
+      error.message += `\nWhat controllers logged last:\n${log.join('\n')}`;
+    throw error;
   }
-}
-
-/**
- * The error itself, since a failed assertion carries more than its message: the difference that is shown. With what
- * was logged, since nobody can look later.
- */
-function inVain(error: unknown, milliseconds: number): unknown {
-  if (!(error instanceof Error)) return error;
-  error.message = `Still so after ${milliseconds / 1000} s: ${error.message}`;
-  const log = recentLog();
-  if (log.length > 0) error.message += `\nWhat controllers logged last:\n${log.join('\n')}`;
-  return error;
 }

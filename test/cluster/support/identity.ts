@@ -1,13 +1,7 @@
 import type { SandboxClient } from '../../../sandbox/client.js';
-import { INSTALL_NAME } from '../../../src/install/names.js';
+import { identityOf } from '../../../src/testing/account.js';
 
-/**
- * Who the API server takes an operator under test for: the ServiceAccount that an installation in a namespace of this
- * name would run as. A name that says so itself is left as it is.
- */
-export function identityOf(user: string): string {
-  return user.includes(':') ? user : `system:serviceaccount:${user}:${INSTALL_NAME}`;
-}
+export { identityOf };
 
 /** The same sandbox; what it has on record of an operator is what its ServiceAccount has asked for. */
 export function auditedByAccount(sandbox: SandboxClient): SandboxClient {

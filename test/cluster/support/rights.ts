@@ -1,43 +1,16 @@
 import { resourceType } from '../../../src/contract/resource.js';
-import { accessObjects } from '../../../src/install/access.js';
-import type { PolicyRule } from '../../../src/install/rules.js';
+import { grantObjects, heldRights } from '../../../src/testing/rights.js';
+import type { Grant } from '../../../src/testing/rights.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
-import { identityOf } from './identity.js';
 
-const reviews = resourceType({
-  ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
-  namespaced: false,
-});
-
-export interface Grant {
-  /** Its ServiceAccount, in a namespace of this name, has the rights. */
-  readonly user: string;
-  readonly rules: readonly PolicyRule[];
-  /** Roles in these, and nothing cluster-wide. @default - a ClusterRole */
-  readonly namespaces?: readonly string[];
-}
-
-/**
- * Gives an operator exactly these rights, by the very objects that an installation has, in place of those that it was
- * given in the same namespaces before. Waits until they hold.
- */
-export async function grant(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
-  const places = { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) };
-  const objects = accessObjects(rules, places);
-  for (const object of objects) {
-    const { apiVersion, kind, metadata } = object;
-    const type = resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
-    await cluster.apply(type, { ...object }, 'test');
-  }
-  for (const { metadata, rules: granted } of objects)
-    if (granted) await eventually(() => requireRights(cluster, user, granted, metadata.namespace));
-}
+export { grant } from '../../../src/testing/rights.js';
+export type { Grant } from '../../../src/testing/rights.js';
 
 /** Takes away what it was granted, and waits until not one of these rights holds: nobody else gives any of them. */
-export async function revoke(cluster: Cluster, { user, rules, namespaces }: Grant): Promise<void> {
-  const places = { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) };
-  const objects = accessObjects(rules, places);
+export async function revoke(cluster: Cluster, given: Grant): Promise<void> {
+  const { user } = given;
+  const objects = grantObjects(given);
   for (const { apiVersion, kind, metadata } of objects.filter((object) => !object.rules)) {
     const { name, namespace } = metadata;
     const type = resourceType({ apiVersion, kind, namespaced: namespace !== undefined });
@@ -49,59 +22,4 @@ export async function revoke(cluster: Cluster, { user, rules, namespaces }: Gran
     );
     if (held.flat().length > 0) throw new Error(`${user} still may ${held.flat().join(', ')}`);
   });
-}
-
-async function requireRights(
-  cluster: Cluster,
-  user: string,
-  rules: readonly PolicyRule[],
-  namespace: string | undefined,
-): Promise<void> {
-  const held = await heldRights(cluster, user, rules, namespace);
-  const missing = every(rules)
-    .map(textOf)
-    .filter((right) => !held.includes(right));
-  if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
-}
-
-interface Asked {
-  readonly group: string | undefined;
-  readonly resource: string;
-  readonly verb: string;
-  readonly name: string | undefined;
-}
-
-function every(rules: readonly PolicyRule[]): Asked[] {
-  return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
-    resources.flatMap((resource) =>
-      verbs.flatMap((verb) => resourceNames.map((name) => ({ group: apiGroups[0], resource, verb, name }))),
-    ),
-  );
-}
-
-function textOf({ verb, resource, name }: Asked): string {
-  return [verb, resource, ...(name === undefined ? [] : [name])].join(' ');
-}
-
-/** Which of these rights the API server says that it has, however it came by them. */
-async function heldRights(
-  cluster: Cluster,
-  user: string,
-  rules: readonly PolicyRule[],
-  namespace: string | undefined,
-): Promise<string[]> {
-  const answers = await Promise.all(
-    every(rules).map(async (asked) => {
-      const [resource, subresource] = asked.resource.split('/');
-      const { status } = await cluster.create(reviews, {
-        ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
-        spec: {
-          user: identityOf(user),
-          resourceAttributes: { ...asked, resource, subresource, namespace },
-        },
-      });
-      return (status as { allowed: boolean }).allowed ? [textOf(asked)] : [];
-    }),
-  );
-  return answers.flat();
 }

@@ -2,8 +2,8 @@ import type { Subject } from '../../cluster/support/subject.js';
 import { deployments, services } from '../../cluster/support/cluster.js';
 import type { FaultProxy } from './fault-proxy.js';
 import { watches } from './proxied-request.js';
-import type { Random } from './random.js';
-import { WatchLine } from './watch-line.js';
+import type { Random } from '../../../src/testing/random.js';
+import { WatchLine } from '../../../src/testing/watch-line.js';
 
 /** What happens at random; how often, relative to each other. */
 const ACTIONS = [

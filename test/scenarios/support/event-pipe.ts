@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.js';
 import type { EventFault } from './faults.js';
-import { LineSplitter } from './watch-line.js';
-import type { WatchLine } from './watch-line.js';
+import { LineSplitter } from '../../../src/testing/watch-line.js';
+import type { WatchLine } from '../../../src/testing/watch-line.js';
 
 const NEWLINE = Buffer.from('\n');
 

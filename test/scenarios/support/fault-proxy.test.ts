@@ -7,7 +7,7 @@ import { behind, drop, Gate, late, loseAnswer, losing, oneIn, recorded, reset, r
 import { FaultProxy } from './fault-proxy.js';
 import { proxiedRequest, watches, writesTo } from './proxied-request.js';
 import { TestServer } from './test-server.js';
-import { WatchLine } from './watch-line.js';
+import { WatchLine } from '../../../src/testing/watch-line.js';
 
 const certificate = loopbackCertificate();
 let server: TestServer;

@@ -15,7 +15,7 @@ import type { ActiveRule, Rule } from './rules.js';
 import { TcpFront } from './tcp-front.js';
 import { Upstream } from './upstream.js';
 import type { Target } from './upstream.js';
-import type { WatchLine } from './watch-line.js';
+import type { WatchLine } from '../../../src/testing/watch-line.js';
 
 /** The API server's own default. */
 const CONCURRENT_STREAMS = 100;

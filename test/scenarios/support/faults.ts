@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Exchange } from './exchange.js';
-import type { WatchLine } from './watch-line.js';
+import type { WatchLine } from '../../../src/testing/watch-line.js';
 
 /** What happens to a request; `next` lets it go on to the API server, past the faults that were added later. */
 export type Fault = (exchange: Exchange, next: () => void) => void | Promise<void>;

@@ -1,16 +1,9 @@
 import { applyDefaults } from '../../../../src/synth/defaults.js';
-import { below, leaves, specSchema, valuesAt } from './shape.js';
+import type { Union } from '../../../../src/testing/walk/fields.js';
+import { leaves, schemaAt, specSchema, valuesAt } from './shape.js';
 import type { Path, Spec } from './shape.js';
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** Members of which an object has exactly one, or, where it may do without, at most one. */
-export interface Union {
-  readonly members: readonly string[];
-  readonly mayBeNone?: boolean;
-  /** The field that names the member. */
-  readonly named?: string;
-}
 
 const target = (...members: readonly string[]): Union => ({ members, named: 'type' });
 
@@ -86,7 +79,7 @@ function consistentList(path: Path, list: readonly unknown[]): unknown[] {
 
 /** Items of a set, and of a list with keys, are there once; of two, the later one stays. */
 function withoutDuplicates(path: Path, list: readonly unknown[]): unknown[] {
-  const schema = path.reduce(below, specSchema);
+  const schema = schemaAt(specSchema, path);
   const kind = schema['x-kubernetes-list-type'];
   if (kind !== 'map' && kind !== 'set') return [...list];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];

@@ -1,4 +1,4 @@
-import type { AnyObject } from '../../../src/contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 
 /** One event of a watch, as the bytes that it came in. */
 export class WatchLine {

@@ -26,6 +26,8 @@ export class Random {
       left -= weight;
       if (left < 0) return what;
     }
-    return weighted.at(-1)![1];
+    const last = weighted.at(-1);
+    if (!last) throw new Error('There is nothing to choose from');
+    return last[1];
   }
 }

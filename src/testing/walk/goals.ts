@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { barredFields } from '../app-service-options.js';
+import type { Fields } from './fields.js';
 import { choicesAt } from './make.js';
-import { isRefused, unionAt } from './rules.js';
-import { leaves, lists, specSchema, valuesAt } from './shape.js';
+import { schemaAt, valuesAt } from './shape.js';
 import type { Path, Spec } from './shape.js';
 
 /** What an edit can do to a field, and to a list while it has other items. */
@@ -15,15 +14,19 @@ export interface Goal {
 }
 
 /** Everything that edits can do to a spec: with each field that isn't a list, and with each list. */
-export const goals: readonly Goal[] = [
-  ...leaves.filter((path) => !barredFields.includes(path.join('.'))).flatMap(goalsOfField),
-  ...lists.flatMap(goalsOfList),
-];
+export function goalsOf(fields: Fields): readonly Goal[] {
+  return [
+    ...fields.leaves
+      .filter((path) => !path.some((_, end) => fields.isBarred(path.slice(0, end + 1))))
+      .flatMap((path) => goalsOfField(fields, path)),
+    ...fields.lists.flatMap((path) => goalsOfList(fields, path)),
+  ];
+}
 
-function goalsOfField(path: Path): Goal[] {
-  // Of `size` and `image` there is always one.
-  const isAlwaysThere = specSchema.required?.includes(path[0]!) ?? false;
-  const mayChange = path.at(-1) === '*' || isNamedByMember(path) || choicesAt(path).length > 1;
+function goalsOfField(fields: Fields, path: Path): Goal[] {
+  const isAlwaysThere = path.every((_, end) => isRequired(fields, path.slice(0, end + 1)));
+  const mayChange =
+    path.at(-1) === '*' || isNamedByMember(fields, path) || choicesAt(fields, path).length > 1;
   return [
     ...(isAlwaysThere
       ? []
@@ -35,13 +38,13 @@ function goalsOfField(path: Path): Goal[] {
   ];
 }
 
-function isNamedByMember(path: Path): boolean {
-  const union = unionAt(path.slice(0, -1));
-  return union?.named === path.at(-1) && union!.members.length > 1;
+function isNamedByMember(fields: Fields, path: Path): boolean {
+  const union = fields.union(path.slice(0, -1));
+  return union?.named === path.at(-1) && (union?.members.length ?? 0) > 1;
 }
 
-function goalsOfList(path: Path): Goal[] {
-  if (isRefused(path)) return [];
+function goalsOfList(fields: Fields, path: Path): Goal[] {
+  if (fields.isRefused(path) || path.some((_, end) => fields.isBarred(path.slice(0, end + 1)))) return [];
   return [
     { action: 'add an item', path },
     { action: 'drop an item', path },
@@ -78,15 +81,19 @@ export function isReached(goal: Goal, before: Spec, after: Spec): boolean {
 }
 
 /** The goals for a top-level field as a whole, which need not be a value itself. */
-export const topGoals: readonly Goal[] = Object.keys(specSchema.properties!).flatMap((field) =>
-  goalsOfTop([field]),
-);
+export function topGoalsOf(fields: Fields): readonly Goal[] {
+  return Object.keys(fields.schema.properties ?? {}).flatMap((field): Goal[] => {
+    const path = [field];
+    const change: Goal = { action: 'change', path };
+    return isRequired(fields, path)
+      ? [change]
+      : [{ action: 'set', path }, change, { action: 'remove', path }];
+  });
+}
 
-function goalsOfTop(path: Path): Goal[] {
-  if (specSchema.required?.includes(path[0]!)) return [{ action: 'change', path }];
-  return [
-    { action: 'set', path },
-    { action: 'change', path },
-    { action: 'remove', path },
-  ];
+/** What is around it can't be without it; of the items of a list there is one at least. */
+function isRequired({ schema }: Fields, path: Path): boolean {
+  const field = path.at(-1);
+  if (field === undefined || field === '[]') return true;
+  return schemaAt(schema, path.slice(0, -1)).required?.includes(field) ?? false;
 }

@@ -1,0 +1,228 @@
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { parse } from 'yaml';
+import { randomBytes } from 'node:crypto';
+import type { SandboxClient } from '#sandbox/client.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** An object to be made: what a test writes down. */
+export type Manifest = AnyObject;
+
+/** Where an object is. */
+export interface Place {
+  readonly type: ResourceType;
+  /** @default - the type has no namespaces */
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: AnyObject;
+}
+
+export interface DeleteOptions {
+  /** @default Background */
+  readonly propagationPolicy?: string;
+  /** @default false */
+  readonly mayBeMissing?: boolean;
+}
+
+export interface RequestOptions {
+  /** @default - none */
+  readonly body?: unknown;
+  /** @default application/json */
+  readonly contentType?: string;
+  /** The form of the answer. @default application/json */
+  readonly accept?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** The user to act as; the audit log counts it as the admin's. @default - the admin */
+  readonly impersonate?: string;
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly [{ readonly cluster: { readonly 'certificate-authority-data': string } }];
+  readonly users: readonly [{ readonly user: { readonly token: string } }];
+}
+
+/** A sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
+export class Cluster {
+  private readonly agent: Agent;
+  private readonly token: string;
+
+  constructor(readonly sandbox: SandboxClient) {
+    const kubeconfig = parse(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
+    const ca = Buffer.from(kubeconfig.clusters[0].cluster['certificate-authority-data'], 'base64').toString();
+    // Not HTTP/2: its session takes 10 MB at once, and tests send texts at the limit of their length, many at a time.
+    this.agent = new Agent({ connect: { ca }, connections: 16, allowH2: false });
+    this.token = kubeconfig.users[0].user.token;
+  }
+
+  /** A namespace of its own for the caller. */
+  async makeNamespace(purpose: string): Promise<string> {
+    const name = `${purpose}-${randomBytes(3).toString('hex')}`;
+    await this.create(resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false }), {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name },
+    });
+    return name;
+  }
+
+  /** Nothing if it isn't there. */
+  async find<T = AnyObject>({ type, namespace, name }: Place): Promise<T | undefined> {
+    const answer = await this.send('GET', `${collection(type, namespace)}/${name}`);
+    if (answer.status === 404) return undefined;
+    return succeeded(answer) as T;
+  }
+
+  /** **Errors**: if it isn't there. */
+  async get<T = AnyObject>(place: Place): Promise<T> {
+    const found = await this.find<T>(place);
+    if (found === undefined) throw new Error(`There is no ${describe(place)}`);
+    return found;
+  }
+
+  async list<T = AnyObject>(type: ResourceType, namespace: string, selector = ''): Promise<T[]> {
+    const answer = await this.send('GET', collection(type, namespace), {
+      query: { labelSelector: selector },
+    });
+    return succeeded(answer).items as T[];
+  }
+
+  /** None where the type isn't installed: for one that a kind can do without. */
+  async listIfServed(type: ResourceType, namespace: string): Promise<AnyObject[]> {
+    const answer = await this.send('GET', collection(type, namespace));
+    return answer.status === 404 ? [] : (succeeded(answer).items as AnyObject[]);
+  }
+
+  async create(type: ResourceType, object: Manifest): Promise<AnyObject> {
+    const path = collection(type, object.metadata.namespace);
+    return succeeded(await this.send('POST', path, { body: object }));
+  }
+
+  /** A JSON merge patch, by `kubectl-edit` unless another manager is named. */
+  async merge(place: Place, patch: object, manager = 'kubectl-edit'): Promise<AnyObject> {
+    const body = {
+      body: patch,
+      contentType: 'application/merge-patch+json',
+      query: { fieldManager: manager },
+    };
+    return succeeded(await this.send('PATCH', pathOf(place), body));
+  }
+
+  /** Replaces the whole spec, so that what isn't in the new one is removed. */
+  async replaceSpec(place: Place, spec: unknown): Promise<AnyObject> {
+    const body = [{ op: 'replace', path: '/spec', value: spec }];
+    return succeeded(
+      await this.send('PATCH', pathOf(place), { body, contentType: 'application/json-patch+json' }),
+    );
+  }
+
+  /** Server-side apply as some other manager, without force. */
+  async apply(type: ResourceType, object: Manifest, manager: string): Promise<AnyObject> {
+    const { namespace, name } = object.metadata;
+    const path = `${collection(type, namespace)}/${name}`;
+    const query = { fieldManager: manager, force: 'false' };
+    const contentType = 'application/apply-patch+yaml';
+    return succeeded(await this.send('PATCH', path, { body: object, contentType, query }));
+  }
+
+  /** **Errors**: if it isn't there, unless it may be missing. */
+  async delete(
+    place: Place,
+    { propagationPolicy = 'Background', mayBeMissing = false }: DeleteOptions = {},
+  ): Promise<void> {
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy };
+    const answer = await this.send('DELETE', pathOf(place), { body });
+    if (!mayBeMissing || answer.status !== 404) succeeded(answer);
+  }
+
+  /** Any request; an answer of whatever status is returned, but one that asks to come again later. */
+  async send(method: Method, path: string, options: RequestOptions = {}): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.sendOnce(method, path, options);
+      // As it answers for a moment after it has started, and where a CRD is new.
+      if (answer.status !== 429 || attempt === 100) return answer;
+      await delay(100);
+    }
+  }
+
+  /**
+   * The lines of a watch as they come, once it has begun; they end with the signal.
+   *
+   * **Errors**: if the API server refuses.
+   */
+  async watch(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<string>> {
+    const { statusCode, body } = await request(this.sandbox.url + path, {
+      query: { ...query, watch: 'true' },
+      ...{ dispatcher: this.agent, signal, headers: { authorization: `Bearer ${this.token}` } },
+    });
+    if (statusCode !== 200) succeeded({ status: statusCode, body: parsed(await body.text()) });
+    return createInterface({ input: body });
+  }
+
+  private async sendOnce(method: Method, path: string, options: RequestOptions): Promise<Answer> {
+    const { body, contentType = 'application/json', query = {}, impersonate } = options;
+    const { accept = 'application/json' } = options;
+    const response = await request(this.sandbox.url + path, {
+      method,
+      query,
+      dispatcher: this.agent,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...{ accept, 'content-type': contentType },
+        ...(impersonate !== undefined && { 'impersonate-user': impersonate }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.statusCode, body: parsed(await response.body.text()) };
+  }
+
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+}
+
+/** The path of all objects of a type, in a namespace. */
+export function collection(
+  { apiVersion, plural, namespaced }: ResourceType,
+  namespace: string | undefined,
+): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return namespaced && namespace !== undefined
+    ? `${root}/namespaces/${namespace}/${plural}`
+    : `${root}/${plural}`;
+}
+
+function pathOf({ type, namespace, name }: Place): string {
+  return `${collection(type, namespace)}/${name}`;
+}
+
+/** A path that no API knows is answered in plain text. */
+function parsed(text: string): AnyObject {
+  try {
+    return JSON.parse(text) as AnyObject;
+  } catch {
+    return { apiVersion: 'v1', kind: 'Status', metadata: { name: '' }, message: text };
+  }
+}
+
+function describe({ type, namespace, name }: Place): string {
+  return `${type.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+function succeeded({ status, body }: Answer): AnyObject {
+  if (status < 300) return body;
+  throw new Error(`The API server answered ${status}: ${String(body.message)}`);
+}

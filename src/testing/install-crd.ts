@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Kind } from '../contract/kind.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import { identityOf } from './account.js';
+import type { Cluster } from './cluster.js';
+import { eventually } from './eventually.js';
+import { grant } from './rights.js';
+
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+
+/** Makes a kind known to the whole API server. Can be called by any number of tests at once. */
+export async function installCrd(cluster: Cluster, kind: Kind): Promise<void> {
+  await eventually(() => cluster.apply(definitions, kind.crd as unknown as AnyObject, 'test'));
+  // Established isn't enough: the type is served a moment later.
+  await eventually(() => cluster.list(kind.type, 'default'));
+  // Whoever may finalize anything isn't asked about the kind, so the admin is of no use for this.
+  const user = `probe-${createHash('sha256').update(kind.crd.metadata.name).digest('hex').slice(0, 12)}`;
+  const rules = [
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    { apiGroups: [kind.crd.spec.group], resources: [`${kind.type.plural}/finalizers`], verbs: ['update'] },
+  ];
+  await grant(cluster, { user, rules });
+  await eventually(() => requireKnownToAdmission(cluster, kind, user));
+}
+
+/**
+ * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every ten seconds only, and refuses
+ * children of those that it doesn't know yet.
+ */
+async function requireKnownToAdmission(cluster: Cluster, { type, crd }: Kind, user: string): Promise<void> {
+  const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
+  const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
+    query: { dryRun: 'All' },
+    impersonate: identityOf(user),
+    body: {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      metadata: { name: 'probe', ownerReferences: [{ ...owner, blockOwnerDeletion: true }] },
+    },
+  });
+  if (status !== 201) throw new Error(`The owner isn't known yet: ${String(body.message)}`);
+}

@@ -1,0 +1,100 @@
+import { KubeConfig } from '@kubernetes/client-node';
+import type { Kind } from '../contract/kind.js';
+import { Manager } from '../engine/manager.js';
+import { UndiciTransport } from '../engine/undici-transport.js';
+import { render } from '../synth/render.js';
+import { silentLogger } from '../telemetry/logger.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { eventually } from './eventually.js';
+import { Wire } from './wire.js';
+
+export interface OperatorProps {
+  /** The path of the kubeconfig to act with. */
+  readonly kubeconfig: string;
+  readonly kinds: readonly Kind[];
+  /** @default - all */
+  readonly namespaces?: readonly string[];
+  /** Called before anything is asked for, to put faults in. @default - there are none */
+  readonly prepare?: (wire: Wire) => void;
+  /** Whether to wait until it knows all objects. @default true */
+  readonly awaitStart?: boolean;
+}
+
+/**
+ * The engine with some kinds, in this process: the same as `reconstruct run` has, between whose parts and the API server
+ * stands a `Wire`.
+ *
+ * **Guarantees.** After `kill` no request of it gets through, and whatever it knew is gone: the next one begins with
+ * nothing but what the API server has.
+ *
+ * **Caveats.** What a kind keeps in variables of its modules outlives a kill, as it doesn't in a real process.
+ */
+export class Operator implements AsyncDisposable {
+  readonly wire: Wire;
+  private readonly manager: Manager;
+  private readonly stopping = new AbortController();
+  private readonly ended: Promise<void>;
+
+  private constructor({ kubeconfig, kinds, namespaces, prepare }: OperatorProps) {
+    const config = new KubeConfig();
+    config.loadFromFile(kubeconfig);
+    this.wire = new Wire(new UndiciTransport(config, 'reconstruct-testing'));
+    prepare?.(this.wire);
+    this.manager = new Manager({
+      controllers: kinds.flatMap((kind) => kind.controllers({ render, ...(namespaces && { namespaces }) })),
+      ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
+      // Backoff without jitter.
+      random: () => 0,
+      ...(namespaces && { namespaces }),
+    });
+    // Nothing of the engine keeps a process alive, and whoever waits for it has to be sure that it goes on.
+    const keepAlive = setInterval(() => undefined, 2 ** 30);
+    this.ended = this.manager.run(this.stopping.signal).finally(() => {
+      clearInterval(keepAlive);
+    });
+    this.wire.onDeath = () => {
+      this.stopping.abort();
+    };
+  }
+
+  static async start(props: OperatorProps): Promise<Operator> {
+    const operator = new Operator(props);
+    if (props.awaitStart ?? true) await operator.started();
+    return operator;
+  }
+
+  /** Waits until nothing has been asked for so long. @throws where it doesn't come to rest within the deadline */
+  async quiet(milliseconds: number, deadlineMilliseconds = 30_000): Promise<void> {
+    await eventually(
+      () => {
+        if (this.wire.quietMilliseconds < milliseconds)
+          throw new Error(
+            `The operator doesn't come to rest; its last writes: ${this.wire.writes.slice(-5).join(', ') || 'none'}`,
+          );
+      },
+      { deadlineMilliseconds, intervalMilliseconds: 20 },
+    );
+  }
+
+  /** Finishes what is under way. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.ended;
+  }
+
+  async kill(): Promise<void> {
+    this.wire.kill();
+    await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  private async started(): Promise<void> {
+    await eventually(() => {
+      const [first] = this.manager.notReady();
+      if (first) throw new Error(`The operator isn't ready: ${first.what}: ${first.why}`);
+    });
+  }
+}

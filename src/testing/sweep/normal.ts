@@ -1,0 +1,128 @@
+import { isHashAnnotation } from '../../contract/names.js';
+import { groupKind } from '../../contract/resource.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { FieldsV1 } from '../../engine/field-set.js';
+
+/** Objects without what makes them these ones, by `<kind> <name>`. */
+export type Normal = Readonly<Record<string, unknown>>;
+
+/** A custom resource, as far as its objects speak of it. */
+export interface Named {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+interface Meta {
+  readonly name: string;
+  readonly uid?: string;
+  readonly labels?: Json;
+  readonly annotations?: Json;
+  readonly finalizers?: unknown;
+  readonly ownerReferences?: unknown;
+  readonly managedFields?: readonly OwnEntry[];
+}
+
+export interface OwnEntry {
+  readonly manager: string;
+  readonly operation: string;
+  readonly subresource?: string;
+  readonly fieldsV1: FieldsV1;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * What the operator says of an object: its entries in `managedFields`, each with the hash of what was applied. What was handed
+ * over to others has an entry without.
+ */
+export function ownEntries({ metadata }: AnyObject): readonly OwnEntry[] {
+  const { managedFields = [] } = metadata as Meta;
+  return managedFields.filter(({ operation, subresource, fieldsV1 }) => {
+    if (operation !== 'Apply' || subresource !== undefined) return false;
+    const annotations = Object.keys(fieldsV1['f:metadata']?.['f:annotations'] ?? {});
+    return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+  });
+}
+
+/** What the cluster chooses for each object anew, where nobody says it. */
+const CHOSEN = new Set([
+  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName'],
+  ...['batch.kubernetes.io/controller-uid', 'controller-uid'],
+]);
+const BY_CLUSTER = new Set(['deployment.kubernetes.io/revision', 'deprecated.daemonset.template.generation']);
+/** Not part of what is asked for. */
+const NOT_COMPARED = new Set(['metadata', 'status']);
+
+/**
+ * Objects as two custom resources of the same spec have them in common: without identities, status and what the cluster
+ * chooses, and with the fields that each applying manager owns.
+ */
+export function normal(objects: readonly AnyObject[], cr: Named): Normal {
+  const entries = objects.map((object) => {
+    const text = JSON.stringify(comparable(object))
+      .replaceAll(object.metadata.uid ?? ' ', '<own uid>')
+      .replaceAll(cr.uid, '<uid>')
+      .replaceAll(cr.namespace, '<namespace>')
+      .replaceAll(cr.name, '<name>');
+    const name = object.metadata.name.replaceAll(cr.name, '<name>').replaceAll(cr.namespace, '<namespace>');
+    return [`${groupKind(object)} ${name}`, JSON.parse(text) as unknown] as const;
+  });
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function comparable(object: AnyObject): Json {
+  const { labels = {}, annotations = {}, finalizers, ownerReferences } = object.metadata as Meta;
+  const applied = ownEntries(object);
+  const owned = Object.assign({}, ...applied.map(({ fieldsV1 }) => fieldsV1)) as Json;
+  const content = Object.entries(object).filter(([key]) => !NOT_COMPARED.has(key));
+  const kept = Object.entries(annotations).filter(([key]) => !isHashAnnotation(key) && !BY_CLUSTER.has(key));
+  return {
+    ...(withoutChosen(Object.fromEntries(content), owned, '') as Json),
+    metadata: { labels, annotations: Object.fromEntries(kept), finalizers, ownerReferences },
+    owned: applied.map(({ manager, fieldsV1 }) => ({ manager, fieldsV1 })),
+  };
+}
+
+/** A value that nobody has applied, under a key that the cluster fills, is told as chosen. */
+function withoutChosen(value: unknown, owned: Json, key: string): unknown {
+  const isOurs = JSON.stringify(owned).includes(`"f:${key}"`);
+  if (CHOSEN.has(key) && !isOurs) return 'chosen';
+  if (key === 'replicas' && !isOurs && typeof value === 'number') return 'chosen';
+  if (Array.isArray(value)) return value.map((item) => withoutChosen(item, owned, ''));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, withoutChosen(member, owned, name)]),
+  );
+}
+
+/** Where two states differ, in words: at most three lines. Empty where they don't. */
+export function differences(expected: unknown, found: unknown): string[] {
+  const lines: string[] = [];
+  walk(expected, found, '', lines);
+  return lines.slice(0, 3);
+}
+
+function walk(expected: unknown, found: unknown, path: string, lines: string[]): void {
+  if (JSON.stringify(expected) === JSON.stringify(found)) return;
+  if (isMap(expected) && isMap(found)) {
+    const keys = new Set([...Object.keys(expected), ...Object.keys(found)]);
+    const last = [...keys].filter((key) => key === 'owned');
+    for (const key of [...[...keys].filter((one) => one !== 'owned'), ...last])
+      // Who owns what differs with the values, and is told only where these don't.
+      if (key !== 'owned' || lines.length === 0)
+        walk(expected[key], found[key], path === '' ? key : `${path}.${key}`, lines);
+    return;
+  }
+  lines.push(`${path} is ${shown(found)} instead of ${shown(expected)}`);
+}
+
+function isMap(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'absent';
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

@@ -1,0 +1,148 @@
+import { storedVersion } from '../../contract/crd.js';
+import type { StructuralSchema } from '../../contract/crd.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
+import type { RenderedKind } from '../../contract/kind.js';
+import { objectId } from '../../contract/object.js';
+import type { AnyObject, CustomResource } from '../../contract/object.js';
+import { applyDefaults } from '../../synth/defaults.js';
+import { render } from '../../synth/render.js';
+import { inAnotherWorld } from './another-world.js';
+import { differences } from './normal.js';
+import { shortest } from './outcome.js';
+import type { Failure, Outcome } from './outcome.js';
+import type { Sample, Stand } from './stand.js';
+
+/** Every list of objects in the spec says what its items are known by, so that several may edit it. */
+export function listKeys({ kind }: Stand): Outcome {
+  const { openAPIV3Schema } = storedVersion(kind.crd).schema;
+  const lists = listsIn(openAPIV3Schema, '');
+  const failures = lists
+    .filter(({ schema }) => schema.items?.type === 'object' && schema['x-kubernetes-list-type'] === undefined)
+    .map(({ path }) => ({
+      what: `${path} is a list of objects without keys, which an apply can only replace as a whole`,
+      sequence: [
+        `add "x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [name]" to ${path} in the CRD, or "x-kubernetes-list-type: atomic" where that is meant`,
+      ],
+    }));
+  return { tried: `${lists.length} lists of the schema`, failures };
+}
+
+function listsIn(
+  schema: StructuralSchema,
+  path: string,
+): { readonly path: string; readonly schema: StructuralSchema }[] {
+  const inner = Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
+    listsIn(property, path === '' ? name : `${path}.${name}`),
+  );
+  const values =
+    typeof schema.additionalProperties === 'object' ? listsIn(schema.additionalProperties, `${path}.*`) : [];
+  const items = schema.items ? [{ path, schema }, ...listsIn(schema.items, `${path}[]`)] : [];
+  return [...inner, ...values, ...items];
+}
+
+let rendered = 0;
+
+/** The objects follow from the custom resource alone, and those of two have different names. */
+export function rendering({ kind, samples }: Stand): Outcome {
+  if (!('each' in kind.rendering))
+    return { tried: '', failures: [], notApplicable: 'it renders all custom resources together' };
+  const { each } = kind.rendering;
+  const failures = samples.flatMap((sample) => {
+    try {
+      return samples.flatMap((other) => impurities(each, sample, other));
+    } catch (error) {
+      return [{ what: messageOf(error), sequence: [`render ${JSON.stringify(sample.spec)}`] }];
+    }
+  });
+  return { tried: `${samples.length} samples`, failures: shortest(failures) };
+
+  function impurities(each_: RenderedKind, sample: Sample, before: Sample): Failure[] {
+    const made = (name: string, one: Sample): AnyObject[] => render(each_, customResource(name, one));
+    const shown = JSON.stringify(sample.spec);
+    // A name that no construct has seen before, nor will again.
+    const [first, second] = [`first-${++rendered}`, `other-${rendered}`];
+    const alone = named(made(first, sample), first);
+    made(second, before);
+    const after = named(made(second, sample), second);
+    const later = named(
+      inAnotherWorld(() => made(first, sample)),
+      first,
+    );
+    const turned = named(made(first, { ...sample, spec: reversed(sample.spec) as Sample['spec'] }), first);
+    return [
+      ...difference(alone, later, 'on another day, with other random numbers', [
+        `render ${shown}`,
+        'render it again a year later',
+      ]),
+      ...difference(alone, after, 'after another spec', [
+        `render ${JSON.stringify(before.spec)}`,
+        `render ${shown} under the same name`,
+      ]),
+      ...difference(alone, turned, 'with the members of its maps in another order', [
+        `render ${shown}`,
+        'render it with the members of its maps in reverse order',
+      ]),
+      ...collision(made),
+    ];
+  }
+
+  function customResource(name: string, { spec }: Sample): CustomResource {
+    const { apiVersion, kind: kindName } = kind.type;
+    const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
+    return applyDefaults(
+      { apiVersion, kind: kindName, metadata: { name, namespace: 'sweep' }, spec },
+      schema,
+    ) as CustomResource;
+  }
+
+  function collision(made: (name: string, sample: Sample) => AnyObject[]): Failure[] {
+    const [one, two] = longNames((name) => made(name, samples[0]));
+    const taken = new Set(made(one, samples[0]).map(objectId));
+    const twice = made(two, samples[0]).find((object) => taken.has(objectId(object)));
+    if (!twice) return [];
+    return [
+      {
+        what: `${twice.kind} ${twice.metadata.name} is made for two custom resources: put the whole name of the custom resource into its name`,
+        sequence: [`render it under the name ${one}`, `render it under the name ${two}`],
+      },
+    ];
+  }
+}
+
+/** As long as the value of a label may be, or as the kind can have it, and different at the very end. */
+function longNames(made: (name: string) => unknown): readonly [string, string] {
+  for (const length of [63, 52, 40]) {
+    const start = 'long-name-'.repeat(7).slice(0, length - 1);
+    try {
+      made(`${start}a`);
+      return [`${start}a`, `${start}b`];
+    } catch (error) {
+      if (!(error instanceof OperatorError && error.reason === 'NameTooLong')) throw error;
+    }
+  }
+  return ['name-a', 'name-b'];
+}
+
+function difference(expected: unknown, found: unknown, when: string, sequence: readonly string[]): Failure[] {
+  const [line] = differences(expected, found);
+  return line === undefined ? [] : [{ what: `rendered ${when}, ${line}`, sequence }];
+}
+
+function named(objects: readonly AnyObject[], name: string): unknown {
+  return Object.fromEntries(
+    objects.map((object) => [
+      objectId(object).replaceAll(name, '<name>'),
+      JSON.parse(JSON.stringify(object).replaceAll(name, '<name>')) as unknown,
+    ]),
+  );
+}
+
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, member]) => [key, reversed(member)]),
+  );
+}

@@ -1,0 +1,184 @@
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
+import { EventStream } from './event-stream.js';
+import type { EventFault } from './event-stream.js';
+import { WatchLine } from './watch-line.js';
+
+/** The end of an operator: at its n-th write, from 1 on, before it is sent or once it is answered. */
+export interface KillPoint {
+  readonly write: number;
+  readonly when: 'before' | 'after';
+}
+
+/** The streamed lists that a wire has delivered, by path. */
+export type RecordedLists = ReadonlyMap<string, readonly WatchLine[]>;
+
+const LISTED = 'k8s.io/initial-events-end';
+
+/**
+ * Stands between an engine and its API server, in the same process, and does what networks, servers and kills do.
+ *
+ * **Guarantees.** Once it is dead, no request gets through, no answer and no event arrives. What was under way then may
+ * have been carried out, as after the end of a real process.
+ */
+export class Wire implements Transport {
+  readonly host: string;
+  /** Each write that was sent, or would have been, as in `PATCH configmaps/web`. */
+  readonly writes: string[] = [];
+  /** Requests so far, watches included. */
+  requests = 0;
+  /** What happens to events from now on, also of watches that are open; told the path of the watch. */
+  eventFault: (path: string) => EventFault = () => () => 'pass';
+  /** Lists that are answered from a recording, once each, as by an API server that is behind. */
+  stale = new Map<string, readonly WatchLine[]>();
+  /** The write that it died at. @default - it lives */
+  diedAt: string | undefined;
+  /** Called when it dies. */
+  onDeath: () => void = () => undefined;
+  private killPoint: KillPoint | undefined;
+  private seen = 0;
+  private underWay = 0;
+  private lastEnd = performance.now();
+  private readonly open = new Map<EventStream, { readonly path: string; readonly end: AbortController }>();
+  private readonly recorded = new Map<string, WatchLine[]>();
+
+  constructor(private readonly inner: Transport) {
+    this.host = inner.host;
+  }
+
+  /** For how many milliseconds nothing has been asked for; open watches don't count. */
+  get quietMilliseconds(): number {
+    return this.underWay > 0 ? 0 : performance.now() - this.lastEnd;
+  }
+
+  get lists(): RecordedLists {
+    return this.recorded;
+  }
+
+  /** Kills at a write, counted from now on. */
+  killAt(point: KillPoint): void {
+    this.killPoint = point;
+    this.seen = 0;
+  }
+
+  kill(at = 'by hand'): void {
+    if (this.isDead()) return;
+    this.diedAt = at;
+    this.breakStreams();
+    this.onDeath();
+  }
+
+  /** Cuts every open watch; the engine goes on from where it was. */
+  cut(): void {
+    this.breakStreams();
+  }
+
+  /** Says on every open watch that its version has expired, so that everything is listed anew. */
+  expire(): void {
+    for (const stream of this.open.keys()) stream.inject(WatchLine.error(410, 'Expired'));
+  }
+
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    this.requireAlive();
+    const isWrite = request.method !== 'GET';
+    const what = `${request.method} ${shortPath(request.path)}`;
+    const fatal = isWrite && this.killPoint?.write === ++this.seen ? this.killPoint.when : undefined;
+    this.requests++;
+    if (isWrite) this.writes.push(what);
+    if (fatal === 'before') this.kill(what);
+    this.requireAlive();
+    this.underWay++;
+    try {
+      const answer = await this.inner.request(request);
+      if (fatal === 'after') this.kill(what);
+      this.requireAlive();
+      return answer;
+    } finally {
+      this.underWay--;
+      this.lastEnd = performance.now();
+    }
+  }
+
+  async stream(request: ApiRequest): Promise<ApiStream> {
+    this.requireAlive();
+    this.requests++;
+    const { path, query = {} } = request;
+    const isList = query.sendInitialEvents !== undefined;
+    const old = isList ? this.stale.get(path) : undefined;
+    if (old) {
+      this.stale.delete(path);
+      return { status: 200, chunks: chunksOf(old) };
+    }
+    const end = new AbortController();
+    const signal = request.signal ? AbortSignal.any([request.signal, end.signal]) : end.signal;
+    const answer = await this.inner.stream({ ...request, signal });
+    if (this.isDead()) end.abort();
+    this.requireAlive();
+    return answer.status === 200 ? { ...answer, chunks: this.follow(answer, path, isList, end) } : answer;
+  }
+
+  withdraw(): void {
+    this.inner.withdraw?.();
+  }
+
+  async close(): Promise<void> {
+    await this.inner.close();
+  }
+
+  private follow(
+    { chunks }: ApiStream,
+    path: string,
+    isList: boolean,
+    end: AbortController,
+  ): AsyncIterable<Uint8Array> {
+    const list: WatchLine[] = [];
+    let isListing = isList;
+    const stream = new EventStream(
+      chunks,
+      (line) => (isListing || line.type === 'ERROR' ? 'pass' : this.eventFault(path)(line)),
+      (line) => {
+        if (!isListing) return;
+        list.push(line);
+        if (!line.object.metadata.annotations?.[LISTED]) return;
+        this.recorded.set(path, list);
+        // The bookmark itself passes like an event, which bookmarks do in any case.
+        isListing = false;
+      },
+    );
+    this.open.set(stream, { path, end });
+    end.signal.addEventListener('abort', () => this.open.delete(stream));
+    return stream;
+  }
+
+  private breakStreams(): void {
+    for (const [stream, { end }] of this.open) {
+      stream.break(lost());
+      end.abort();
+    }
+    this.open.clear();
+  }
+
+  /** Asked again after each await. */
+  private isDead(): boolean {
+    return this.diedAt !== undefined;
+  }
+
+  private requireAlive(): void {
+    if (this.isDead()) throw lost();
+  }
+}
+
+function lost(): Error {
+  return Object.assign(new Error('The connection is lost'), { code: 'ECONNRESET' });
+}
+
+async function* chunksOf(lines: readonly WatchLine[]): AsyncIterable<Uint8Array> {
+  for (const { bytes } of lines) yield await Promise.resolve(Buffer.concat([bytes, Buffer.from('\n')]));
+}
+
+/** `configmaps/web` of `/api/v1/namespaces/shop/configmaps/web`. */
+export function shortPath(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '');
+  const start = parts[0] === 'api' ? 2 : 3;
+  const rest = parts.slice(start);
+  return (rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest).join('/');
+}

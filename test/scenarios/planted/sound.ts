@@ -1,0 +1,48 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
+import { defineKind } from '../../../src/contract/define-kind.js';
+import type { CustomResourceProps } from '../../../src/contract/kind.js';
+import { selectorLabels } from '../../../src/contract/names.js';
+import { plantedCrd } from './crd.js';
+import type { PlantedSpec } from './crd.js';
+
+/** What a fault changes of a sound construct; each returns what would be there without it, as a rule. */
+export class Sound extends Construct {
+  constructor(scope: Construct, id: string, { metadata, spec }: CustomResourceProps<PlantedSpec>) {
+    super(scope, id);
+    const { name } = metadata;
+    new ApiObject(this, 'Settings', {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+      data: this.settings(name, spec),
+    });
+    new ApiObject(this, 'Parts', {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: this.partsName(name) } },
+      data: Object.fromEntries((spec.parts ?? []).map((part) => [part.name, part.value ?? ''])),
+    });
+    const labels = selectorLabels({ apiVersion: 'planted.example.com/v1', kind: 'Planted' }, name);
+    const containers = [{ name: 'main', image: spec.image, imagePullPolicy: 'IfNotPresent' }];
+    new ApiObject(this, 'Deployment', {
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } },
+      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+    });
+  }
+
+  protected settings(_name: string, { color }: PlantedSpec): Record<string, string> {
+    return color === undefined ? {} : { color };
+  }
+
+  protected partsName(name: string): string {
+    return `${name}-parts`;
+  }
+}
+
+export const soundProps = {
+  crd: plantedCrd(),
+  construct: Sound,
+  children: [
+    { apiVersion: 'v1', kind: 'ConfigMap' },
+    { apiVersion: 'apps/v1', kind: 'Deployment' },
+  ],
+};
+
+export const sound = defineKind(soundProps);

@@ -1,0 +1,48 @@
+import { expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import type { Kind } from '../../src/contract/kind.js';
+import { formatReport } from '../../src/testing/sweep/report.js';
+import type { CheckName } from '../../src/testing/sweep/report.js';
+import { sweep } from '../../src/testing/sweep/sweep.js';
+import { plantedSamples } from './planted/crd.js';
+import * as faults from './planted/faults.js';
+import { sound } from './planted/sound.js';
+
+const sandbox = openSandbox(inject('sandbox'));
+
+const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, message: RegExp])[] = [
+  [
+    'an undeclared child kind',
+    faults.undeclared,
+    'rendering',
+    /add \{ apiVersion: 'v1', kind: 'ConfigMap' \}/,
+  ],
+  ['a name that collides for two custom resources', faults.colliding, 'collisions', /ConfigMap .*parts/],
+  ['a child without an owner', faults.orphaning, 'ownership', /ConfigMap .*-parts isn't owned/],
+  ['a status that lies', faults.lying, 'status', /Ready is True .* while Deployment .* isn't ready/],
+  ['a child that depends on the order of events', faults.ordered, 'kills', /-parts\.data\.order/],
+  [
+    'a field remembered from an earlier spec',
+    faults.remembered,
+    'walk',
+    /^ConfigMap <name>\.data is \{"color":"red"\} instead of absent/,
+  ],
+];
+
+test.each(found)('%s is found', async (_fault, kind, check, message) => {
+  const { apiVersion, kind: kindName } = kind.type;
+  const samples = plantedSamples.map((sample) => ({ ...sample, apiVersion, kind: kindName }));
+
+  const report = await sweep(kind, samples, { sandbox, checks: [check], seed: 7 });
+
+  expect(report.held).toBe(false);
+  expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(message);
+  expect(report.checks[0]?.failures[0]?.sequence).not.toEqual([]);
+});
+
+test('of a sound kind, nothing is reported', async () => {
+  const report = await sweep(sound, plantedSamples, { sandbox, seed: 7 });
+
+  console.log(formatReport(report));
+  expect(report.held, formatReport(report)).toBe(true);
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { render } from '../../src/testing/render.js';
+
+const { apiVersion, kind } = appService.type;
+const web = (spec: object): object => ({
+  ...{ apiVersion, kind, spec },
+  metadata: { name: 'web', namespace: 'shop' },
+});
+
+test('a custom resource is rendered with the defaults of its schema', () => {
+  const objects = render(appService, web({ size: 1, image: 'nginx:1', ports: [{ port: 53 }] }));
+
+  expect(objects.map((object) => object.kind)).toEqual(['Deployment', 'Service']);
+  expect(objects[1]).toHaveProperty('spec.ports.0.protocol', 'TCP');
+});
+
+test('each mistake in it is told with its place', () => {
+  expect(() => render(appService, web({ size: -1, imag: 'nginx:1' }))).toThrow(
+    /spec\.imag: unknown field[^]*spec\.size/,
+  );
+});
+
+test('what is of another kind is refused', () => {
+  expect(() => render(appService, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } })).toThrow(
+    /Pod/,
+  );
+});
+
+test('a kind that renders all at once is refused', () => {
+  expect(() => render(jobWatcher, web({}))).toThrow('reconstruct synth');
+});
