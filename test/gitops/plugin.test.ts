@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   cpSync,
   globSync,
   mkdirSync,
@@ -36,6 +37,8 @@ const plugin = read('gitops/argocd/plugin.yaml') as Plugin;
 /** The folder of an Application, as the plugin's sidecar gets it; and the folder of its programs. */
 let folder: string;
 let bin: string;
+/** Files can be read and nothing else: neither written nor run, and there is no network. */
+let alone: string;
 
 beforeAll(() => {
   const made = mkdtempSync(join(tmpdir(), 'plugin-'));
@@ -44,19 +47,20 @@ beforeAll(() => {
   [folder, bin] = [join(made, 'app'), join(made, 'bin')];
   cpSync(join(root, 'examples/gitops/plugin'), folder, { recursive: true });
   mkdirSync(bin);
-  symlinkSync(process.execPath, join(bin, 'node'));
-  symlinkSync(join(root, 'lib/cli/main.js'), join(bin, 'reconstruct'));
+  // As in the sidecar's image: that user may not even see the folder of this repository.
+  copyFileSync(process.execPath, join(bin, 'node'));
+  copyFileSync(join(root, 'test/gitops/no-network.mjs'), join(made, 'no-network.mjs'));
+  cpSync(join(root, 'lib/bundle'), join(made, 'bundle'), { recursive: true });
+  symlinkSync(join(made, 'bundle/reconstruct.mjs'), join(bin, 'reconstruct'));
+  alone = `--permission --allow-fs-read=* --import ${pathToFileURL(join(made, 'no-network.mjs')).href}`;
 });
 
 afterAll(() => {
   rmSync(join(folder, '..'), { recursive: true });
 });
 
-/** Files can be read and nothing else: neither written nor run, and there is no network. */
-const ALONE = `--permission --allow-fs-read=* --import ${pathToFileURL(join(root, 'test/gitops/no-network.mjs')).href}`;
-
 /** Runs the command of the plugin as Argo CD's cmp-server does. */
-function generate(env: Readonly<Record<string, string>> = {}, nodeOptions = ALONE) {
+function generate(env: Readonly<Record<string, string>> = {}, nodeOptions = alone) {
   const [command, ...first] = plugin.spec.generate.command;
   const isRoot = process.getuid?.() === 0;
   const { status, stdout, stderr } = spawnSync(command!, [...first, ...plugin.spec.generate.args], {

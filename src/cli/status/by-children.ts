@@ -3,18 +3,19 @@ import type { Place } from './operators.js';
 
 /**
  * A custom resource of which no controller has said anything, since none is there, is judged by its children, as after
- * `reconstruct apply`. Any other stays as it is.
+ * `reconstruct apply`; unless some of them couldn't be listed. Any other stays as it is.
  * @param unattended the places that no operator looks after
  */
 export function byChildren(resource: ResourceStatus, unattended: readonly Place[]): ResourceStatus {
-  const { verdict, children, kind, apiVersion, namespace } = resource;
+  const { verdict, children, unseen = [], kind, apiVersion, namespace } = resource;
   const isUnattended = unattended.some(
     (place) =>
       place.kind.type.kind === kind &&
       place.kind.type.apiVersion === apiVersion &&
       place.namespace === namespace,
   );
-  if (!isUnattended || verdict.word !== 'Unknown' || children.length === 0) return resource;
+  if (!isUnattended || verdict.word !== 'Unknown' || children.length === 0 || unseen.length > 0)
+    return resource;
   return {
     ...resource,
     verdict: {
