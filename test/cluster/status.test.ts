@@ -140,8 +140,8 @@ describe('one custom resource', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Deployment web');
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-      'Not seen, for want of the right to list them: services, horizontalpodautoscalers, poddisruptionbudgets, ' +
-        'httproutes, pods, events',
+      'Not seen, for want of the right to list them: events, horizontalpodautoscalers, httproutes, poddisruptionbudgets, ' +
+        'pods, services',
     );
   });
 });

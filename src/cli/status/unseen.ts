@@ -25,5 +25,5 @@ export class Unseen {
 function wanting(verb: string, plurals: ReadonlySet<string>): string[] {
   return plurals.size === 0
     ? []
-    : [`Not seen, for want of the right to ${verb} them: ${[...plurals].join(', ')}`];
+    : [`Not seen, for want of the right to ${verb} them: ${[...plurals].sort().join(', ')}`];
 }
