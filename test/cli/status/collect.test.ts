@@ -115,7 +115,7 @@ describe('what is refused', () => {
       now,
     });
     expect(resources[0]!.notes).toEqual([
-      'Not seen, for want of the right to list them: services, pods, events',
+      'Not seen, for want of the right to list them: events, pods, services',
     ]);
     expect(resources[0]!.children).toHaveLength(1);
   });
