@@ -11,8 +11,13 @@ export async function requestsFromNowOn(
   cluster: Cluster,
   user: string,
 ): Promise<() => Promise<AuditEntry[]>> {
-  const before = (await cluster.sandbox.audit(user)).length;
-  return async () => onePerRequest((await cluster.sandbox.audit(user)).slice(before));
+  const before = await cluster.sandbox.audit(user);
+  const known = new Set(before.map(({ auditID }) => auditID));
+  return async () => {
+    const since = (await cluster.sandbox.audit(user)).slice(before.length);
+    // A watch that was there already may end only now.
+    return onePerRequest(since.filter(({ auditID }) => !known.has(auditID)));
+  };
 }
 
 /** Those that change something. */
