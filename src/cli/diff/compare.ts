@@ -90,7 +90,7 @@ async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw asCliError(error);
+    throw asRefusal(error);
   }
 }
 
@@ -219,7 +219,7 @@ const NOT_INSTALLED =
   'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply its CRD';
 
 /** What the cluster said; what is wrong with the input stays as it is. */
-function asCliError(error: unknown): unknown {
+function asRefusal(error: unknown): unknown {
   if (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED)
     return new CliError(`The cluster refuses: ${error.message}`, 3);
   if (!(error instanceof ApiError)) return error;
