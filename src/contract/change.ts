@@ -2,7 +2,7 @@ import type { OperatorError } from './error.js';
 import type { ObjectRef } from './object.js';
 
 /**
- * What became of one object of a plan.
+ * What was done about one object of a plan.
  *
  * - `created`, `configured`, `deleted`: a request was sent and the cluster changed.
  * - `corrected`: somebody else had changed what we say, and it was put right; `drift` says who and what.
@@ -30,6 +30,7 @@ export interface FieldConflict {
   readonly manager: string;
 }
 
+/** What became of one object of a plan, and why. */
 export interface Change {
   readonly ref: ObjectRef;
   readonly action: Action;

@@ -1,3 +1,4 @@
+import { checkType } from './check-type.js';
 import type { CrdVersion, CustomResourceDefinition } from './crd.js';
 import { OperatorError } from './error.js';
 
@@ -26,11 +27,11 @@ export function checkKindProps(props: unknown): void {
   if (!isMap(props.crd) && typeof props.crd !== 'string') {
     throw invalid('defineKind: crd', `give the CRD or its file, e.g. new URL('./crd.yaml', import.meta.url)`);
   }
-  // A construct is a class: arrow functions and methods can't be called with `new`.
-  if (typeof props.construct !== 'function' || !props.construct.prototype) {
+  // Known by what a subclass inherits, of whatever copy of the package.
+  if (typeof (props.construct as { isConstruct?: unknown } | undefined)?.isConstruct !== 'function') {
     throw invalid(
       'defineKind: construct',
-      `give a class that extends Construct, not ${shown(props.construct)}`,
+      `give a class that extends Construct, such as class Website extends Construct { constructor(scope, id, { metadata, spec }) { super(scope, id); ... } }, not ${shown(props.construct)}`,
     );
   }
   checkTypes('defineKind: children', props.children, CHILD_OPTIONS);
@@ -75,6 +76,7 @@ function checkTypes(path: string, types: unknown, options: readonly string[]): v
       throw invalid(at, `write ${EXAMPLE}, not ${shown(type)}`);
     }
     checkOptions(at, type, options);
+    checkType(at, { apiVersion: type.apiVersion, kind: type.kind });
     for (const option of ['recreate', 'optional'])
       if (type[option] !== undefined && typeof type[option] !== 'boolean')
         throw invalid(`${at}.${option}`, `give true or false, not ${shown(type[option])}`);

@@ -32,6 +32,8 @@ export interface OwningKind extends RenderedKind {
   readonly formerChildren: readonly ResourceType[];
   /** @default - none */
   readonly related?: readonly RelatedType[];
+  /** The fields that the schema of the status has. @default - any */
+  readonly statusFields?: readonly string[];
 }
 
 /** What is watched for a kind whose custom resources own their children; the kind itself first. */

@@ -3,8 +3,10 @@
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 
+/** Whether a condition holds. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
+/** A condition, as it stands in the status. */
 export interface Condition {
   readonly type: string;
   readonly status: ConditionStatus;
@@ -35,6 +37,7 @@ export type ConditionProps = Pick<Condition, 'type' | 'status' | 'reason' | 'mes
  */
 export type Phase = 'ready' | 'progressing' | 'failing' | 'stalled';
 
+/** How a custom resource fares: what its three standard conditions are made of. */
 export interface Readiness {
   readonly phase: Phase;
   /** CamelCase; listed in docs/reference. */

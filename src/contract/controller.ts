@@ -42,6 +42,7 @@ export interface Controller {
    * @default - a key is taken as soon as a worker is free
    */
   readonly settle?: Settle;
+  /** What is to be done for a key, from what is known now. */
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
 
@@ -62,6 +63,7 @@ export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
  * of its name comes before one of its namespace, that before one of all, and of equals the one that is declared first.
  */
 export interface Watch {
+  /** What is watched. */
   readonly type: ResourceType;
   /** A label selector. @default - every object of the type */
   readonly selector?: string;
@@ -127,6 +129,7 @@ export interface Reader {
   readonly clockSkewMilliseconds: number | undefined;
 }
 
+/** A type of objects. */
 export interface TypeRef {
   readonly apiVersion: string;
   readonly kind: string;
@@ -198,6 +201,7 @@ export interface Plan {
 /** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */
 export type AfterApply<T> = (changes: ChangeSet) => T;
 
+/** An object to be applied. */
 export interface ApplyStep extends SharedApply {
   /**
    * The whole intent, without owner reference and hash, which the engine adds. Of a shared object that names nothing
@@ -218,27 +222,31 @@ export interface ApplyStep extends SharedApply {
    */
   readonly recreate?: boolean;
   /**
-   * Sent as it is whenever it is planned, without hash and owner and never forced, to an object that is there: for a
-   * field that passes from one field manager to another. It comes before the apply that lets go of the field. The plan
-   * has to leave it out once it is done.
+   * Sent as it is whenever it is planned, without hash and owner, to an object that is there: for a field that passes
+   * from one field manager to another. It comes before the apply that lets go of the field. The plan has to leave it
+   * out once it is done.
    * @default false
    */
   readonly handOver?: boolean;
+  /** Whether a hand-over takes the field from whoever has it, where `owner` controls the object. @default false */
+  readonly force?: boolean;
 }
 
+/** A status to be written, where it differs. */
 export interface StatusStep {
   readonly target: CustomResource;
   readonly fieldManager: string;
   readonly status: AfterApply<object>;
 }
 
+/** An event to be sent. */
 export interface EventStep {
   readonly regarding: ObjectRef & { readonly uid: string };
   /** Nothing is sent where it returns undefined. */
   readonly event: AfterApply<EventProps | undefined>;
 }
 
-/** @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+/** What an event says. @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
 export interface EventProps {
   readonly type: 'Normal' | 'Warning';
   /** Why, in CamelCase; at most 128 characters. */

@@ -6,7 +6,7 @@ import type { ResourceType } from './resource.js';
 
 /** A structural schema, as far as this project reads it. @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema */
 export interface StructuralSchema {
-  readonly type?: string;
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
   readonly format?: string;
   readonly description?: string;
   readonly default?: unknown;
@@ -16,6 +16,14 @@ export interface StructuralSchema {
   readonly items?: StructuralSchema;
   readonly required?: readonly string[];
   readonly nullable?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  /** A regular expression of RE2. */
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
   readonly 'x-kubernetes-embedded-resource'?: boolean;
@@ -24,12 +32,26 @@ export interface StructuralSchema {
   readonly [keyword: string]: unknown;
 }
 
+/** A column of `kubectl get`. */
+export interface CrdColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  /** Where the value is, e.g. `.spec.image`; of a list, the first item alone is shown. */
+  readonly jsonPath: string;
+  readonly description?: string;
+  readonly format?: string;
+  /** Above 0: only with `-o wide`. @default 0 */
+  readonly priority?: number;
+}
+
+/** One version of a CRD. */
 export interface CrdVersion {
   readonly name: string;
   readonly served: boolean;
   readonly storage: boolean;
   readonly schema: { readonly openAPIV3Schema: StructuralSchema };
   readonly subresources?: { readonly status?: object; readonly scale?: object };
+  readonly additionalPrinterColumns?: readonly CrdColumn[];
 }
 
 /** `apiextensions.k8s.io/v1`. */
@@ -44,7 +66,9 @@ export interface CustomResourceDefinition {
       readonly kind: string;
       readonly plural: string;
       readonly singular?: string;
+      readonly listKind?: string;
       readonly shortNames?: readonly string[];
+      readonly categories?: readonly string[];
     };
     readonly versions: readonly CrdVersion[];
   };
@@ -67,7 +91,13 @@ export function loadCrd(file: string | URL | CustomResourceDefinition): CustomRe
   try {
     crd = parseText(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw invalid(`${path} can't be read as YAML: ${messageOf(cause)}`, cause);
+    const [problem = ''] = messageOf(cause).split('\n');
+    throw invalid(
+      problem.includes('multiple documents')
+        ? `${path} holds several documents; put the CRD into a file of its own`
+        : `${path} can't be read as YAML: ${problem.replace(/:$/, '')}`,
+      cause,
+    );
   }
   return checkCrd(crd, path);
 }

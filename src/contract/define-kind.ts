@@ -3,7 +3,7 @@ import type { Controller } from './controller.js';
 import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import { checkScopes } from './check-scopes.js';
 import { loadCrd, servedType, storedVersion } from './crd.js';
-import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
+import type { CrdVersion, StructuralSchema } from './crd.js';
 import { OperatorError } from './error.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
@@ -13,6 +13,7 @@ import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
+import type { TypedCrd } from './typed-crd.js';
 
 /** A type that a construct may make. */
 export interface ChildTypeProps extends ResourceTypeProps {
@@ -53,19 +54,21 @@ export interface RelatedTypeProps extends ResourceTypeProps {
   readonly nameOf: (object: AnyObject) => string | undefined;
 }
 
+/** What a kind is made of. */
 export interface KindProps<Spec, Status extends object> {
   /**
-   * The CRD, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one beside the module,
-   * since a plain path is resolved against the working directory. Its stored version is watched and rendered.
+   * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
+   * beside the module, since a plain path is resolved against the working directory. Its stored version is watched and
+   * rendered. By a CRD of `defineCrd`, the types of spec and status are known.
    */
-  readonly crd: CustomResourceDefinition | string | URL;
+  readonly crd: TypedCrd<Spec, Status> | string | URL;
   /** The construct that renders one custom resource. */
   readonly construct: KindConstruct<Spec>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: readonly ChildTypeProps[];
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
-  /** @default - none */
+  /** What others make of the children, and `status` wants to know of. @default - none */
   readonly related?: readonly RelatedTypeProps[];
   /**
    * What has to be applied under another field manager before the children are, so that a field which the construct
@@ -73,11 +76,15 @@ export interface KindProps<Spec, Status extends object> {
    * @default - nothing
    */
   readonly handOver?: HandOverFunction<Spec>;
-  /** See `RenderedKind.policySchema`. */
+  /**
+   * What an admin may restrict: a schema like that of a CRD, for the kind's section of the policy.
+   * @default - the kind knows no policy, and a section for it is refused
+   */
   readonly policySchema?: StructuralSchema;
   /**
    * How the custom resource fares, judged by its children, of which some may not be there yet. Where something
-   * couldn't be rendered or applied, that error stands in the conditions instead of the readiness.
+   * couldn't be rendered or applied, that error stands in the conditions instead of the readiness. A field that the
+   * schema of the status lacks fails when it is told; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
   readonly status?: StatusFunction<Spec, Status>;
@@ -114,6 +121,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     children: props.children.map(childType),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
     related: (props.related ?? []).map(relatedType),
+    ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
   checkScopes(kind.type, kind.children);
@@ -136,6 +144,12 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     rendering: { each: kind },
     controllers: ({ render }) => [controller(render)],
   };
+}
+
+function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: readonly string[] } {
+  const status = schema.openAPIV3Schema.properties?.status;
+  if (!status?.properties || status['x-kubernetes-preserve-unknown-fields']) return {};
+  return { statusFields: Object.keys(status.properties) };
 }
 
 function childType(props: ChildTypeProps): ChildType {

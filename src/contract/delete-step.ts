@@ -4,6 +4,7 @@ import type { AnyObject } from './object.js';
 /** What becomes of the objects that the deleted one owns. */
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
 
+/** An object to be deleted. */
 export interface DeleteStep {
   /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
   readonly object: AnyObject;

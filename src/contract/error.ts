@@ -8,6 +8,7 @@
  */
 export type Retry = 'onChange' | 'backoff' | 'now';
 
+/** What an `OperatorError` is made of. */
 export interface OperatorErrorProps {
   /** One word in CamelCase; becomes the reason of the condition that reports the failure. */
   readonly reason: string;

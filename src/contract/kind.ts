@@ -84,6 +84,7 @@ export type Rendering =
 export interface Kind {
   /** The kind in lower case, as `--kinds` takes it; unique together with the group. */
   readonly name: string;
+  /** The type of its custom resources. */
   readonly type: ResourceType;
   readonly crd: CustomResourceDefinition;
   /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */

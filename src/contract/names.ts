@@ -1,3 +1,4 @@
+import type { CustomResourceDefinition } from './crd.js';
 import { groupOf } from './object.js';
 
 /** The value of `app.kubernetes.io/managed-by` on everything that is rendered here. */
@@ -25,13 +26,30 @@ export interface NamedKind {
   readonly kind: string;
 }
 
-/** The label that ties children to their custom resource and alone makes a selector, e.g. `kosmos.io/appservice`. */
-export function selectorLabels(kind: NamedKind, name: string): Record<string, string> {
-  return { [`${groupOf(kind.apiVersion)}/${kind.kind.toLowerCase()}`]: name };
+/**
+ * The label that ties children to their custom resource and alone makes a selector, e.g. `kosmos.io/appservice`.
+ * @param kind the kind, a custom resource of it, or its CRD
+ * @param name of the custom resource
+ */
+export function selectorLabels(
+  kind: NamedKind | CustomResourceDefinition,
+  name: string,
+): Record<string, string> {
+  const [group, word] = isCrd(kind)
+    ? [kind.spec.group, kind.spec.names.kind]
+    : [groupOf(kind.apiVersion), kind.kind];
+  return { [`${group}/${word.toLowerCase()}`]: name };
 }
 
-/** The labels that every child carries. */
-export function childLabels(kind: NamedKind, name: string): Record<string, string> {
+function isCrd(kind: NamedKind | CustomResourceDefinition): kind is CustomResourceDefinition {
+  return kind.kind === 'CustomResourceDefinition' && 'spec' in kind;
+}
+
+/** The labels that every child carries; takes what `selectorLabels` takes. */
+export function childLabels(
+  kind: NamedKind | CustomResourceDefinition,
+  name: string,
+): Record<string, string> {
   return {
     app: name,
     'app.kubernetes.io/managed-by': MANAGED_BY,
@@ -43,6 +61,11 @@ export function childLabels(kind: NamedKind, name: string): Record<string, strin
 /** The field manager that applies children, e.g. `appservice-controller`. */
 export function childrenFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-controller`;
+}
+
+/** The field manager that holds `spec.replicas` until an autoscaler writes it, e.g. `appservice-replicas`. */
+export function replicasFieldManager(kind: string): string {
+  return `${kind.toLowerCase()}-replicas`;
 }
 
 /** The field manager that applies the status, e.g. `appservice-status`. */

@@ -3,6 +3,7 @@
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md
  */
 
+/** Whose an object is. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;

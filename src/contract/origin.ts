@@ -1,5 +1,6 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { OperatorError } from './error.js';
 
 /** Where this project's own code is, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
@@ -21,11 +22,19 @@ export function originOf(error: unknown, own = OWN): string | undefined {
   return undefined;
 }
 
-/** The message of anything that was thrown, with the place in somebody's own code. */
+/** The message of anything that was thrown, with the place in somebody's own code; of a definition, where it stands. */
 export function describeThrown(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  const origin = originOf(error);
+  const isDefinition = error instanceof OperatorError && error.reason === 'InvalidDefinition';
+  const origin = isDefinition ? callerOf(error) : originOf(error);
   return origin === undefined ? message : `${message} (at ${origin})`;
+}
+
+/** The place in somebody's own code that led here, whoever throws. */
+function callerOf(error: Error): string | undefined {
+  const places = (error.stack ?? '').split('\n').flatMap((line) => placeOf(line) ?? []);
+  const first = places.find(({ file }) => !file.startsWith(OWN) && !file.split(sep).includes('node_modules'));
+  return first && shown(first);
 }
 
 interface Place {

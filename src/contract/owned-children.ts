@@ -1,10 +1,10 @@
 import type { ChangeSet } from './change.js';
 import { keyOf, watchesFor } from './child-types.js';
 import type { OwningKind } from './child-types.js';
-import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition, Readiness } from './conditions.js';
+import type { Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch } from './controller.js';
 import type { DeleteStep } from './delete-step.js';
+import { unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import {
   correctionEvent,
@@ -16,15 +16,17 @@ import {
 } from './failures.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render } from './kind.js';
+import { isNews } from './live-resource.js';
+import type { LiveResource } from './live-resource.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
 import { describeRef, refOf } from './object.js';
-import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import type { AnyObject, OwnerReference } from './object.js';
 import { describeThrown } from './origin.js';
+import { requireKnownFields, statusFailed, statusOf } from './own-status.js';
+import type { FullReport } from './own-status.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
-import type { Failure, StatusFunction, StatusReport } from './status.js';
-
-type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+import type { Failure, StatusFunction } from './status.js';
 
 /** What the author of a kind has written beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -40,6 +42,11 @@ interface Told {
   readonly status: object;
   /** What the status function of the kind has thrown. */
   readonly error?: OperatorError;
+}
+
+/** The same, and what it tells of. */
+interface Outcome extends Told {
+  readonly failure: OperatorError | undefined;
 }
 
 /** What is to be applied. */
@@ -74,9 +81,21 @@ export class OwnedChildren implements Controller {
     const error = wanted instanceof OperatorError ? wanted : undefined;
     const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-    const told = oncePerOutcome((changes) => this.tell(cr, failuresOf(changes, error), reader, now));
+    const told = oncePerOutcome((changes): Outcome => {
+      const unsteady =
+        changes.some(({ action }) => action === 'configured') && !isNews(cr)
+          ? this.unsteadiness(cr, rendered)
+          : undefined;
+      const failures = failuresOf(changes, error ?? unsteady);
+      const all = this.tell(cr, failures, reader, now);
+      const thrown = all.error ?? unsteady;
+      return { ...all, ...(thrown && { error: thrown }), failure: worstOf(failures) ?? thrown };
+    });
     return {
-      apply: [...handOver.map((step) => ({ ...step, handOver: true })), ...this.applySteps(cr, rendered)],
+      apply: [
+        ...handOver.map((step) => ({ ...step, handOver: true, owner: ownerFrom(cr) })),
+        ...this.applySteps(cr, rendered),
+      ],
       delete: error ? [] : this.pruneSteps(cr, rendered, reader),
       status: [
         {
@@ -89,8 +108,7 @@ export class OwnedChildren implements Controller {
         {
           regarding,
           event: (changes) => {
-            const { error: thrown, readiness } = told(changes);
-            const failure = worstOf(failuresOf(changes, error)) ?? thrown;
+            const { failure, readiness } = told(changes);
             return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
           },
         },
@@ -108,12 +126,22 @@ export class OwnedChildren implements Controller {
 
   private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
     try {
-      return { rendered: this.render(this.owning, cr), handOver: this.handOver(cr, reader) };
+      const rendered = this.render(this.owning, cr);
+      const unsteady = isNews(cr) ? this.unsteadiness(cr, rendered) : undefined;
+      return unsteady ?? { rendered, handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
       const message = describeThrown(error);
       return new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause: error });
     }
+  }
+
+  /**
+   * Why it would be applied over and over. Asked before what is new or edited is applied; and of what was applied although
+   * it is neither, as where the kind itself has changed.
+   */
+  private unsteadiness(cr: LiveResource, rendered: readonly AnyObject[]): OperatorError | undefined {
+    return unsteadiness(describeRef(refOf(cr)), rendered, () => this.render(this.owning, cr));
   }
 
   private handOver(cr: LiveResource, reader: Reader): readonly HandOver[] {
@@ -122,14 +150,7 @@ export class OwnedChildren implements Controller {
   }
 
   private applySteps(cr: LiveResource, rendered: readonly AnyObject[]): ApplyStep[] {
-    const owner: OwnerReference = {
-      apiVersion: cr.apiVersion,
-      kind: cr.kind,
-      name: cr.metadata.name,
-      uid: cr.metadata.uid ?? '',
-      controller: true,
-      blockOwnerDeletion: true,
-    };
+    const owner = ownerFrom(cr);
     const fieldManager = childrenFieldManager(this.owning.type.kind);
     return rendered.map((object) => ({
       object,
@@ -172,47 +193,19 @@ export class OwnedChildren implements Controller {
     }
   }
 
-  private report(
-    cr: LiveResource,
-    failures: readonly Failure[],
-    reader: Reader,
-    now: Date,
-  ): StatusReport<object> {
+  private report(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): FullReport {
     const children = this.children(cr, reader);
-    if (!this.own.status) return { readiness: worstReadiness(children.map(childReadiness)) };
+    const byChildren = (): Readiness => worstReadiness(children.map(childReadiness));
+    if (!this.own.status) return { readiness: byChildren() };
     const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
-    return this.own.status({ cr: cr as never, children, related, failures, now });
+    const report = this.own.status({ cr: cr as never, children, related, failures, now });
+    requireKnownFields(report.fields ?? {}, this.owning.statusFields);
+    return { ...report, readiness: report.readiness ?? byChildren() };
   }
 
   private children(cr: LiveResource, reader: Reader): AnyObject[] {
     return this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
   }
-}
-
-function statusOf(
-  cr: LiveResource,
-  { readiness, conditions = [], fields }: StatusReport<object>,
-  now: Date,
-): object {
-  const { generation } = cr.metadata;
-  const all = [...standardConditions(readiness), ...conditions];
-  return {
-    ...fields,
-    ...(generation !== undefined && { observedGeneration: generation }),
-    conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
-  };
-}
-
-/** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */
-function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean): OperatorError {
-  return new OperatorError({
-    reason: 'StatusFailed',
-    message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
-    // Beside another failure, that one says when to try again.
-    retry: besideFailure ? 'onChange' : 'backoff',
-    isBug: true,
-    cause: thrown,
-  });
 }
 
 /** The status is asked for several times with the same outcome, and the kind's function is called once. */
@@ -226,4 +219,9 @@ function oncePerOutcome<T>(compute: (changes: ChangeSet) => T): (changes: Change
 
 function hasMade(changes: ChangeSet): boolean {
   return changes.some(({ action }) => action === 'created' || action === 'recreated');
+}
+
+function ownerFrom({ apiVersion, kind, metadata }: LiveResource): OwnerReference {
+  const { name, uid = '' } = metadata;
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

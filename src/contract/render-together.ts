@@ -8,6 +8,7 @@ import type { AnyObject, CustomResource } from './object.js';
  */
 export type RenderTogether = (resources: readonly CustomResource[], context: KindContext) => RenderedTogether;
 
+/** What becomes of all custom resources of a kind. */
 export interface RenderedTogether {
   /** In the order in which they are written. */
   readonly manifests: readonly TogetherManifest[];
@@ -24,6 +25,7 @@ export interface TogetherManifest {
   readonly objects: readonly AnyObject[];
 }
 
+/** Something to be said of what was given. */
 export interface Finding {
   /** An `error` refuses everything that was given, with exit code 2; a `note` is said on stderr. */
   readonly level: 'error' | 'note';

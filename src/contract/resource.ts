@@ -12,11 +12,13 @@ export interface ResourceType {
 
 /** What an author writes to name a kind; see `resourceType` for what is filled in. */
 export interface ResourceTypeProps {
+  /** `v1`, or `group/version`, e.g. `apps/v1`. */
   readonly apiVersion: string;
+  /** In the singular, e.g. `Deployment`. */
   readonly kind: string;
-  /** @default - the kind in lower case and in the plural, as `kubectl` guesses it */
+  /** As in request paths. @default - the kind in lower case and in the plural, e.g. `networkpolicies`, `gateways` */
   readonly plural?: string;
-  /** @default true */
+  /** Whether its objects are in namespaces. @default true */
   readonly namespaced?: boolean;
 }
 
@@ -37,13 +39,14 @@ export function groupKind(type: { readonly apiVersion: string; readonly kind: st
 }
 
 /**
- * The guess of `UnsafeGuessKindToResource`, which holds for every kind of Kubernetes itself.
+ * The plural of a kind in lower case, as generators of CRDs form it: `gateways` and `meshes`, where
+ * `UnsafeGuessKindToResource` has `gatewaies` and `meshs`. It holds for every kind of Kubernetes itself.
  * @see https://github.com/kubernetes/apimachinery/blob/master/pkg/api/meta/restmapper.go
  */
-function guessPlural(kind: string): string {
+export function guessPlural(kind: string): string {
   const singular = kind.toLowerCase();
   if (singular === 'endpoints') return singular;
-  if (singular.endsWith('s')) return `${singular}es`;
-  if (singular.endsWith('y')) return `${singular.slice(0, -1)}ies`;
+  if (/(s|x|ch|sh)$/.test(singular)) return `${singular}es`;
+  if (/[^aeiou]y$/.test(singular)) return `${singular.slice(0, -1)}ies`;
   return `${singular}s`;
 }

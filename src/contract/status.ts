@@ -4,6 +4,7 @@ import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 
 /** What a kind's own status function is given. */
 export interface StatusInput<Spec, Status> {
+  /** The custom resource, with the status that was written last. */
   readonly cr: CustomResource<Spec, Status>;
   /** The children as the API server has them now: identity, status, and what their type's `keep` adds. */
   readonly children: readonly AnyObject[];
@@ -11,6 +12,7 @@ export interface StatusInput<Spec, Status> {
   readonly related: readonly AnyObject[];
   /** What couldn't be rendered, applied or deleted; its readiness stands in the conditions instead of yours. */
   readonly failures: readonly Failure[];
+  /** The time of this reconcile; the only clock to read. */
   readonly now: Date;
 }
 
@@ -22,8 +24,11 @@ export interface Failure {
 
 /** How a custom resource fares, in the kind's own words. */
 export interface StatusReport<Status extends object> {
-  /** Becomes the conditions `Ready`, `Reconciling` and `Stalled`. */
-  readonly readiness: Readiness;
+  /**
+   * Becomes the conditions `Ready`, `Reconciling` and `Stalled`.
+   * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
+   */
+  readonly readiness?: Readiness;
   /** Further conditions. @default - none */
   readonly conditions?: readonly ConditionProps[];
   /** Further fields of the status; `observedGeneration` and `conditions` are filled in. @default - none */
@@ -36,7 +41,10 @@ export interface StatusReport<Status extends object> {
   readonly requeueAt?: Date;
 }
 
-/** Must be pure, and its status must not count or tell the time: one that differs each time is written each time. */
+/**
+ * Tells how a custom resource fares. It must be pure, and its status must not count or tell the time: one that differs each
+ * time is written each time.
+ */
 export type StatusFunction<Spec, Status extends object> = (
   input: StatusInput<Spec, Status>,
 ) => StatusReport<Status>;

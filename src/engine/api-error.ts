@@ -6,6 +6,9 @@ import type { ApiResponse } from './transport.js';
 /** A server that asks for more is asked again after this all the same. */
 const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
 
+/** @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/errors/errors.go (`NewGenericServerResponse`) */
+const UNKNOWN_RESOURCE = 'the server could not find the requested resource';
+
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
   readonly code?: number;
@@ -48,9 +51,13 @@ export class ApiError extends Error {
     return this.code === 410 || this.status.reason === 'Expired' || this.status.reason === 'Gone';
   }
 
-  /** The kind itself isn't served: a path that no API knows is answered in plain text. */
+  /**
+   * The kind itself isn't served: a path that no API knows is answered in plain text, and one below a group of
+   * Kubernetes itself with a message that names no object.
+   */
   get kindNotServed(): boolean {
-    return this.code === 404 && this.status.reason === undefined;
+    const { reason, message } = this.status;
+    return this.code === 404 && (reason === undefined || message === UNKNOWN_RESOURCE);
   }
 
   /** Something that can't be changed would have to be; the object has to be made anew. */
@@ -192,5 +199,14 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 
 function sentence(error: ApiError): string {
   const message = error.status.message ?? `the API server answered ${String(error.code)}`;
-  return error.immutableField ? `${message}; delete the object, and it is made anew` : message;
+  if (error.immutableField) return `${message}; delete the object, and it is made anew`;
+  return error.code === 403 && OPERATOR_LACKS_RIGHT.test(message) ? `${message}; ${GRANT}` : message;
 }
+
+/** A person has other ways to get a right. Of what admission forbids, no right is of use. */
+const OPERATOR_LACKS_RIGHT =
+  /User "system:serviceaccount:[^"]*" cannot \w+ resource |you can't set finalizers on/;
+
+/** What to do where the operator lacks a right. */
+export const GRANT =
+  'grant it by `reconstruct install --apply` with the options in use, which follows what each kind declares: children, related, and what a watch writes';

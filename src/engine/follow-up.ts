@@ -70,6 +70,14 @@ export class FollowUp {
     this.lackingKind.clear();
   }
 
+  /** Whether the key is taken again at once after these failures: they are of a stale view, which that mends as a rule. */
+  willLookAgain(key: string, errors: readonly OperatorError[]): boolean {
+    return (
+      (this.immediateRetries.get(key) ?? 0) < IMMEDIATE_RETRIES &&
+      errors.every((error) => error.retry === 'now' && pauseAskedBy(error) === 0)
+    );
+  }
+
   /** The plan was carried out, or as much of it as could be; it was made for the time `plannedFor`. */
   ended(key: string, { plan, plannedFor }: MadePlan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
@@ -145,9 +153,9 @@ export class FollowUp {
 
   /** Takes the key again at once, unless that hasn't helped several times in a row. */
   private lookAgain(key: string): boolean {
-    const tries = (this.immediateRetries.get(key) ?? 0) + 1;
-    this.immediateRetries.set(key, tries);
-    if (tries > IMMEDIATE_RETRIES) return false;
+    const tries = this.immediateRetries.get(key) ?? 0;
+    this.immediateRetries.set(key, tries + 1);
+    if (tries >= IMMEDIATE_RETRIES) return false;
     this.props.queue.addAgain(key);
     return true;
   }
@@ -155,8 +163,8 @@ export class FollowUp {
   /** Plans the next try. Returns the pause in milliseconds. */
   private retry(key: string, errors: readonly OperatorError[]): number {
     const { queue, random } = this.props;
+    if (this.willLookAgain(key, errors) && this.lookAgain(key)) return 0;
     const asked = Math.max(...errors.map(pauseAskedBy));
-    if (asked === 0 && errors.every(({ retry }) => retry === 'now') && this.lookAgain(key)) return 0;
     this.immediateRetries.delete(key);
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));

@@ -1,7 +1,7 @@
 import type { Change } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { describeRef, objectKey, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
@@ -12,20 +12,22 @@ import type { StoreReader } from './stores.js';
 /**
  * Applies a field under the manager that it passes to, before its present one lets go of it.
  *
- * **Guarantees.** Nothing is made, and nothing is taken from anybody. What is remembered of other applies to the same
+ * **Guarantees.** Nothing is made, and nothing is taken from anybody unless the step says so and its owner
+ * controls the object. What is remembered of other applies to the same
  * object stays as it is.
  *
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
  * @throws OperatorError with `retry: 'now'` where the value has moved since it was read
  */
 export async function handOver(api: Api, step: ApplyStep, reader: StoreReader): Promise<Change['action']> {
-  const { object, fieldManager } = step;
+  const { object, fieldManager, owner } = step;
   const store = reader.store(object);
   const key = objectKey(object.metadata.namespace, object.metadata.name);
   const known = store.get(key)?.object;
   if (!known || known.metadata.deletionTimestamp) return 'skipped';
   const intent = withUid(object, known.metadata.uid);
-  const options = { fieldManager, force: false };
+  const isOurs = owner !== undefined && controllerOf(known)?.uid === owner.uid;
+  const options = { fieldManager, force: step.force === true && isOurs };
   try {
     const { object: answer } = await store.write(key, reader.writer, () =>
       api.apply(reader.resourceType(object), intent, options),

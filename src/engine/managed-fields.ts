@@ -19,8 +19,14 @@ export function ownerKey(manager: string, subresource?: string): string {
 }
 
 /** How one list or map is merged, learned from the entries that passed by. */
-type Merge =
-  { readonly kind: 'map-list'; readonly keys: readonly string[] } | { readonly kind: 'set' | 'struct' };
+type Merge = MapList | { readonly kind: 'set' | 'struct' };
+
+interface MapList {
+  readonly kind: 'map-list';
+  readonly keys: readonly string[];
+  /** What the schema puts in place of keys that an item is applied without, as far as that was seen. */
+  readonly defaults: Map<string, unknown>;
+}
 
 /**
  * Digests of owned paths: of what the server recorded, and of what it would record for an intent. To compute the
@@ -78,17 +84,17 @@ export class FieldPaths {
       return canonicalJson(live) === canonicalJson(wanted);
     }
     if (typeof live !== 'object' || live === null) return false;
-    if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge.keys, path);
+    if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge, path);
     return Object.entries(wanted).every(
       ([name, value]) =>
         value === undefined || this.holds((live as Record<string, unknown>)[name], value, `${path}.${name}`),
     );
   }
 
-  private holdsItems(live: object, wanted: object, keys: readonly string[], path: string): boolean {
+  private holdsItems(live: object, wanted: object, merge: MapList, path: string): boolean {
     if (!Array.isArray(live) || !Array.isArray(wanted)) return false;
     return wanted.every((item: unknown) =>
-      live.some((other: unknown) => sameKeys(item, other, keys) && this.holds(other, item, `${path}[]`)),
+      live.some((other: unknown) => sameKeys(item, other, merge) && this.holds(other, item, `${path}[]`)),
     );
   }
 
@@ -99,10 +105,20 @@ export class FieldPaths {
       if (segment === '.') continue;
       this.learn(path, segment);
       const value = segment.slice(2);
-      const canonical = segment.startsWith('f:') ? value : canonicalJson(JSON.parse(value));
+      const canonical = segment.startsWith('f:') ? value : this.appliedKey(path, JSON.parse(value), child);
       segments.push(`${segment.slice(0, 2)}${canonical}${this.recorded(child, childPath(path, segment))}`);
     }
     return node(segments);
+  }
+
+  /** In canonical form; learns what the schema's default has added. */
+  private appliedKey(path: string, key: unknown, fields: FieldsV1): string {
+    const applied = appliedKey(key, fields);
+    const merge = this.merges.get(path);
+    if (merge?.kind === 'map-list')
+      for (const name of merge.keys.filter((one) => memberOf(applied, one) === undefined))
+        merge.defaults.set(name, memberOf(key, name));
+    return canonicalJson(applied);
   }
 
   private learn(path: string, segment: string): void {
@@ -111,7 +127,7 @@ export class FieldPaths {
     if (segment.startsWith('k:')) {
       if (known?.kind !== 'map-list') {
         const keys = Object.keys(JSON.parse(segment.slice(2)) as object);
-        this.merges.set(path, { kind: 'map-list', keys });
+        this.merges.set(path, { kind: 'map-list', keys, defaults: new Map() });
       }
     } else if (!known) {
       this.merges.set(path, { kind: segment.startsWith('v:') ? 'set' : 'struct' });
@@ -145,8 +161,24 @@ export class FieldPaths {
   }
 }
 
-function sameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
-  return keys.every((key) => (a as Record<string, unknown>)[key] === (b as Record<string, unknown>)[key]);
+/**
+ * A list key as it was applied: what the schema's default has added to it isn't owned.
+ * @param key also the item of a set
+ */
+function appliedKey(key: unknown, fields: FieldsV1): unknown {
+  const owned = Object.keys(fields);
+  if (typeof key !== 'object' || key === null || owned.length === 0) return key;
+  return Object.fromEntries(Object.entries(key).filter(([name]) => owned.includes(`f:${name}`)));
+}
+
+/** Whether two items are known by the same, also where that is left to the default. */
+function sameKeys(a: unknown, b: unknown, { keys, defaults }: MapList): boolean {
+  const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
+  return keys.every((key) => keyOf(a, key) === keyOf(b, key));
+}
+
+function memberOf(item: unknown, name: string): unknown {
+  return (item as Readonly<Record<string, unknown>>)[name];
 }
 
 const LEAF = '';

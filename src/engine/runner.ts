@@ -181,7 +181,10 @@ export class Runner {
           waitsFor(object),
         ),
       );
-      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, () => this.othersWait(key));
+      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, {
+        othersWait: () => this.othersWait(key),
+        willLookAgain: (errors) => this.followUp.willLookAgain(key, errors),
+      });
       metrics.reconcileSeconds.observe(
         { controller: controller.name },
         (clock.monotonic() - startedAt) / 1000,

@@ -1,4 +1,4 @@
-import { ApiError } from './api-error.js';
+import { ApiError, GRANT } from './api-error.js';
 import { SILENCE_LIMIT_MILLISECONDS } from './silence-limit.js';
 
 /** An API server in trouble is asked for the same watch again for this long; then its version is given up. */
@@ -54,7 +54,7 @@ export function hintFor(error: Error): string | undefined {
   }
   if (error.kindNotServed) return 'Install the CRD of this kind';
   if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
-  return error.code === 403 ? 'Grant the right to list and watch' : undefined;
+  return error.code === 403 ? `It may not be listed and watched; ${GRANT}` : undefined;
 }
 
 /** The server doesn't know the request, or has the feature turned off. */

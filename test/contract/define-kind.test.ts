@@ -102,6 +102,27 @@ describe('defineKind', () => {
   });
 
   it.each([
+    ['resources.azure.com/v1api20200601', 'ResourceGroup'],
+    ['example.com/stable', 'Thing'],
+    ['v1.example.com/v1', 'Thing'],
+    ['cluster.x-k8s.io/v1beta1', 'Machine'],
+  ])('takes a child of %s, as the API server does', (apiVersion, kind) => {
+    expect(define({ children: [{ apiVersion, kind }] }).children).toMatchObject([{ apiVersion, kind }]);
+  });
+
+  it.each([
+    'example.com/',
+    'example.com/1',
+    'example.com/V1',
+    'example.com/v1/x',
+    'Example.com/v1',
+    'x/stable',
+  ])('refuses a child of %s', (apiVersion) => {
+    const refused = (): unknown => define({ children: [{ apiVersion, kind: 'Thing' }] });
+    expect(refused).toThrow(`defineKind: children[0]: ${apiVersion} is no apiVersion`);
+  });
+
+  it.each([
     ['another object', { crd: { apiVersion: 'v1', kind: 'ConfigMap' } }, 'no CustomResourceDefinition'],
     ['a CRD without names', { crd: crd({ names: undefined }) }, 'spec.names.kind'],
     ['a CRD without versions', { crd: crd({ versions: undefined }) }, 'spec.versions'],
@@ -122,7 +143,7 @@ describe('defineKind', () => {
     ],
     [
       'a child twice',
-      { children: [DEPLOYMENT, { ...DEPLOYMENT, apiVersion: 'apps/v1beta1' }] },
+      { children: [DEPLOYMENT, { ...DEPLOYMENT, apiVersion: 'apps/v2' }] },
       'Deployment.apps is listed twice',
     ],
     ['a child among the former ones', { formerChildren: [DEPLOYMENT] }, 'Deployment.apps is listed twice'],
@@ -146,7 +167,63 @@ describe('defineKind', () => {
     ],
     ['a file that is not there', { crd: 'no-such-file.yaml' }, 'no-such-file.yaml'],
     ['a construct that is no class', { construct: () => undefined }, 'construct'],
+    [
+      'a construct that extends nothing',
+      { construct: Map },
+      'defineKind: construct: give a class that extends Construct, such as class Website extends Construct {',
+    ],
+    ['no construct', { construct: undefined }, 'not nothing'],
     ['no children', { children: undefined }, 'children'],
+    [
+      'a child without its group',
+      { children: [{ apiVersion: 'v1', kind: 'Deployment' }] },
+      "defineKind: children[0]: The core group has no Deployment; write { apiVersion: 'apps/v1', kind: 'Deployment' }",
+    ],
+    [
+      'a child of another group without it',
+      { children: [{ apiVersion: 'v1', kind: 'Ingress' }] },
+      "write { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' }",
+    ],
+    [
+      'a child in another group',
+      { children: [{ apiVersion: 'apps/v1', kind: 'Job' }] },
+      "apps has no Job; write { apiVersion: 'batch/v1', kind: 'Job' }",
+    ],
+    [
+      'a child in the plural',
+      { children: [{ apiVersion: 'apps/v1', kind: 'deployments' }] },
+      "apps has no deployments; write { apiVersion: 'apps/v1', kind: 'Deployment' }",
+    ],
+    [
+      'a child in lower case',
+      { children: [{ apiVersion: 'cert-manager.io/v1', kind: 'certificates' }] },
+      "defineKind: children[0]: certificates is no kind, which is in PascalCase and singular; write { apiVersion: 'apps/v1', kind: 'Deployment' } or the like",
+    ],
+    [
+      'a child without version',
+      { children: [{ apiVersion: 'apps', kind: 'Deployment' }] },
+      "apps is no apiVersion, which is v1 or group/version; write { apiVersion: 'apps/v1', kind: 'Deployment' }",
+    ],
+    [
+      'a version that Kubernetes has none of',
+      { children: [{ apiVersion: 'networking.k8s.io/stable', kind: 'Ingress' }] },
+      "networking.k8s.io/stable is no apiVersion, which is v1 or group/version; write { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' }",
+    ],
+    [
+      'a version that is served no more',
+      { children: [{ apiVersion: 'apps/v1beta1', kind: 'Deployment' }] },
+      "apps/v1beta1 has no Deployment any more, which has a stable version; write { apiVersion: 'apps/v1', kind: 'Deployment' }",
+    ],
+    [
+      'a request that is stored nowhere',
+      { children: [{ apiVersion: 'v1', kind: 'Binding' }] },
+      'children[0]: Binding is a request, which the API server stores nowhere, so it can be no child; list what it makes or changes',
+    ],
+    [
+      'a related type that is none',
+      { related: [{ ...PODS, apiVersion: 'apps/v1' }] },
+      "defineKind: related[0]: apps has no Pod; write { apiVersion: 'v1', kind: 'Pod' }",
+    ],
     [
       'a child that is made anew or not',
       { children: [{ ...DEPLOYMENT, recreate: 'yes' }] },

@@ -9,6 +9,9 @@ it('keeps the names that are promised', () => {
   expect(names.childrenFieldManager('AppService')).toBe('appservice-controller');
   expect(names.statusFieldManager('AppService')).toBe('appservice-status');
   expect(names.selectorLabels(KIND, 'web')).toEqual({ 'kosmos.io/appservice': 'web' });
+  const spec = { group: 'kosmos.io', names: { kind: 'AppService', plural: 'appservices' } };
+  const crd = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', spec };
+  expect(names.selectorLabels(crd, 'web')).toEqual({ 'kosmos.io/appservice': 'web' });
   expect(names.childLabels(KIND, 'web')).toEqual({
     app: 'web',
     'app.kubernetes.io/managed-by': 'reconstruct',

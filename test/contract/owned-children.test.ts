@@ -36,15 +36,21 @@ interface Given {
   readonly children?: readonly AnyObject[];
   readonly render?: Render;
   readonly status?: StatusFunction<never, object>;
+  readonly statusFields?: readonly string[];
 }
 
-function controller({ render = () => [object(SERVICE, 'web')], status }: Given = {}): OwnedChildren {
+function controller({
+  render = () => [object(SERVICE, 'web')],
+  status,
+  statusFields,
+}: Given = {}): OwnedChildren {
   const kind = {
     name: 'widget',
     type: WIDGET,
     construct: undefined as never,
     children: [SERVICE, DEPLOYMENT],
     formerChildren: [SECRET],
+    ...(statusFields && { statusFields }),
   };
   return new OwnedChildren(kind, render, status && { status });
 }
@@ -297,6 +303,36 @@ describe('OwnedChildren, status', () => {
     expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'StatusFailed' });
   });
 
+  it('judges by the children where the function of the kind does not', () => {
+    const status = () => ({ fields: { url: 'http://web' } });
+    const child = {
+      ...object(SERVICE, 'web'),
+      metadata: { name: 'web', generation: 2 },
+      status: { observedGeneration: 1 },
+    };
+    const plan = planned({ cr: cr(), status, children: [child] });
+    expect(statusOf(plan)).toMatchObject({
+      url: 'http://web',
+      conditions: [{ status: 'Unknown', reason: 'RollingOut' }, {}, {}],
+    });
+    expect(statusOf(planned({ cr: cr(), status }))).toMatchObject({
+      conditions: [{ status: 'True' }, {}, {}],
+    });
+  });
+
+  it('says so where the status has a field that the schema does not have', () => {
+    const status = () => ({ fields: { url: 'http://web' } });
+    const told = (statusFields?: readonly string[]) =>
+      statusOf(planned({ cr: cr(), status, ...(statusFields && { statusFields }) })).conditions[0];
+    expect(told(['conditions', 'uri'])).toMatchObject({
+      reason: 'StatusFailed',
+      message: expect.stringContaining(
+        'it has a field url, of which the schema knows nothing; add url: {',
+      ) as string,
+    });
+    for (const known of [undefined, ['url']]) expect(told(known)).toMatchObject({ status: 'True' });
+  });
+
   it('calls the function of the kind once for each outcome', () => {
     let calls = 0;
     const status: StatusFunction<never, object> = () => {
@@ -412,5 +448,58 @@ describe('OwnedChildren, events', () => {
     expect(told([{ type: 'Reconciling', status: 'True', message: 'no' }])).toBeUndefined();
     expect(told([{ type: 'Reconciling', status: 'True', message: 'another' }])).toBeDefined();
     expect(told([{ type: 'Reconciling', status: 'False', message: 'no' }])).toBeDefined();
+  });
+});
+
+describe('OwnedChildren, a construct that is not deterministic', () => {
+  let count = 0;
+  const unsteady: Render = () => [{ ...object(SERVICE, 'web'), data: (count += 1) }];
+  const seen = (conditions: object[] = []): CustomResource => {
+    const made = cr();
+    return { ...made, status: { observedGeneration: 4, conditions } };
+  };
+  const CONFIGURED: ChangeSet = [
+    { ref: { apiVersion: 'v1', kind: 'Service', name: 'web' }, action: 'configured' },
+  ];
+  const stalled = (plan: Plan, changes: ChangeSet = []) =>
+    statusOf(plan, changes).conditions.find(({ type }) => type === 'Stalled');
+
+  it('makes nothing of a custom resource that is new or edited, and says so', () => {
+    const plan = planned({ cr: cr(), render: unsteady });
+    expect(plan).toMatchObject({
+      apply: [],
+      delete: [],
+      error: { reason: 'NotDeterministic', retry: 'onChange' },
+    });
+    expect(stalled(plan)).toMatchObject({ status: 'True', reason: 'NotDeterministic' });
+    expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'NotDeterministic' });
+  });
+
+  it('asks once where nothing was changed: a settled one is rendered once, and what was applied of it twice', () => {
+    count = 0;
+    const plan = planned({ cr: seen(), render: unsteady });
+    expect(plan.apply).toHaveLength(1);
+    expect(stalled(plan)).toMatchObject({ status: 'False' });
+    expect(count).toBe(1);
+    expect(stalled(plan, CONFIGURED)).toMatchObject({ status: 'True', reason: 'NotDeterministic' });
+    expect(plan.statusError?.(CONFIGURED)).toMatchObject({ reason: 'NotDeterministic' });
+    expect(plan.events[0]?.event(CONFIGURED)).toMatchObject({ reason: 'NotDeterministic' });
+    expect(count).toBe(2);
+  });
+
+  it('does not apply again what was told, also after a restart, and goes on once it is put right', () => {
+    const told = [{ type: 'Stalled', status: 'True', reason: 'NotDeterministic' }];
+    expect(planned({ cr: seen(told), render: unsteady }).apply).toEqual([]);
+    const plan = planned({ cr: seen(told) });
+    expect(plan.apply).toHaveLength(1);
+    expect(stalled(plan, CONFIGURED)).toMatchObject({ status: 'False' });
+  });
+
+  it('says nothing of a sound one', () => {
+    for (const one of [cr(), seen()]) {
+      const plan = planned({ cr: one });
+      expect(plan.error).toBeUndefined();
+      expect(plan.statusError?.(CONFIGURED)).toBeUndefined();
+    }
   });
 });

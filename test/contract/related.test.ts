@@ -159,7 +159,8 @@ describe('A kind that hands over', () => {
       ['widget-replicas', true],
       ['widget-controller', undefined],
     ]);
-    expect(apply[0]).not.toHaveProperty('owner');
+    expect(apply[0]?.owner).toEqual(apply[1]?.owner);
+    expect(apply[0]?.owner).toMatchObject({ kind: CR.kind, uid: CR.metadata.uid, controller: true });
   });
 
   it('is looked at again at once where there is something to hand over of what was made', () => {

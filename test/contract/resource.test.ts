@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { groupKind, resourceType } from '../../src/contract/resource.js';
+import { defineCrd } from '../../src/contract/define-crd.js';
+import { guessPlural, groupKind, resourceType } from '../../src/contract/resource.js';
+import { KNOWN_KINDS } from '../../src/contract/check-type.js';
 
 it.each([
   ['Deployment', 'deployments'],
@@ -19,8 +21,38 @@ it.each([
   });
 });
 
+/** As the API server serves them, of whatever `checkType` names. */
+const SERVED = [
+  ...['clusterrolebindings', 'clusterroles', 'configmaps', 'controllerrevisions', 'cronjobs', 'daemonsets'],
+  ...['deployments', 'endpoints', 'endpointslices', 'events', 'gateways', 'horizontalpodautoscalers'],
+  ...['httproutes', 'ingresses', 'jobs', 'leases', 'limitranges', 'namespaces', 'networkpolicies', 'nodes'],
+  ...['persistentvolumeclaims', 'persistentvolumes', 'poddisruptionbudgets', 'pods', 'podtemplates'],
+  ...['replicasets', 'replicationcontrollers', 'resourcequotas', 'rolebindings', 'roles', 'secrets'],
+  ...['serviceaccounts', 'services', 'statefulsets', 'storageclasses'],
+];
+
+it('guesses the plural of every kind that it advises', () => {
+  expect(KNOWN_KINDS.map(guessPlural).sort()).toEqual(SERVED);
+});
+
+it.each([
+  ['Key', 'keys'],
+  ['Display', 'displays'],
+  ['Proxy', 'proxies'],
+  ['Mailbox', 'mailboxes'],
+  ['Switch', 'switches'],
+  ['Mesh', 'meshes'],
+  ['Path', 'paths'],
+])('guesses the plural of %s as tools that generate CRDs do, also for a CRD', (kind, plural) => {
+  expect(guessPlural(kind)).toBe(plural);
+  const spec = { type: 'object', properties: {} } as const;
+  expect(defineCrd({ group: 'web.example.com', kind, description: 'Any.', spec }).spec.names.plural).toBe(
+    plural,
+  );
+});
+
 it('takes what the author says', () => {
-  const props = { apiVersion: 'a.io/v1', kind: 'Gateway', plural: 'gateways', namespaced: false };
+  const props = { apiVersion: 'a.io/v1', kind: 'Gateway', plural: 'doors', namespaced: false };
   expect(resourceType(props)).toEqual(props);
 });
 

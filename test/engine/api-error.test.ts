@@ -114,6 +114,12 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
   ],
   ['a kind that is not served', { status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
   [
+    'a kind that a group of Kubernetes itself does not serve',
+    failure(404, 'NotFound', 'the server could not find the requested resource', {}),
+    'KindNotServed',
+    'backoff',
+  ],
+  [
     'a missing namespace',
     failure(404, 'NotFound', 'namespaces "shop" not found', { name: 'shop', kind: 'namespaces' }),
     'NotFound',
@@ -184,6 +190,28 @@ describe('classify', () => {
     ],
   ])('asks for the pause that is of use after %s', (_, message, pause) => {
     expect(classified(failure(403, 'Forbidden', message)).retryAfterMilliseconds).toBe(pause);
+  });
+
+  it.each([
+    [
+      'the operator lacks a right',
+      'services "web" is forbidden: User "system:serviceaccount:ops:reconstruct" cannot patch resource "services" in API group "" in the namespace "shop"',
+    ],
+    [
+      'the operator may not own for the custom resource',
+      `services "web" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: no RBAC policy matched`,
+    ],
+  ])('says how to grant it where %s', (_, message) => {
+    expect(classified(failure(403, 'Forbidden', message)).message).toBe(
+      `${WHAT}: ${message}; grant it by \`reconstruct install --apply\` with the options in use, which follows what each kind declares: children, related, and what a watch writes`,
+    );
+  });
+
+  it.each([
+    ['a person lacks a right', 'services "web" is forbidden: User "jane" cannot patch resource "services"'],
+    ['a quota forbids it', 'pods "web" is forbidden: exceeded quota: none, requested: pods=1'],
+  ])('grants nothing where %s', (_, message) => {
+    expect(classified(failure(403, 'Forbidden', message)).message).toBe(`${WHAT}: ${message}`);
   });
 
   it('says what the server answered where the server gave no message', () => {

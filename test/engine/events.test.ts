@@ -375,12 +375,15 @@ it('counts every occurrence exactly once, whatever fails in between', async () =
         return ok(request);
       };
       let told = 0;
+      let failing = 0;
       for (const next of steps) {
         if ('minutes' in next) await bench.clock.advance(next.minutes * MINUTE);
         else if ('fail' in next) {
-          // Fewer than make it give up.
-          if (bench.server.answers.length < 8)
-            bench.server.answers.push(...Array<Answer>(next.fail).fill(overloaded));
+          // Of an event that waits to be sent again, all may have been answers to it: fewer than make it give up.
+          if (bench.clock.timers === 0 && bench.server.answers.length === 0) failing = 0;
+          if (failing + next.fail >= 12) continue;
+          failing += next.fail;
+          bench.server.answers.push(...Array<Answer>(next.fail).fill(overloaded));
         } else {
           told++;
           bench.tools.recorder.send({ ...REGARDING, name: next.name }, { ...EVENT, note: next.note });

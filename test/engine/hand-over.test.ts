@@ -3,7 +3,7 @@ import type { ApplyStep } from '../../src/contract/controller.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';
-import { deployment, edit, newSetup, settledSetup, step } from './support/apply-setup.js';
+import { deployment, edit, newSetup, OWNER, settledSetup, step } from './support/apply-setup.js';
 import { newBench, plan } from './support/bench.js';
 import {
   anObject,
@@ -51,6 +51,35 @@ describe('A hand-over', () => {
       ...replicas().object,
       metadata: { namespace: 'shop', name: 'web', uid },
     });
+  });
+
+  it('takes a field by force where it is to', async () => {
+    const setup = await settledSetup();
+    merging(setup.server);
+    const step = { ...replicas(), force: true, owner: OWNER };
+    expect(await setup.apply(step)).toMatchObject({ action: 'configured' });
+    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'true' });
+  });
+
+  it.each([
+    ['nobody', undefined],
+    ['somebody else', ownedBy('other')],
+    ['one who is not its controller', { ...OWNER, controller: false }],
+  ])('takes nothing by force of what belongs to %s', async (_, other) => {
+    const setup = await settledSetup();
+    edit(setup, (live) => ({
+      ...live,
+      metadata: { ...live.metadata, ownerReferences: other ? [other] : [] },
+    }));
+    setup.sync();
+    await setup.apply({ ...replicas(), force: true, owner: OWNER });
+    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
+  });
+
+  it('takes nothing by force for nobody', async () => {
+    const setup = await settledSetup();
+    await setup.apply({ ...replicas(), force: true });
+    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
   });
 
   it('sends nothing for what is not there, or is going', async () => {

@@ -141,6 +141,38 @@ describe('FieldPaths', () => {
     expect(ownedDigest(paths, live(fields))).toBe(paths.expected({ ...service, spec }));
   });
 
+  it('knows the protocol that the API server gives to a port without one', () => {
+    const paths = new FieldPaths();
+    const service = anObject(SERVICE, 'web', {});
+    const port = { '.': {}, 'f:name': {}, 'f:port': {} };
+    // As kube-apiserver 1.36 recorded it: the key has the protocol, and what we own has not.
+    const fields = { 'f:spec': { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': port } } };
+    const owned = ownedDigest(paths, live(fields));
+
+    expect(paths.expected({ ...service, spec: { ports: [{ name: 'http', port: 80 }] } })).toBe(owned);
+    expect(
+      paths.expected({ ...service, spec: { ports: [{ name: 'http', port: 80, protocol: 'UDP' }] } }),
+    ).not.toBe(owned);
+    const wanted = { spec: { ports: [{ name: 'http', port: 80 }] } };
+    expect(paths.holds({ spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] } }, wanted)).toBe(
+      true,
+    );
+    expect(paths.holds({ spec: { ports: [{ name: 'http', port: 80, protocol: 'UDP' }] } }, wanted)).toBe(
+      false,
+    );
+  });
+
+  it('learns what a list of a CRD puts in place of a key that was left out', () => {
+    const paths = new FieldPaths();
+    const door = { '.': {}, 'f:name': {}, 'f:open': {} };
+    const fields = { 'f:status': { 'f:doors': { 'k:{"floor":0,"name":"east"}': door } } };
+    const wanted = { status: { doors: [{ name: 'east', open: true }] } };
+    paths.owned(anObject(WIDGET, 'web', { managedFields: [applied(STATUS_MANAGER, fields)] }));
+
+    expect(paths.holds({ status: { doors: [{ name: 'east', floor: 0, open: true }] } }, wanted)).toBe(true);
+    expect(paths.holds({ status: { doors: [{ name: 'east', floor: 1, open: true }] } }, wanted)).toBe(false);
+  });
+
   it('expects for a status what the API server records under the subresource', () => {
     const paths = new FieldPaths();
     const condition = { '.': {}, 'f:message': {}, 'f:status': {}, 'f:type': {} };
@@ -218,6 +250,18 @@ describe('FieldPaths', () => {
     const one = ownedDigest(paths, live(spelled('k:{"port":53,"protocol":"UDP"}')));
     expect(ownedDigest(paths, live(spelled('k:{"protocol": "UDP", "port": 53}')))).toBe(one);
     expect(ownedDigest(paths, live(spelled('k:{"port":"53","protocol":"UDP"}')))).not.toBe(one);
+  });
+
+  it('expects a list key that the schema has a default for, and the intent leaves out', () => {
+    const paths = new FieldPaths();
+    // As kube-apiserver 1.36 recorded it.
+    const port = { '.': {}, 'f:name': {}, 'f:port': {}, 'f:targetPort': {} };
+    const fields = { 'f:spec': { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': port } } };
+    const owned = ownedDigest(paths, live(fields));
+    const intent = { name: 'http', port: 80, targetPort: 8080 };
+    expect(paths.expected({ spec: { ports: [intent] } })).toBe(owned);
+    expect(paths.expected({ spec: { ports: [{ ...intent, protocol: 'UDP' }] } })).not.toBe(owned);
+    expect(paths.expected({ spec: { ports: [{ ...intent, port: 81 }] } })).not.toBe(owned);
   });
 
   it('knows the items of a set by their values', () => {
@@ -309,11 +353,11 @@ describe('FieldPaths', () => {
       fc.record({ name, value: fc.string() }, { requiredKeys: ['name'] }),
       (item) => item.name,
     );
-    const port = fc.record({
-      containerPort: fc.integer({ min: 1, max: 4 }),
-      protocol: fc.constantFrom('TCP', 'UDP'),
-    });
-    const ports = unique(port, (item) => `${item.containerPort}${item.protocol}`);
+    const port = fc.record(
+      { containerPort: fc.integer({ min: 1, max: 4 }), protocol: fc.constantFrom('TCP', 'UDP') },
+      { requiredKeys: ['containerPort'] },
+    );
+    const ports = unique(port, (item) => `${item.containerPort}${item.protocol ?? 'TCP'}`);
     const container = fc.record(
       {
         name,

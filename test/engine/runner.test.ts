@@ -1,11 +1,23 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Plan } from '../../src/contract/controller.js';
+import type { ApplyStep, EventProps, Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
+import { correctionEvent } from '../../src/contract/failures.js';
 import { controllerOf } from '../../src/contract/object.js';
+import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { plan } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure, ownedBy, recordingLogger, WIDGET } from './support/builders.js';
+import {
+  applied,
+  CONFIG_MAP,
+  configMap,
+  failure,
+  ownedBy,
+  recordingLogger,
+  STATUS_MANAGER,
+  widget,
+  WIDGET,
+} from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { apply, count, cr, startedRunner, WATCHES } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
@@ -277,6 +289,68 @@ describe('Runner, failures', () => {
     await clock.advance(5);
     for (let n = 0; n < 10; n++) await settled();
     expect(server.writes).toHaveLength(12);
+  });
+
+  it.each([
+    { what: 'nothing of a stale view that looking again mends', conflicts: 5, told: ['Made'] },
+    { what: 'of a stale view that looking again does not mend', conflicts: 6, told: ['failed', 'Made'] },
+  ])('tells $what', async ({ conflicts, told }) => {
+    const event = (): EventProps => ({ type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' });
+    const regarding = { ...WIDGET, namespace: 'shop', name: 'web', uid: 'uid-web' };
+    const { deliver, clock, server } = startedRunner(() =>
+      plan({
+        apply: [apply('a')],
+        status: [
+          {
+            target: widget('web'),
+            fieldManager: STATUS_MANAGER,
+            status: ([change]) => ({ phase: change?.action === 'created' ? 'Made' : change?.action }),
+          },
+        ],
+        events: [{ regarding, event: ([change]) => (change?.error ? event() : undefined) }],
+      }),
+    );
+    let left = conflicts;
+    server.intercept = ({ method, path }) =>
+      method === 'PATCH' && path.endsWith('/configmaps/a') && left-- > 0
+        ? failure(409, 'Conflict', 'modified')
+        : undefined;
+    await deliver(cr('web'));
+    await clock.advance(1_000);
+
+    const statuses = server.requests.filter(({ path }) => path.endsWith('/status'));
+    expect(statuses.map(({ body }) => (body as AnyObject).status)).toEqual(told.map((phase) => ({ phase })));
+    expect(server.requests.filter(({ path }) => path.endsWith('/events'))).toHaveLength(told.length - 1);
+    expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+  });
+
+  it('tells what it has put right also where the rest of the view was stale', async () => {
+    const regarding = { ...WIDGET, namespace: 'shop', name: 'web', uid: 'uid-web' };
+    const withData = ({ object, ...step }: ApplyStep): ApplyStep => ({
+      ...step,
+      object: { ...object, data: { key: 'value' } },
+    });
+    const { deliver, clock, runner, server } = startedRunner(() =>
+      plan({
+        apply: [withData(apply('a')), withData(apply('b'))],
+        events: [{ regarding, event: correctionEvent }],
+      }),
+    );
+    await deliver(cr('web'));
+    server.intercept = ({ method, path }) =>
+      method === 'PATCH' && path.endsWith('/b') ? failure(409, 'Conflict', 'modified') : undefined;
+    runner.queue.hold('test');
+    for (const name of ['a', 'b']) {
+      const made = server.get(CONFIG_MAP, `shop/${name}`)!;
+      const managedFields = [applied('kubectl-edit', { 'f:data': { 'f:key': {} } })];
+      const metadata = { ...made.metadata, managedFields } as AnyObject['metadata'];
+      await deliver({ ...made, metadata, data: { key: 'edited' } });
+    }
+    runner.queue.release('test');
+    await clock.advance(1_000);
+
+    const events = server.requests.filter(({ path }) => path.endsWith('/events'));
+    expect(events.map(({ body }) => (body as { reason?: string }).reason)).toEqual(['DriftCorrected']);
   });
 
   it('wakes a key when the object in its way changes or goes', async () => {

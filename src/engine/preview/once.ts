@@ -29,7 +29,7 @@ export interface OnceOutcome {
   readonly changes: ChangeSet;
   /** What would be deleted, and isn't, since that wasn't asked for. */
   readonly kept: readonly ObjectRef[];
-  /** Why nothing could be planned. */
+  /** Why nothing could be planned; of several keys, for the first. */
   readonly error?: OperatorError;
 }
 
@@ -47,20 +47,32 @@ export async function carryOutOnce(cr: AnyObject, props: OnceProps): Promise<Onc
   // As it was written: where it is, the rest is looked for.
   const planning = new Planning({ controller, transport, given: [cr] });
   const results = new Map<string, Change>();
-  let turn: Turn = { changes: [], kept: [] };
+  const kept = new Map<string, ObjectRef>();
+  let error: OperatorError | undefined;
   for (const key of planning.keysOf([cr])) {
-    for (let tries = 1; ; tries++) {
-      turn = await takeTurn(key, planning, props);
-      for (const change of turn.changes) remember(results, change);
-      if (!mayPass(turn) || !(await props.pause(tries))) break;
-      planning.contents.forget();
-    }
+    const turn = await lastTurn(key, planning, props, results);
+    for (const ref of turn.kept) kept.set(objectId(ref), ref);
+    error ??= turn.error;
   }
-  const { kept, error } = turn;
-  return { changes: [...results.values()], kept, ...(error && { error }) };
+  return { changes: [...results.values()], kept: [...kept.values()], ...(error && { error }) };
 }
 
 type Turn = OnceOutcome;
+
+/** The turn after which nothing is left to be tried again; what each of them did is remembered. */
+async function lastTurn(
+  key: string,
+  planning: Planning,
+  props: OnceProps,
+  results: Map<string, Change>,
+): Promise<Turn> {
+  for (let tries = 1; ; tries++) {
+    const turn = await takeTurn(key, planning, props);
+    for (const change of turn.changes) remember(results, change);
+    if (!mayPass(turn) || !(await props.pause(tries))) return turn;
+    planning.contents.forget();
+  }
+}
 
 /** One plan, and those that it asks for after what it did. */
 async function takeTurn(key: string, planning: Planning, props: OnceProps): Promise<Turn> {

@@ -12,6 +12,7 @@ import { routeSpec } from './route.js';
 import { serviceSpec } from './service.js';
 import type { AppServiceSpec } from './spec.js';
 
+/** What the construct of AppService is given. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;
 
 /**

@@ -1,6 +1,7 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import type { AnyObject } from '../../contract/object.js';
-import { managersOf } from './field-managers.js';
+import { keepReplicas } from '../../contract/replicas.js';
+import type { KeptReplicas } from '../../contract/replicas.js';
 import { given } from './given.js';
 import { keepStrategy } from './strategy.js';
 import type { KeptStrategy } from './strategy.js';
@@ -9,13 +10,11 @@ import type { Wire } from './wire.js';
 /** A Deployment as it is kept beside its identity and status. */
 export interface KeptDeployment {
   readonly spec: {
-    readonly replicas?: number;
     readonly template: {
       readonly spec: { readonly containers: readonly { name: string; image?: string }[] };
     };
   };
-  /** The field managers that own `spec.replicas`; none, where the API server's default stands. */
-  readonly replicasManagers: readonly string[];
+  readonly replicas: KeptReplicas;
   readonly strategy: KeptStrategy;
 }
 
@@ -25,11 +24,8 @@ export function keepDeployment(object: AnyObject): Readonly<Record<string, unkno
   // Others were injected.
   const own = (spec?.template.spec?.containers ?? []).filter(({ name }) => name === object.metadata.name);
   return {
-    spec: {
-      ...(spec?.replicas !== undefined && { replicas: spec.replicas }),
-      template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } },
-    },
-    replicasManagers: managersOf(object, 'f:spec', 'f:replicas'),
+    ...keepReplicas(object),
+    spec: { template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } } },
     strategy: keepStrategy(object),
   };
 }

@@ -2,7 +2,7 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import type { HandOver } from '../../contract/hand-over.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
-import { managersOf } from './field-managers.js';
+import { managersOf } from '../../contract/field-managers.js';
 import type { AppServiceSpec } from './spec.js';
 import type { Wire } from './wire.js';
 
@@ -13,12 +13,18 @@ export const STRATEGY_FIELD_MANAGER = 'appservice-strategy';
 
 const CHILDREN_FIELD_MANAGER = childrenFieldManager('AppService');
 
+type RollingUpdate = NonNullable<NonNullable<Strategy>['rollingUpdate']>;
+
 /** What the API server fills in for a rolling update. */
 const DEFAULT_ROLLING_UPDATE = { maxSurge: '25%', maxUnavailable: '25%' };
+/** Of these, one has no value in common with what somebody has set, or with the default. */
+const OTHER_ROLLING_UPDATES = [1, 2, 3].map((size) => ({ maxSurge: size, maxUnavailable: size }));
 
 /** Of a Deployment's strategy, how it is and who owns it. */
 export interface KeptStrategy {
   readonly type?: string;
+  /** Only what somebody else has set. */
+  readonly rollingUpdate?: RollingUpdate;
   readonly typeManagers: readonly string[];
   readonly rollingUpdateManagers: readonly string[];
 }
@@ -33,31 +39,54 @@ export function strategyOf(strategy: NonNullable<Strategy>): NonNullable<Strateg
 }
 
 export function keepStrategy(object: AnyObject): KeptStrategy {
-  const { spec } = object as unknown as Wire<V1Deployment>;
+  const { type, rollingUpdate } = (object as unknown as Wire<V1Deployment>).spec?.strategy ?? {};
+  const rollingUpdateManagers = managersOf(object, 'f:spec', 'f:strategy', 'f:rollingUpdate');
   return {
-    ...(spec?.strategy?.type !== undefined && { type: spec.strategy.type }),
+    ...(type !== undefined && { type }),
+    ...(rollingUpdate && rollingUpdateManagers.some(isSomebodyElse) && { rollingUpdate }),
     typeManagers: managersOf(object, 'f:spec', 'f:strategy', 'f:type'),
-    rollingUpdateManagers: managersOf(object, 'f:spec', 'f:strategy', 'f:rollingUpdate'),
+    rollingUpdateManagers,
   };
 }
 
+function isSomebodyElse(manager: string): boolean {
+  return manager !== CHILDREN_FIELD_MANAGER && manager !== STRATEGY_FIELD_MANAGER;
+}
+
 /**
- * The steps from a rolling update that the API server filled in to `Recreate`: own the default, so that it goes with
- * the change of the type; change the type; and once our main field manager has it too, let go.
+ * The steps from a rolling update to `Recreate`, which is refused beside values of a rolling update that aren't ours
+ * alone: own them, so that they go with the change of the type; change the type; and once our main field manager has it
+ * too, let go. What somebody else has set is taken by force, and with other values, since of equal ones there would be
+ * two owners.
  */
 export function strategySteps(
-  { type, typeManagers, rollingUpdateManagers }: KeptStrategy,
+  { type, typeManagers, rollingUpdate, rollingUpdateManagers }: KeptStrategy,
   wanted: Strategy,
   identity: AnyObject,
 ): HandOver[] {
+  const owners = [...typeManagers, ...rollingUpdateManagers];
+  const force = owners.some((manager) => manager !== STRATEGY_FIELD_MANAGER);
   const step = (strategy?: object): HandOver => ({
     object: { ...identity, ...(strategy && { spec: { strategy } }) },
     fieldManager: STRATEGY_FIELD_MANAGER,
+    ...(strategy && force && { force }),
   });
-  const isHeld = [...typeManagers, ...rollingUpdateManagers].includes(STRATEGY_FIELD_MANAGER);
   const isWanted = wanted?.type === 'Recreate';
+  const isHeld = owners.includes(STRATEGY_FIELD_MANAGER);
   if (isHeld && (!isWanted || typeManagers.includes(CHILDREN_FIELD_MANAGER))) return [step()];
-  if (!isWanted || type !== 'RollingUpdate' || typeManagers.length > 0) return [];
-  if (rollingUpdateManagers.some((manager) => manager !== STRATEGY_FIELD_MANAGER)) return [];
-  return [step({ rollingUpdate: DEFAULT_ROLLING_UPDATE }), step({ type: 'Recreate' })];
+  if (!isWanted || type !== 'RollingUpdate' || isOursAlone(rollingUpdateManagers)) return [];
+  return [step({ rollingUpdate: unlike(rollingUpdate) }), step({ type: 'Recreate' })];
+}
+
+/** Then it goes when we stop to apply it. */
+function isOursAlone(managers: readonly string[]): boolean {
+  return managers.length > 0 && managers.every((manager) => manager === CHILDREN_FIELD_MANAGER);
+}
+
+function unlike(taken: RollingUpdate | undefined): RollingUpdate {
+  if (!taken) return DEFAULT_ROLLING_UPDATE;
+  const free = OTHER_ROLLING_UPDATES.find(
+    ({ maxSurge, maxUnavailable }) => maxSurge !== taken.maxSurge && maxUnavailable !== taken.maxUnavailable,
+  );
+  return free ?? DEFAULT_ROLLING_UPDATE;
 }

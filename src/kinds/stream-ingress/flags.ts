@@ -8,7 +8,7 @@ import type { Targets } from './targets.js';
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const WORKLOAD = /^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
-const nameSchema = { type: 'string', maxLength: 253, pattern: NAME.source };
+const nameSchema = { type: 'string', maxLength: 253, pattern: NAME.source } as const;
 
 const name = (value: string): string | undefined =>
   NAME.test(value) && value.length <= 253

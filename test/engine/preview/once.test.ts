@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import { OperatorError } from '../../../src/contract/error.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { carryOutOnce } from '../../../src/engine/preview/once.js';
@@ -113,6 +114,22 @@ describe('One turn', () => {
     expect(did).toEqual(['created a']);
     expect(kept.map(({ name }) => name)).toEqual(['old']);
     expect(server.writes).toEqual(['PATCH a']);
+  });
+
+  it('tells what every key of the custom resource came to', async () => {
+    const server = new Server([owned('old')]);
+    const error = new OperatorError({ reason: 'Refused', message: 'not so', retry: 'onChange' });
+    const first = making([], { error });
+    const second = making(['a']);
+    const controller: Controller = {
+      ...second,
+      watches: second.watches.map(({ type }) => ({ type, mapsTo: () => ['ns/first', 'ns/second'] })),
+      reconcile: (key, reader, now) => (key === 'ns/first' ? first : second).reconcile(key, reader, now),
+    };
+    const { did, error: told, kept } = await once(server, controller, { prune: false });
+    expect(did).toEqual(['created a']);
+    expect(told).toBe(error);
+    expect(kept.map(({ name }) => name)).toEqual(['old']);
   });
 
   it('deletes nothing, and goes on with the others, where something belongs to somebody else', async () => {

@@ -66,9 +66,9 @@ describe('what is kept of a Deployment', () => {
   test('is who owns its replicas, and what it runs', () => {
     expect(kept(4, [CHILDREN, STATUS, SCALED])).toEqual({
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: IDENTITY },
-      replicasManagers: ['appservice-controller', 'kube-controller-manager'],
+      replicas: { value: 4, managers: ['appservice-controller', 'kube-controller-manager'] },
       strategy: { typeManagers: [], rollingUpdateManagers: [] },
-      spec: { replicas: 4, template: { spec: { containers: [{ name: 'web', image: 'nginx' }] } } },
+      spec: { template: { spec: { containers: [{ name: 'web', image: 'nginx' }] } } },
     });
   });
 
@@ -76,7 +76,7 @@ describe('what is kept of a Deployment', () => {
     const bare = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } };
 
     expect(keepDeployment(bare)).toEqual({
-      replicasManagers: [],
+      replicas: { managers: [] },
       strategy: { typeManagers: [], rollingUpdateManagers: [] },
       spec: { template: { spec: { containers: [] } } },
     });

@@ -271,7 +271,7 @@ describe('replicas that are missing for a reason', () => {
       trouble: { reason, message: `because of ${reason}` },
     }));
 
-    expect(report({ status: NONE, pods }).readiness.message).toBe(
+    expect(report({ status: NONE, pods }).readiness?.message).toBe(
       '0 of 3 replicas are available; because of A; because of B; because of C',
     );
   });
@@ -296,7 +296,7 @@ function expectReadiness(
   [phase, reason, message]: readonly unknown[],
 ): void {
   expect(readiness).toEqual({ phase, reason, message });
-  const is = Object.fromEntries(standardConditions(readiness).map(({ type, status }) => [type, status]));
+  const is = Object.fromEntries(standardConditions(readiness!).map(({ type, status }) => [type, status]));
   expect(is.Reconciling === 'True' && is.Stalled === 'True').toBe(false);
   expect(is.Ready === 'True').toBe(is.Reconciling === 'False' && is.Stalled === 'False');
 }

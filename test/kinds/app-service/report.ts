@@ -1,3 +1,4 @@
+import { keepDeployment } from '../../../src/kinds/app-service/keep.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { Failure } from '../../../src/contract/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
@@ -8,8 +9,8 @@ interface ReportInput {
   /** Of the Deployment; its generation is 2, and seen by its controller. @default - there is no Deployment */
   readonly status?: object;
   readonly generation?: number;
-  /** What is kept of the Deployment. */
-  readonly kept?: object;
+  /** What the Deployment has in its spec, beside a template. */
+  readonly kept?: { readonly spec: object };
   /** Beside the Deployment. */
   readonly children?: readonly AnyObject[];
   readonly pods?: readonly object[];
@@ -20,12 +21,16 @@ interface ReportInput {
 
 /** The report on AppService shop/web, whose Deployment has a status. */
 export function report({ spec, status, generation = 2, kept, children, pods, failures, now }: ReportInput) {
-  const deployment: AnyObject = {
+  const identified: AnyObject = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: 'web', namespace: 'shop', generation },
     status: { observedGeneration: 2, ...status },
-    ...kept,
+  };
+  // By the same projection as in the controller's store.
+  const deployment = {
+    ...identified,
+    ...keepDeployment({ ...identified, spec: { template: {}, ...kept?.spec } }),
   };
   return appServiceStatus({
     cr: {

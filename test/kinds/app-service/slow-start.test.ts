@@ -95,7 +95,7 @@ describe('a pod that its node prepares', () => {
 
   test('is no news where everything is available', () => {
     const { readiness } = report({ status: counts(3, 3, 3), pods: [pod(0)], now: at(60) });
-    expect(readiness.reason).toBe('Available');
+    expect(readiness?.reason).toBe('Available');
   });
 });
 

@@ -15,6 +15,7 @@ function stepsFor(
   type: string,
   owners: Readonly<Record<string, readonly string[]>>,
   strategy?: NonNullable<AppServiceSpec['strategy']>,
+  rollingUpdate: object = DEFAULT,
 ): unknown[] {
   const managedFields = Object.entries(owners).map(([manager, fields]) => ({
     ...{ manager, operation: 'Apply' },
@@ -23,7 +24,7 @@ function stepsFor(
   const sent = {
     ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
     metadata: { name: 'web', managedFields },
-    spec: { replicas: 1, strategy: { type }, template: { spec: { containers: [] } } },
+    spec: { replicas: 1, strategy: { type, rollingUpdate }, template: { spec: { containers: [] } } },
   } as AnyObject;
   const { apiVersion, kind } = sent;
   const child = { apiVersion, kind, metadata: { name: 'web' }, ...keepDeployment(sent) };
@@ -31,13 +32,20 @@ function stepsFor(
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name: 'web' } },
     spec: { size: 1, image: 'nginx', ...(strategy && { strategy }) },
   };
-  return handOver({ cr, children: [child] }).map(({ object, fieldManager }) => {
+  return handOver({ cr, children: [child] }).map(({ object, fieldManager, force }) => {
     expect(fieldManager).toBe(HOLDER);
-    return (object.spec as { strategy?: unknown } | undefined)?.strategy ?? 'released';
+    const applied = (object.spec as { strategy?: object } | undefined)?.strategy;
+    if (!applied) return 'released';
+    return force ? { ...applied, force } : applied;
   });
 }
 
 const bothSteps = [{ rollingUpdate: DEFAULT }, RECREATE];
+const byForce = (rollingUpdate: object): object[] => [
+  { rollingUpdate, force: true },
+  { ...RECREATE, force: true },
+];
+const ONE = { maxSurge: 1, maxUnavailable: 1 };
 
 test.each([
   ['the default gives way to Recreate', 'RollingUpdate', {}, RECREATE, bothSteps],
@@ -51,15 +59,47 @@ test.each([
     ['released'],
   ],
   ['what is ours goes by itself', 'RollingUpdate', { [OURS]: ['type', 'rollingUpdate'] }, RECREATE, []],
-  ['what is of others is left alone', 'RollingUpdate', { kubectl: ['type', 'rollingUpdate'] }, RECREATE, []],
-  ["somebody's type is left alone", 'RollingUpdate', { kubectl: ['type'] }, RECREATE, []],
-  ["somebody's values are left alone", 'RollingUpdate', { kubectl: ['rollingUpdate'] }, RECREATE, []],
+  [
+    "somebody's rolling update is taken, with other values",
+    'RollingUpdate',
+    { kubectl: ['type', 'rollingUpdate'] },
+    RECREATE,
+    byForce(ONE),
+  ],
+  ["somebody's type is taken", 'RollingUpdate', { kubectl: ['type'] }, RECREATE, byForce(DEFAULT)],
+  [
+    "what is somebody's and ours is taken",
+    'RollingUpdate',
+    { kubectl: ['rollingUpdate'], [OURS]: ['rollingUpdate'] },
+    RECREATE,
+    byForce(ONE),
+  ],
+  [
+    'half taken, it goes on',
+    'RollingUpdate',
+    { kubectl: ['type'], [HOLDER]: ['rollingUpdate'] },
+    RECREATE,
+    byForce(DEFAULT),
+  ],
   ["nobody's Recreate stays", 'Recreate', {}, RECREATE, []],
   ['Recreate stays', 'Recreate', { [OURS]: ['type'] }, RECREATE, []],
   ['nothing is wanted', 'RollingUpdate', {}, undefined, []],
   ['no longer wanted, it is released', 'Recreate', { [HOLDER]: ['type'] }, undefined, ['released']],
 ])('%s', (_, type, owners, strategy, expected) => {
   expect(stepsFor(type, owners, strategy)).toEqual(expected);
+});
+
+test.each([
+  [ONE, { maxSurge: 2, maxUnavailable: 2 }],
+  [
+    { maxSurge: 1, maxUnavailable: 2 },
+    { maxSurge: 3, maxUnavailable: 3 },
+  ],
+  [{ maxSurge: '30%', maxUnavailable: 0 }, ONE],
+])('what is taken of %j has other values', (taken, expected) => {
+  expect(stepsFor('RollingUpdate', { kubectl: ['type', 'rollingUpdate'] }, RECREATE, taken)).toEqual(
+    byForce(expected),
+  );
 });
 
 test('a rolling update is rendered so that it goes as a whole', () => {

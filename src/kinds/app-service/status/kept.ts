@@ -1,29 +1,18 @@
 import type { V1ServicePort } from '@kubernetes/client-node';
 import type { AnyObject } from '../../../contract/object.js';
 import { DEFAULT_PROTOCOL } from '../container-ports.js';
+import type { KeptDeployment } from '../keep.js';
 import type { AppServiceStatus } from '../spec.js';
 import type { Wire } from '../wire.js';
 
-/** What is read of a Deployment, beside its identity and status. */
-interface Workload {
-  readonly spec?: {
-    readonly replicas?: number;
-    readonly template?: {
-      readonly spec?: {
-        readonly containers?: readonly { readonly name: string; readonly image?: string }[];
-      };
-    };
-  };
-}
-
 /** The replicas that are wanted now, whoever has set them. */
 export function liveReplicas(deployment: AnyObject): number | undefined {
-  return (deployment as Workload).spec?.replicas;
+  return (deployment as Partial<KeptDeployment>).replicas?.value;
 }
 
 /** Of the container that is named as the Deployment; others were injected. */
 export function runningImage(deployment: AnyObject): string | undefined {
-  const containers = (deployment as Workload).spec?.template?.spec?.containers;
+  const containers = (deployment as Partial<KeptDeployment>).spec?.template.spec.containers;
   return containers?.find(({ name }) => name === deployment.metadata.name)?.image;
 }
 

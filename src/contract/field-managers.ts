@@ -1,4 +1,4 @@
-import type { AnyObject } from '../../contract/object.js';
+import type { AnyObject } from './object.js';
 
 interface ManagedFields {
   readonly manager?: string;
@@ -7,7 +7,8 @@ interface ManagedFields {
 
 /**
  * The field managers that own a field, in the order of the record; none, where the API server's default stands. An
- * autoscaler and `kubectl scale` write through `/scale`, which is an entry of its own.
+ * autoscaler and `kubectl scale` write through `/scale`, which is an entry of its own, and none where nobody owned the
+ * field before.
  * @param path as in `fieldsV1`: `f:spec`, `f:replicas`
  */
 export function managersOf(object: AnyObject, ...path: readonly string[]): string[] {

@@ -1,0 +1,87 @@
+import { inAnotherWorld } from './another-world.js';
+import { messageOf, OperatorError } from './error.js';
+import { describeRef, objectId, refOf } from './object.js';
+import type { AnyObject } from './object.js';
+import { groupKind } from './resource.js';
+
+const REMEDY =
+  'A construct has to depend on its props alone: take clocks, chance and counters out of it (new Date(), Math.random(), randomUUID(), variables outside of it)';
+const SECRET_REMEDY =
+  'let the spec name a Secret that somebody else makes, in place of a password that is made anew with each rendering';
+
+/**
+ * Renders once more, on another day and with other random numbers, and compares: what differs each time would be
+ * applied each time.
+ * @param owner names the custom resource, for the message
+ * @returns `NotDeterministic` where something differs
+ */
+export function unsteadiness(
+  owner: string,
+  rendered: readonly AnyObject[],
+  again: () => readonly AnyObject[],
+): OperatorError | undefined {
+  let others: Map<string, AnyObject>;
+  try {
+    others = new Map(inAnotherWorld(again).map((object) => [objectId(object), object]));
+  } catch (error) {
+    return notDeterministic(`${owner} can be rendered once, and the next time can't: ${messageOf(error)}`);
+  }
+  for (const object of rendered) {
+    const name = describeRef(refOf(object));
+    const other = others.get(objectId(object));
+    if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
+    const difference = firstDifference(object, other, '');
+    if (difference) return differing(owner, object, difference);
+    others.delete(objectId(object));
+  }
+  const [more] = others.values();
+  return more && notDeterministic(`${owner} renders ${describeRef(refOf(more))} only the second time`);
+}
+
+function differing(owner: string, object: AnyObject, { path, values }: Difference): OperatorError {
+  const isSecret = groupKind(object) === 'Secret';
+  const [first, later] = values.map((value) => shown(value, isSecret));
+  return notDeterministic(
+    `${owner} renders ${describeRef(refOf(object))} with ${first} at ${path}, and the next time with ${later}`,
+    isSecret ? `; ${SECRET_REMEDY}` : '',
+  );
+}
+
+interface Difference {
+  /** As in `.spec.ports[0].name`. */
+  readonly path: string;
+  readonly values: readonly [first: unknown, second: unknown];
+}
+
+function firstDifference(first: unknown, second: unknown, path: string): Difference | undefined {
+  if (Object.is(first, second)) return undefined;
+  if (!isContainer(first) || !isContainer(second) || Array.isArray(first) !== Array.isArray(second))
+    return { path, values: [first, second] };
+  for (const key of Object.keys(first)) {
+    const found = firstDifference(first[key], second[key], `${path}${step(key, Array.isArray(first))}`);
+    if (found) return found;
+  }
+  const more = Object.keys(second).find((key) => !(key in first));
+  if (more === undefined) return undefined;
+  return { path: `${path}${step(more, Array.isArray(first))}`, values: [undefined, second[more]] };
+}
+
+function step(key: string, isIndex: boolean): string {
+  if (isIndex) return `[${key}]`;
+  return /^[\w-]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
+function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function shown(value: unknown, isSecret: boolean): string {
+  if (value === undefined) return 'nothing';
+  if (isSecret) return 'a value that is not shown here';
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function notDeterministic(what: string, more = ''): OperatorError {
+  return new OperatorError({ reason: 'NotDeterministic', message: `${what}. ${REMEDY}${more}` });
+}

@@ -1,0 +1,213 @@
+import { Construct } from 'constructs';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { KosmosJobWatcher } from '../../imports/batch.my.github.com.js';
+import type { KosmosAppService } from '../../imports/kosmos.io.js';
+import type { KosmosStreamIngress } from '../../imports/nginx-stream.jeffthecoder.xyz.js';
+import { defineCrd } from '../../src/contract/define-crd.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import type { FromSchema } from '../../src/contract/from-schema.js';
+import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
+
+/** What the compiler holds: this file is checked by `tsc -p test`, and running it proves little more than that it loads. */
+const crd = defineCrd({
+  group: 'web.example.com',
+  kind: 'Guestbook',
+  description: 'A guestbook on the web.',
+  spec: {
+    type: 'object',
+    required: ['image', 'ports'],
+    properties: {
+      image: { type: 'string', minLength: 1 },
+      replicas: { type: 'integer', format: 'int32', default: 1 },
+      paused: { type: 'boolean' },
+      size: { type: 'string', enum: ['small', 'large'] },
+      ports: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['port'],
+          properties: {
+            port: { 'x-kubernetes-int-or-string': true },
+            name: { type: 'string', nullable: true },
+          },
+        },
+      },
+      labels: { type: 'object', additionalProperties: { type: 'string' } },
+      theme: { type: 'object', properties: { color: { type: 'string', default: 'red' } }, default: {} },
+      raw: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      anything: { 'x-kubernetes-preserve-unknown-fields': true },
+    },
+  },
+  status: { readyReplicas: { type: 'integer' }, url: { type: 'string' } },
+});
+
+const BARE = {
+  group: 'web.example.com',
+  kind: 'Page',
+  description: 'A page.',
+  spec: { type: 'object', properties: { text: { type: 'string' } } },
+} as const;
+
+interface Spec {
+  readonly image: string;
+  readonly replicas: number;
+  readonly paused?: boolean;
+  readonly size?: 'small' | 'large';
+  readonly ports: readonly { readonly port: number | string; readonly name?: string | null }[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly theme: { readonly color: string };
+  readonly raw?: Readonly<Record<string, unknown>>;
+  readonly anything?: unknown;
+}
+
+class Guestbook extends Construct {
+  constructor(scope: Construct, id: string, { metadata, spec }: PropsOf<typeof crd>) {
+    super(scope, id);
+    expectTypeOf(metadata.namespace).toEqualTypeOf<string | undefined>();
+    expectTypeOf(spec).toEqualTypeOf<Spec>();
+  }
+}
+
+describe('the types of a CRD that defineCrd makes', () => {
+  it('are those of its schemas', () => {
+    expectTypeOf<SpecOf<typeof crd>>().toEqualTypeOf<Spec>();
+    expectTypeOf<StatusOf<typeof crd>>().toEqualTypeOf<{
+      readonly readyReplicas?: number;
+      readonly url?: string;
+    }>();
+  });
+
+  it('are unknown where the schema is', () => {
+    expectTypeOf<FromSchema<{ readonly description: 'anything' }>>().toBeUnknown();
+    expectTypeOf<FromSchema<{ readonly type: string }>>().toBeUnknown();
+    expectTypeOf<FromSchema<{ readonly type: 'object' }>>().toEqualTypeOf<
+      Readonly<Record<string, unknown>>
+    >();
+  });
+
+  it('are those that the kind is written in', () => {
+    const kind = defineKind({
+      crd,
+      construct: Guestbook,
+      children: [{ apiVersion: 'apps/v1', kind: 'Deployment' }],
+      status({ cr, children }) {
+        expectTypeOf(cr.spec).toEqualTypeOf<Spec>();
+        expectTypeOf(cr.status).toEqualTypeOf<StatusOf<typeof crd> | undefined>();
+        // @ts-expect-error The status has no such field.
+        expectTypeOf(cr.status?.replicas).toBeUndefined();
+        return {
+          readiness: { phase: 'ready', reason: 'Available', message: `${children.length}` },
+          fields: { readyReplicas: cr.spec.replicas },
+        };
+      },
+    });
+    expectTypeOf(kind.name).toBeString();
+  });
+
+  it('refuse a construct that expects another spec, and a status that the schema does not have', () => {
+    class Other extends Construct {
+      constructor(
+        scope: Construct,
+        id: string,
+        readonly props: { readonly spec: { readonly text: string } },
+      ) {
+        super(scope, id);
+      }
+    }
+    const children = [] as const;
+    // @ts-expect-error Its spec has no text.
+    defineKind({ crd, construct: Other, children });
+    const readiness = { phase: 'ready', reason: 'Available', message: '' } as const;
+    const props = { crd, construct: Guestbook, children };
+    const text = () => ({ readiness, fields: { readyReplicas: '1' } });
+    // @ts-expect-error It is a number.
+    defineKind({ ...props, status: text });
+    const misspelt = () => ({ readiness, fields: { ready: 1 } });
+    // @ts-expect-error There is no such field.
+    defineKind({ ...props, status: misspelt });
+  });
+
+  it('know no field of a status that the schema says nothing of', () => {
+    const bare = defineCrd(BARE);
+    class Page extends Construct {
+      constructor(
+        scope: Construct,
+        id: string,
+        readonly props: PropsOf<typeof bare>,
+      ) {
+        super(scope, id);
+      }
+    }
+    const readiness = { phase: 'ready', reason: 'Available', message: '' } as const;
+    const props = { crd: bare, construct: Page, children: [] };
+    const kinds = [defineKind(props), defineKind({ ...props, status: () => ({ readiness }) })];
+    expectTypeOf(kinds).not.toBeAny();
+    // @ts-expect-error There is no such field.
+    defineKind({ ...props, status: () => ({ readiness, fields: { pods: 1 } }) });
+    const empty = defineCrd({ ...BARE, status: {} });
+    // @ts-expect-error There is no such field.
+    defineKind({ crd: empty, construct: Page, children: [], status: () => ({ fields: { pods: 1 } }) });
+  });
+
+  it('refuse a type that there is not', () => {
+    // @ts-expect-error It is called integer.
+    const define = (): unknown => defineCrd({ ...BARE, spec: { ...BARE.spec, items: { type: 'int' } } });
+    expect(define).toThrow('has the type "int"');
+  });
+
+  it('are none for a CRD in a file: the construct and the status say them', () => {
+    const url = new URL(
+      '../../examples/scheduled-task/scheduledtasks.tasks.example.com.yaml',
+      import.meta.url,
+    );
+    defineKind({
+      crd: url,
+      construct: Guestbook,
+      children: [],
+      status({ cr }) {
+        expectTypeOf(cr.spec).toEqualTypeOf<Spec>();
+        return { readiness: { phase: 'ready', reason: 'Available', message: '' }, fields: { active: 1 } };
+      },
+    });
+  });
+});
+
+describe('the types of a class that cdk8s import has generated', () => {
+  it('have literals for enums, and numbers and text for unions', () => {
+    type Ports = NonNullable<SpecOf<typeof KosmosAppService>['ports']>;
+    expectTypeOf<Ports[number]['protocol']>().toEqualTypeOf<'TCP' | 'UDP' | 'SCTP' | undefined>();
+    expectTypeOf<Ports[number]['targetPort']>().toEqualTypeOf<number | string | undefined>();
+    expectTypeOf<Ports[number]['port']>().toEqualTypeOf<number>();
+    type Limits = NonNullable<SpecOf<typeof KosmosAppService>['resources']>['limits'];
+    expectTypeOf<NonNullable<Limits>>().toEqualTypeOf<{ readonly [name: string]: number | string }>();
+  });
+
+  it('have lists and what is in them, readonly', () => {
+    expectTypeOf<SpecOf<typeof KosmosJobWatcher>['namespacePatterns']>().toEqualTypeOf<
+      readonly string[] | undefined
+    >();
+    expectTypeOf<SpecOf<typeof KosmosStreamIngress>['protocol']>().toEqualTypeOf<'TCP' | 'UDP' | undefined>();
+  });
+
+  it('have text for dates, and keep what a member called value is', () => {
+    enum Level {
+      LOW = 1,
+      HIGH = 2,
+    }
+    interface Generated {
+      readonly spec?: {
+        readonly until?: Date;
+        readonly level: Level;
+        readonly env: { readonly value?: string };
+        readonly free: any; // eslint-disable-line @typescript-eslint/no-explicit-any
+      };
+    }
+    type Website = new (scope: Construct, id: string, props?: Generated) => Construct;
+    expectTypeOf<SpecOf<Website>>().toEqualTypeOf<{
+      readonly until?: string;
+      readonly level: 1 | 2;
+      readonly env: { readonly value?: string };
+      readonly free: unknown;
+    }>();
+  });
+});
