@@ -4,31 +4,98 @@
  * `defineKind` makes an operator of a construct; `reconstruct.config.mjs` hands it to every command. Kinds that are
  * more than "one custom resource, its own children" are written on the core contract, `Controller`.
  */
-export * from './contract/change.js';
-export * from './contract/conditions.js';
-export * from './contract/controller.js';
-export * from './contract/crd.js';
-export * from './contract/define-kind.js';
-export * from './contract/delete-step.js';
-export * from './contract/error.js';
-export * from './contract/explanation.js';
-export * from './contract/hand-over.js';
-export * from './contract/kind.js';
-export * from './contract/kind-flag.js';
-export * from './contract/metric.js';
-export * from './contract/names.js';
-export * from './contract/object.js';
+
+// A kind of one's own.
+export { defineCrd } from './contract/define-crd.js';
+export type { CelRule, CrdProps, SchemaProperties } from './contract/define-crd.js';
+export type { FromSchema } from './contract/from-schema.js';
+export type { PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
+export { loadCrd, servedType, storedVersion } from './contract/crd.js';
+export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
+export { defineKind } from './contract/define-kind.js';
+export type { ChildTypeProps, KindProps, RelatedTypeProps } from './contract/define-kind.js';
+export type { HandOver, HandOverFunction } from './contract/hand-over.js';
+export { handOverReplicas, keepReplicas } from './contract/replicas.js';
+export type { HandOverReplicasProps, KeptReplicas } from './contract/replicas.js';
+export type {
+  CustomResourceProps,
+  Kind,
+  KindConstruct,
+  KindContext,
+  OwnedKind,
+  Policy,
+  Render,
+  RenderedKind,
+  Rendering,
+} from './contract/kind.js';
+export { OperatorError } from './contract/error.js';
+export type { OperatorErrorProps, Retry } from './contract/error.js';
+export {
+  ADOPT_BY_ANNOTATION,
+  APPLIED_HASH_ANNOTATION,
+  childLabels,
+  childrenFieldManager,
+  selectorLabels,
+  statusFieldManager,
+} from './contract/names.js';
+export type { NamedKind } from './contract/names.js';
+
+// How a custom resource fares.
+export type { Failure, StatusFunction, StatusInput, StatusReport } from './contract/status.js';
+export { dateConditions, standardConditions } from './contract/conditions.js';
+export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
+export { childReadiness, worstReadiness } from './contract/readiness.js';
+
+// Objects, and their types.
+export { controllerOf, describeRef, objectKey, refOf, splitKey } from './contract/object.js';
+export type {
+  AnyObject,
+  CustomResource,
+  KubernetesObject,
+  ObjectMeta,
+  ObjectRef,
+  OwnerReference,
+} from './contract/object.js';
+export { groupKind, resourceType } from './contract/resource.js';
+export type { ResourceType, ResourceTypeProps } from './contract/resource.js';
+
+// The core contract.
+export type { Action, Change, ChangeSet, Drift, FieldConflict } from './contract/change.js';
+export type {
+  AfterApply,
+  ApplyStep,
+  Controller,
+  EventProps,
+  EventStep,
+  Plan,
+  Reader,
+  Settle,
+  StatusStep,
+  TypeRef,
+  Watch,
+  Write,
+} from './contract/controller.js';
+export type { DeleteStep, Deletion, Propagation } from './contract/delete-step.js';
+export type { Explanation, Table } from './contract/explanation.js';
+export type { FlagValues, KindFlag } from './contract/kind-flag.js';
+export type { Metric, Sample } from './contract/metric.js';
+export type {
+  Finding,
+  RenderTogether,
+  RenderedTogether,
+  TogetherManifest,
+} from './contract/render-together.js';
+export type { SharedApply } from './contract/shared-apply.js';
 export { keepIdentity, keepStatus } from './contract/projections.js';
-export * from './contract/readiness.js';
-export * from './contract/render-together.js';
-export * from './contract/resource.js';
-export * from './contract/shared-apply.js';
-export * from './contract/status.js';
+
+// Rendering, and rights.
+export { renderStored } from './synth/render-stored.js';
+export { leaseRules, rulesFor } from './install/rules.js';
+export type { PolicyRule } from './install/rules.js';
+
+// The kinds that come with the project.
 export { AppService } from './kinds/app-service/construct.js';
 export type { AppServiceProps } from './kinds/app-service/construct.js';
 export { appService } from './kinds/app-service/kind.js';
 export { jobWatcher } from './kinds/job-watcher/kind.js';
 export { streamIngress } from './kinds/stream-ingress/kind.js';
-export { leaseRules, rulesFor } from './install/rules.js';
-export type { PolicyRule } from './install/rules.js';
-export { render } from './synth/render.js';

@@ -11,7 +11,7 @@ export const POLICY_FOLDER = '/etc/reconstruct';
 export const POLICY_FILE = 'policy.yaml';
 
 /** The full name of a kind, as `--kinds` takes it. */
-export function kindName({ name, type }: Kind): string {
+export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {
   return `${name}.${groupOf(type.apiVersion)}`;
 }
 

@@ -22,7 +22,7 @@ export function checkChildren(
     const type = declaredType(kind, owner, object);
     const child = type.namespaced ? object : withoutNamespace(object);
     const { name, namespace } = child.metadata;
-    checkLengths(owner, child);
+    checkLengths(owner, cr.metadata.name, child);
     const identity = `${groupKind(child)} ${objectKey(namespace, name)}`;
     if (identities.has(identity)) {
       throw new OperatorError({
@@ -51,9 +51,13 @@ function declaredType(kind: RenderedKind, owner: string, object: AnyObject): Res
   }
   const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
   if (type) return type;
+  const what = `${owner} renders ${describeRef(refOf(object))}`;
+  const other = kind.children.find((child) => groupKind(child) === groupKind(object));
   throw new OperatorError({
     reason: 'UndeclaredChild',
-    message: `${owner} renders ${describeRef(refOf(object))}, which kind ${kind.type.kind} doesn't declare; add { apiVersion: '${apiVersion}', kind: '${childKind}' } to its children`,
+    message: other
+      ? `${what} of ${apiVersion}, of which kind ${kind.type.kind} declares ${other.apiVersion}; write that in the construct`
+      : `${what}, which kind ${kind.type.kind} doesn't declare; add { apiVersion: '${apiVersion}', kind: '${childKind}' } to its children`,
   });
 }
 

@@ -5,7 +5,7 @@ import type { JsonSchema } from './json-schema.js';
 import { helpWithPattern } from './known-patterns.js';
 import { showValue } from './problem.js';
 import type { Path, Problem } from './problem.js';
-import { suggest } from './suggest.js';
+import { suggest } from '../contract/suggest.js';
 
 /** Says in words, with path, value and remedy, what ajv found. */
 export function describeErrors(errors: readonly ErrorObject[], root: unknown): Problem[] {

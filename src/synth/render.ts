@@ -1,5 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { IResolver, ResolutionContext } from 'cdk8s';
+import { unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
@@ -18,12 +19,27 @@ import { withEncodedSecret } from './secrets.js';
  * sorted, whatever the environment says. The custom resource isn't changed. Every object is plain JSON, is of a
  * type that the kind declares, and is there once; namespaced ones are in the namespace of the custom resource.
  *
- * **Assumptions.** The custom resource is valid and has its defaults.
+ * **Assumptions.** The custom resource is valid and has its defaults. The construct depends on its props alone: the
+ * first time that it renders in a process, it is run twice, with another clock and other random numbers, and compared.
  *
  * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`,
- * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`.
+ * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
  */
 export const render: Render = (kind, cr, policy) => {
+  const objects = renderOnce(kind, cr, policy);
+  if (!compared.has(kind.construct)) {
+    const owner = describeRef({ ...refOf(cr), kind: kind.type.kind });
+    const error = unsteadiness(owner, objects, () => renderOnce(kind, cr, policy));
+    if (error) throw error;
+    compared.add(kind.construct);
+  }
+  return objects;
+};
+
+/** Constructs that have made the same objects twice. */
+const compared = new WeakSet<RenderedKind['construct']>();
+
+const renderOnce: Render = (kind, cr, policy) => {
   let objects: AnyObject[];
   try {
     objects = synthesize(kind, cr, policy, lazyResolver);

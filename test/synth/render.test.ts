@@ -72,7 +72,9 @@ test('the construct gets metadata, spec and API version only, and its changes st
 
   render(kind, cr);
 
-  expect(seen).toEqual([
+  // The first time, a construct is run twice.
+  expect(seen).toHaveLength(2);
+  expect(seen.slice(1)).toEqual([
     {
       apiVersion: kind.type.apiVersion,
       metadata: { name: 'web', namespace: 'shop' },
@@ -130,6 +132,11 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     "UndeclaredChild: Widget shop/web renders Secret shop/x, which kind Widget doesn't declare; add { apiVersion: 'v1', kind: 'Secret' } to its children",
   ],
   [
+    'another version of a type that is declared',
+    (scope) => new ApiObject(scope, 'x', { apiVersion: 'v2', kind: 'ConfigMap', metadata: { name: 'x' } }),
+    'UndeclaredChild: Widget shop/web renders ConfigMap shop/x of v2, of which kind Widget declares v1; write that in the construct',
+  ],
+  [
     'one object twice',
     (scope) => {
       configMap(scope, 'a', { metadata: { name: 'same' } });
@@ -149,7 +156,7 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
         ...{ apiVersion: 'v1', kind: 'ConfigMap' },
         metadata: { name: 'x'.repeat(254) },
       }),
-    'has 254 characters, of which a ConfigMap may have 253; write "x-kubernetes-validations: [{ rule: size(self.metadata.name) <= ... }]" into the schema of the CRD, or make it shorter in the construct',
+    'NameTooLong: Widget shop/web renders ConfigMap shop/xx',
   ],
   [
     'a label that is too long',
@@ -196,6 +203,45 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     'the moon is full',
   ],
 ];
+
+/** What is told of a custom resource of that name. */
+function toldOf(name: string, build: Build): string {
+  return reasonOf(() => render(kindThat(build), { ...widget(), metadata: { name, namespace: 'shop' } }));
+}
+
+test.each<[what: string, length: number, most: number, kind: string, child: (name: string) => string]>([
+  ['with an ending', 59, 58, 'Service', (name) => `${name}-live`],
+  ['twice', 32, 31, 'Service', (name) => `${name}-${name}`],
+  ['with labels that are shorter', 250, 63, 'ConfigMap', (name) => `${name}-live`],
+])(
+  'a name that is too long is told with the rule for the CRD, and its number: %s',
+  (_, length, most, kind, child) => {
+    const message = toldOf('n'.repeat(length - 1) + '0', (scope, { metadata }) => {
+      new ApiObject(scope, 'x', { apiVersion: 'v1', kind, metadata: { name: child(metadata.name) } });
+    });
+    const rule = `[{ rule: 'self.metadata.name.size() <= ${most}' }]`;
+    expect(message).toMatch(/^NameTooLong: .*make it shorter in the construct, or let the CRD refuse it: /);
+    expect(message).toContain(
+      `with rules: ${rule} in defineCrd, or "x-kubernetes-validations": ${rule} at the top of the schema`,
+    );
+  },
+);
+
+test('a label that is too long is told with the rule, where it is the name', () => {
+  const message = toldOf('n'.repeat(64), (scope) => configMap(scope, 'a', { metadata: { name: 'a' } }));
+  expect(message).toContain(
+    'has 64 characters, of which a label may have 63; give the label another value, or let the CRD',
+  );
+  expect(message).toContain("rules: [{ rule: 'self.metadata.name.size() <= 63' }]");
+});
+
+test.each([
+  ['not made of its name', 'x'.repeat(254)],
+  ['too long without its name', `web-${'x'.repeat(253)}`],
+])('no rule is told where a name is %s', (_, name) => {
+  const message = toldOf('web', (scope) => configMap(scope, 'a', { metadata: { name } }));
+  expect(message).toMatch(/of which a ConfigMap may have 253; make it shorter in the construct$/);
+});
 
 test.each(REFUSALS)('%s is refused', (_, build, expected) => {
   expect(reasonOf(() => render(kindThat(build), widget()))).toContain(expected);
@@ -258,4 +304,27 @@ test('what else is thrown is told with its place', () => {
     expect(() => render(kind, widget())).toThrow(expect.objectContaining({ isBug: true }));
     expect(() => render(kind, widget())).toThrow(place);
   }
+});
+
+test('a construct that is not deterministic is refused, with the field and both values, each time', () => {
+  const kind = kindThat((scope) => configMap(scope, 'a', { data: { at: new Date().toISOString() } }));
+
+  for (const name of ['web', 'other'])
+    expect(reasonOf(() => render(kind, widget(name)))).toMatch(
+      new RegExp(
+        `^NotDeterministic: Widget shop/${name} renders ConfigMap shop/a with "20.*Z" at \\.data\\.at, and the next time with "20.*Z"\\. A construct has`,
+      ),
+    );
+});
+
+test('a construct is run twice the first time only', () => {
+  let runs = 0;
+  const kind = kindThat((scope) => {
+    runs += 1;
+    configMap(scope, 'a', {});
+  });
+
+  for (let count = 0; count < 3; count += 1) render(kind, widget());
+
+  expect(runs).toBe(4);
 });

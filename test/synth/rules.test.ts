@@ -187,7 +187,7 @@ test('a status is dropped before it is judged, but its fields are known', () => 
 });
 
 test('rules take only what the API server takes for a message', () => {
-  const text = { type: 'string' };
+  const text = { type: 'string' } as const;
   const rule = { rule: 'self == "a"', message: 'must be a' };
   for (const messageExpression of ['"two\\nlines"', '"  "', 'self + 1', 'quantity(self)', '"x".repeat(']) {
     expect(problemsAt('b', text, { ...rule, messageExpression })).toEqual([
@@ -215,7 +215,7 @@ test.each([
   ['sets.contains(["a"], [self])', 'contains()'],
   ['self.?a.orValue("b") == "c"', 'its syntax'],
 ])('the rule %s is left to the API server', (rule, why) => {
-  const x = { type: 'string', 'x-kubernetes-validations': [{ rule }] };
+  const x: StructuralSchema = { type: 'string', 'x-kubernetes-validations': [{ rule }] };
   const schema: StructuralSchema = {
     type: 'object',
     properties: { spec: { type: 'object', properties: { x } } },

@@ -125,7 +125,12 @@ async function resourceStatus(
     facts: factsOf(cr),
     children,
     ...(made.unseenTypes.length > 0 && { unseen: made.unseenTypes }),
+    ...(made.unservedTypes.length > 0 && { notServed: made.unservedTypes }),
     events,
-    notes: unseen.sentences,
+    notes: [...unservedNote(made.unservedTypes), ...unseen.sentences],
   };
+}
+
+function unservedNote(types: readonly string[]): string[] {
+  return types.length === 0 ? [] : [`Not served by the API server: ${types.join(', ')}`];
 }

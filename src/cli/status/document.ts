@@ -34,6 +34,8 @@ export interface ResourceStatus extends ObjectRef {
   readonly children: readonly ChildStatus[];
   /** Types of children that couldn't be listed, so that some may be missing. @default - none */
   readonly unseen?: readonly UnseenType[];
+  /** Types of children that have to be there, and that the API server doesn't serve, as in `deployments of apps/v9`. @default - none */
+  readonly notServed?: readonly string[];
   /** The last ones of the resource, its children and their pods: warnings first, then its own, then the rest. */
   readonly events: readonly EventStatus[];
   /** What couldn't be found out. A sentence each. */

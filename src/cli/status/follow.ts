@@ -18,13 +18,16 @@ export interface FollowProps {
   readonly collect: (source: Source) => Promise<StatusDocument>;
   /** Told of each new state. @returns true once it is enough */
   readonly onDocument: (document: StatusDocument) => boolean | Promise<boolean>;
+  /** Told why a later look than the first fails, before it is tried again. @default - nobody is */
+  readonly onFailed?: (error: unknown) => void;
 }
 
 /**
  * Collects anew whenever something has changed, by watches, until the signal aborts or it is enough.
  * @throws what `collect` throws at first; later, what can't be found out for the moment is tried again
  */
-export async function follow({ api, clock, signal, collect, onDocument }: FollowProps): Promise<void> {
+export async function follow(props: FollowProps): Promise<void> {
+  const { api, clock, signal, collect, onDocument, onFailed } = props;
   const watching = new AbortController();
   const stop = (): void => {
     watching.abort();
@@ -41,7 +44,9 @@ export async function follow({ api, clock, signal, collect, onDocument }: Follow
       // What changes from here on may be missed by this look.
       bell.windUp();
       const document = await unlessAborted(collect(source), signal).catch((error: unknown) => {
-        if (isFirst && !isOver()) throw error;
+        if (isOver()) return undefined;
+        if (isFirst) throw error;
+        onFailed?.(error);
         return undefined;
       });
       if (isOver()) return;

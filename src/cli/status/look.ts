@@ -1,7 +1,7 @@
 import { objectKey } from '../../contract/object.js';
 import { ApiError, classify } from '../../engine/api-error.js';
 import type { Api } from '../../engine/api.js';
-import { suggest } from '../../synth/suggest.js';
+import { suggest } from '../../contract/suggest.js';
 import { CliError } from '../exit.js';
 import { notInstalled } from '../not-installed.js';
 import { collect } from './collect.js';

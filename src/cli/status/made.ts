@@ -1,4 +1,5 @@
-import type { Kind, OwnedKind } from '../../contract/kind.js';
+import type { ChildType } from '../../contract/child-types.js';
+import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -11,7 +12,7 @@ import type { ChildStatus, EventStatus, UnseenType } from './document.js';
 import { eventType, lastEvents } from './events.js';
 import { isPodOf, podSelector, podStatus } from './pods.js';
 import type { Source } from './source.js';
-import type { Target } from './targets.js';
+import type { SeenKind, Target } from './targets.js';
 
 const podType = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 
@@ -31,6 +32,7 @@ export interface MadeProps {
  */
 export class Made {
   private readonly missed: UnseenType[] = [];
+  private readonly unserved: string[] = [];
   private readonly label: string;
   private readonly selector: string;
 
@@ -50,10 +52,16 @@ export class Made {
     return this.missed;
   }
 
+  /** Types of children that have to be there, and that the API server doesn't serve, as in `deployments of apps/v9`. */
+  get unservedTypes(): readonly string[] {
+    return [...this.unserved].sort();
+  }
+
   /** Those that the custom resource controls by UID, with their pods. */
   async childrenOf(cr: AnyObject): Promise<ChildStatus[]> {
     const owned = ownedKind(this.props.target.kind);
-    const types = owned ? [...owned.children, ...owned.formerChildren] : [];
+    const former = (owned?.formerChildren ?? []).map((type) => ({ ...type, optional: true }));
+    const types: readonly ChildType[] = [...(owned?.children ?? []), ...former];
     const lists = await Promise.all(types.map((type) => this.listChildren(type, cr)));
     const children = lists.flat().filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
     const pods = await this.podsOf(cr, children);
@@ -79,9 +87,12 @@ export class Made {
   }
 
   /** Of a type that isn't installed there are none. */
-  private async listChildren(type: ResourceType, cr: AnyObject): Promise<readonly AnyObject[]> {
+  private async listChildren(type: ChildType, cr: AnyObject): Promise<readonly AnyObject[]> {
     return this.list(type, cr, this.selector, (error) => {
-      if (error.kindNotServed) return;
+      if (error.kindNotServed) {
+        if (!type.optional) this.unserved.push(`${type.plural} of ${type.apiVersion}`);
+        return;
+      }
       this.missed.push({ plural: type.plural, forbidden: error.code === 403 });
       this.unseen(type.plural, error);
     });
@@ -119,7 +130,7 @@ export class Made {
 }
 
 /** Also one that another copy of this package has made. */
-function ownedKind(kind: Kind): OwnedKind | undefined {
+function ownedKind(kind: SeenKind): Pick<OwnedKind, 'children' | 'formerChildren'> | undefined {
   return 'children' in kind && 'formerChildren' in kind ? (kind as OwnedKind) : undefined;
 }
 

@@ -1,6 +1,5 @@
 import { LEASE_NAME } from '../../contract/names.js';
 import { messageOf } from '../../contract/error.js';
-import type { Kind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
@@ -11,6 +10,7 @@ import { INSTALL_NAME } from '../../install/names.js';
 import { deploymentType, PART_SELECTOR } from '../../install/ours.js';
 import type { OperatorStatus } from './document.js';
 import type { Source } from './source.js';
+import type { SeenKind } from './targets.js';
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
@@ -19,7 +19,7 @@ const TOLERATED_MILLISECONDS = 15_000;
 
 /** Where custom resources of a kind are. */
 export interface Place {
-  readonly kind: Kind;
+  readonly kind: SeenKind;
   /** @default - it has none */
   readonly namespace?: string;
 }

@@ -32,17 +32,44 @@ function operatorText({ namespace, available, replicas, leader }: OperatorStatus
   return `Operator in ${namespace}: ${state}, ${available} of ${replicas}${leads}`;
 }
 
-/** What is said now, and wasn't before; what was spoken of and isn't any more has gone. */
-export function newsIn(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): string[] {
+/** Where a type of children can't be listed, those that aren't spoken of any more may be there all the same. */
+export function goneText({ resources }: StatusDocument): string {
+  const isWhole = resources.every(
+    ({ notServed = [], unseen = [] }) => notServed.length + unseen.length === 0,
+  );
+  return isWhole ? GONE : 'is not seen any more';
+}
+
+const GONE = 'is gone';
+
+/**
+ * What is said now, and wasn't before.
+ * @param goneText what is said of children and pods that were spoken of and aren't any more
+ */
+export function newsIn(
+  before: ReadonlyMap<string, string>,
+  now: ReadonlyMap<string, string>,
+  goneText = GONE,
+): string[] {
   const told = [...now].filter(([key, sentence]) => before.get(key) !== sentence);
-  const gone = [...before.keys()].filter((key) => key.startsWith(OBJECT) && !now.has(key));
+  const gone = [...before.keys()].filter((key) => !now.has(key));
   return [
     ...told.map(([, sentence]) => sentence),
-    ...gone.map((key) => `${subjectOf(before, key)}: is gone`),
+    ...gone.flatMap((key) => {
+      if (key.startsWith(RESOURCE)) return [`${subjectOf(before, key)}: ${GONE}`];
+      return key.startsWith(OBJECT) ? [`${subjectOf(before, key)}: ${goneText}`] : [];
+    }),
   ];
 }
 
+const RESOURCE = 'resource ';
 const OBJECT = 'object ';
+const EVENT = 'event ';
+
+/** @param key of a sentence */
+export function isEvent(key: string): boolean {
+  return key.startsWith(EVENT);
+}
 
 function subjectOf(sentences: ReadonlyMap<string, string>, key: string): string {
   return (sentences.get(key) ?? '').replace(/: .*$/s, '');
@@ -64,7 +91,7 @@ function ofResource(resource: ResourceStatus): Entry[] {
 
 export function resourceSentence(resource: ResourceStatus): Entry {
   const { uid, verdict } = resource;
-  return [`${OBJECT}${uid}`, `${describeRef(resource)}: ${verdictText(resource)}: ${verdict.message}`];
+  return [`${RESOURCE}${uid}`, `${describeRef(resource)}: ${verdictText(resource)}: ${verdict.message}`];
 }
 
 /** Such as `Ready Available`, or what it was when somebody looked at it last. */
@@ -113,5 +140,5 @@ export function podText({ readyContainers, containers, state, restarts }: PodSta
 function ofEvent({ regarding, type, reason, note, at }: EventStatus): Entry {
   const subject = `${regarding.kind} ${regarding.name}`;
   // Its time tells one that has come again from the one that was told.
-  return [`event ${subject} ${reason} ${note} ${at}`, `Event of ${subject}: ${type} ${reason}: ${note}`];
+  return [`${EVENT}${subject} ${reason} ${note} ${at}`, `Event of ${subject}: ${type} ${reason}: ${note}`];
 }

@@ -1,11 +1,14 @@
 import type { Kind } from '../../contract/kind.js';
-import { suggest } from '../../synth/suggest.js';
+import { suggest } from '../../contract/suggest.js';
 import { kindName } from '../../install/arguments.js';
 import { CliError } from '../exit.js';
 
+/** What has to be known of a kind to look at its custom resources: plain data, which another process may have loaded. */
+export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
+
 /** Which custom resources are asked for. */
 export interface Target {
-  readonly kind: Kind;
+  readonly kind: SeenKind;
   /** @default - all of the kind */
   readonly name?: string;
 }

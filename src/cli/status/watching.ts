@@ -6,7 +6,7 @@ import { plain } from '../plain.js';
 import type { StatusDocument } from './document.js';
 import { follow } from './follow.js';
 import type { Look } from './look.js';
-import { newsIn, sentencesOf } from './sentences.js';
+import { goneText, newsIn, sentencesOf } from './sentences.js';
 import { textOf } from './text.js';
 
 export interface WatchingProps {
@@ -66,7 +66,7 @@ function appended({ write, clock, paint }: WatchingProps): Show {
     const now = new Date(clock.now());
     const sentences = sentencesOf(document);
     const text = before
-      ? newsIn(before, sentences)
+      ? newsIn(before, sentences, goneText(document))
           .map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`)
           .join('')
       : textOf(document, { now, paint });

@@ -37,8 +37,9 @@ export function toCelValue(value: unknown, schema: StructuralSchema | undefined)
       return typeof value === 'string' ? textValue(value, schema.format) : withoutSchema(value);
     case 'number':
       return value as number;
+    case 'integer':
+    case 'boolean':
     case undefined:
-    default:
       return withoutSchema(value);
   }
 }

@@ -136,6 +136,28 @@ describe('what is refused', () => {
   });
 });
 
+test('a type of children that is not served is one note, and none where it need not be installed', async () => {
+  const generic = failure(404, 'NotFound', 'the server could not find the requested resource', {});
+  const plain = { status: 404, body: '404 page not found\n' };
+  const answers = [
+    ['deployments', generic],
+    ['services', plain],
+    ['httproutes', generic],
+  ] as const;
+  const { api } = apiOf(
+    [app('web')],
+    ({ path }) => answers.find(([plural]) => path.endsWith(`/${plural}`))?.[1],
+  );
+  const source = new ListedSource(api);
+  const { resources } = await collect({ targets: one, namespace: 'shop', source, now, operators: false });
+
+  const notServed = ['deployments of apps/v1', 'services of v1'];
+  expect(resources[0]).toMatchObject({
+    ...{ notServed, notes: [`Not served by the API server: ${notServed.join(', ')}`], children: [] },
+  });
+  expect(resources[0]).not.toHaveProperty('unseen');
+});
+
 test('a kind that is not installed is told with what installs it', async () => {
   const { api } = apiOf([], () => failure(404, undefined, '404 page not found'));
   await expect(new Look({ targets: one, namespace: 'shop' }).once(api)).rejects.toMatchObject({

@@ -46,11 +46,12 @@ export function sample(schema: StructuralSchema, number = 0): unknown {
     case 'string':
       return textFor(schema, number);
     case 'array':
-      return Array.from({ length: Math.max(1, Number(schema.minItems ?? 1)) }, (_, index) =>
+      return Array.from({ length: Math.max(1, schema.minItems ?? 1) }, (_, index) =>
         sample(schema.items ?? {}, index),
       );
     case undefined:
       return 'anything';
+    case 'object':
     default:
       return mapFor(schema, number);
   }
