@@ -69,6 +69,7 @@ export function controllerManagerArguments(layout: Layout): string[] {
     `--secure-port=${layout.ports.controllerManager}`,
     '--horizontal-pod-autoscaler-sync-period=1s',
     '--node-monitor-grace-period=24h',
+    '--pvclaimbinder-sync-period=1s',
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
   ];

@@ -18,6 +18,7 @@ export interface SandboxHandle {
   readonly auditLogPath: string;
 }
 
+/** How kubectl is run. */
 export interface KubectlOptions {
   /** @default - nothing */
   readonly stdin?: string;
@@ -35,6 +36,7 @@ export interface KubectlOptions {
   readonly allowFailure?: boolean;
 }
 
+/** What kubectl has printed, and how it ended. */
 export interface KubectlResult {
   readonly stdout: string;
   readonly stderr: string;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify, type ProcessIdentity } from './process-identity.js';
 import type { Watchdog } from './watchdog.js';
@@ -79,8 +79,9 @@ export class ManagedProcess {
     return new Error(`${this.name} ended early (${this.#outcome}). ${this.logTail()}`);
   }
 
-  /** The last lines of its log, introduced. */
+  /** The last lines of its log, introduced; nothing where the folder has been removed, as by an interrupt. */
   logTail(lines = 20): string {
+    if (!existsSync(this.#props.logFile)) return 'Its log is gone.';
     const log = readFileSync(this.#props.logFile, 'utf8').trimEnd().split('\n');
     return `The end of its log:\n${log.slice(-lines).join('\n')}`;
   }

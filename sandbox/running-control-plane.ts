@@ -18,6 +18,7 @@ import type { ProcessIdentity } from './process-identity.js';
 import type { Program } from './program.js';
 import type { Log } from './progress.js';
 import { ownUsers, type User } from './users.js';
+import { addVolumes } from './volumes.js';
 import { waitFor } from './wait.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -121,7 +122,7 @@ export class RunningControlPlane {
       this.#run('kube-scheduler', schedulerArguments(layout)),
       this.#run('kwok', kwokArguments(layout)),
     ]);
-    await addNodes(this.#access(), [...this.#running.values()]);
+    await Promise.all([addNodes(this.#access(), [...this.#running.values()]), addVolumes(this.#access())]);
     const account = '/api/v1/namespaces/default/serviceaccounts/default';
     await this.#waitForObject('the service account of the namespace default', account);
   }

@@ -9,6 +9,7 @@ import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 
+/** The verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** An object to be made: what a test writes down. */
@@ -22,11 +23,13 @@ export interface Place {
   readonly name: string;
 }
 
+/** What the API server answers. */
 export interface Answer {
   readonly status: number;
   readonly body: AnyObject;
 }
 
+/** How something is deleted. */
 export interface DeleteOptions {
   /** @default Background */
   readonly propagationPolicy?: string;
@@ -34,6 +37,7 @@ export interface DeleteOptions {
   readonly mayBeMissing?: boolean;
 }
 
+/** What a request has beside its path. */
 export interface RequestOptions {
   /** @default - none */
   readonly body?: unknown;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** How long, and how often, something is tried. */
 export interface EventuallyOptions {
   /** @default 60000 */
   readonly deadlineMilliseconds?: number;

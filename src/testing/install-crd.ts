@@ -1,37 +1,47 @@
-import { createHash } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import { identityOf } from './account.js';
+import { cleanedUp } from './cleaned-up.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
-import { grant } from './rights.js';
+import { grant, withdraw } from './rights.js';
 
 const definitions = resourceType({
   ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
   namespaced: false,
 });
 
-/** Makes a kind known to the whole API server. Can be called by any number of tests at once. */
-export async function installCrd(cluster: Cluster, kind: Kind): Promise<void> {
+/** Makes a kind known to the whole API server, and leaves nothing else. Can be called by any number of tests at once. */
+export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
   await eventually(() => cluster.apply(definitions, kind.crd as unknown as AnyObject, 'test'));
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));
   // Whoever may finalize anything isn't asked about the kind, so the admin is of no use for this.
-  const user = `probe-${createHash('sha256').update(kind.crd.metadata.name).digest('hex').slice(0, 12)}`;
+  const user = `probe-${randomBytes(6).toString('hex')}`;
   const rules = [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     { apiGroups: [kind.crd.spec.group], resources: [`${kind.type.plural}/finalizers`], verbs: ['update'] },
   ];
-  await grant(cluster, { user, rules });
-  await eventually(() => requireKnownToAdmission(cluster, kind, user));
+  await cleanedUp(
+    async () => {
+      await grant(cluster, { user, rules });
+      await eventually(() => requireKnownToAdmission(cluster, kind, user));
+    },
+    () => withdraw(cluster, { user, rules }),
+  );
 }
 
 /**
  * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every ten seconds only, and refuses
  * children of those that it doesn't know yet.
  */
-async function requireKnownToAdmission(cluster: Cluster, { type, crd }: Kind, user: string): Promise<void> {
+async function requireKnownToAdmission(
+  cluster: Cluster,
+  { type, crd }: Pick<Kind, 'type' | 'crd'>,
+  user: string,
+): Promise<void> {
   const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
   const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
     query: { dryRun: 'All' },

@@ -1,5 +1,5 @@
 import { KubeConfig } from '@kubernetes/client-node';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, KindContext } from '../contract/kind.js';
 import { Manager } from '../engine/manager.js';
 import { UndiciTransport } from '../engine/undici-transport.js';
 import { render } from '../synth/render.js';
@@ -8,40 +8,51 @@ import { Metrics } from '../telemetry/metrics.js';
 import { eventually } from './eventually.js';
 import { Wire } from './wire.js';
 
+/** How an operator is started. */
 export interface OperatorProps {
   /** The path of the kubeconfig to act with. */
   readonly kubeconfig: string;
   readonly kinds: readonly Kind[];
   /** @default - all */
   readonly namespaces?: readonly string[];
-  /** Called before anything is asked for, to put faults in. @default - there are none */
+  /** What was given on the command line. @default - no flags and no policy */
+  readonly given?: Pick<KindContext, 'flags' | 'policy'>;
+  /**
+   * Called before anything is asked for, to put faults in.
+   * @default - there are none
+   * @internal
+   */
   readonly prepare?: (wire: Wire) => void;
   /** Whether to wait until it knows all objects. @default true */
   readonly awaitStart?: boolean;
+  /** For how long, in milliseconds. @default 60000 */
+  readonly startMilliseconds?: number;
 }
 
 /**
- * The engine with some kinds, in this process: the same as `reconstruct run` has, between whose parts and the API server
- * stands a `Wire`.
+ * The engine with some kinds, in this process: the same as `reconstruct run` has.
  *
  * **Guarantees.** After `kill` no request of it gets through, and whatever it knew is gone: the next one begins with
  * nothing but what the API server has.
  *
  * **Caveats.** What a kind keeps in variables of its modules outlives a kill, as it doesn't in a real process.
  */
-export class Operator implements AsyncDisposable {
+export class Operator implements Disposable {
+  /** @internal */
   readonly wire: Wire;
   private readonly manager: Manager;
   private readonly stopping = new AbortController();
   private readonly ended: Promise<void>;
 
-  private constructor({ kubeconfig, kinds, namespaces, prepare }: OperatorProps) {
+  private constructor({ kubeconfig, kinds, namespaces, given, prepare }: OperatorProps) {
     const config = new KubeConfig();
     config.loadFromFile(kubeconfig);
     this.wire = new Wire(new UndiciTransport(config, 'reconstruct-testing'));
     prepare?.(this.wire);
     this.manager = new Manager({
-      controllers: kinds.flatMap((kind) => kind.controllers({ render, ...(namespaces && { namespaces }) })),
+      controllers: kinds.flatMap((kind) =>
+        kind.controllers({ ...given, render, ...(namespaces && { namespaces }) }),
+      ),
       ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
       // Backoff without jitter.
       random: () => 0,
@@ -57,10 +68,17 @@ export class Operator implements AsyncDisposable {
     };
   }
 
+  /** @throws where it isn't ready in time; nothing of it goes on then */
   static async start(props: OperatorProps): Promise<Operator> {
     const operator = new Operator(props);
-    if (props.awaitStart ?? true) await operator.started();
-    return operator;
+    if (!(props.awaitStart ?? true)) return operator;
+    try {
+      await operator.started(props.startMilliseconds);
+      return operator;
+    } catch (error) {
+      operator.kill();
+      throw error;
+    }
   }
 
   /** Waits until nothing has been asked for so long. @throws where it doesn't come to rest within the deadline */
@@ -82,19 +100,24 @@ export class Operator implements AsyncDisposable {
     await this.ended;
   }
 
-  async kill(): Promise<void> {
+  /** Waits for nothing, since whatever it still tries comes to nothing: its events alone are tried for seconds. */
+  kill(): void {
     this.wire.kill();
-    await this.ended;
+    // Nobody may be there to hear of it.
+    this.ended.catch(() => undefined);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
+  [Symbol.dispose](): void {
+    this.kill();
   }
 
-  private async started(): Promise<void> {
-    await eventually(() => {
-      const [first] = this.manager.notReady();
-      if (first) throw new Error(`The operator isn't ready: ${first.what}: ${first.why}`);
-    });
+  private async started(deadlineMilliseconds = 60_000): Promise<void> {
+    await eventually(
+      () => {
+        const [first] = this.manager.notReady();
+        if (first) throw new Error(`The operator isn't ready: ${first.what}: ${first.why}`);
+      },
+      { deadlineMilliseconds },
+    );
   }
 }

@@ -34,6 +34,15 @@ export async function grant(cluster: Cluster, given: Grant): Promise<void> {
     if (granted) await eventually(() => requireRights(cluster, given.user, granted, metadata.namespace));
 }
 
+/** Takes away what somebody was granted in the whole cluster. What holds in a namespace goes with it. */
+export async function withdraw(cluster: Cluster, given: Grant): Promise<void> {
+  const everywhere = grantObjects(given).filter(({ metadata }) => metadata.namespace === undefined);
+  for (const { apiVersion, kind, metadata } of everywhere) {
+    const type = resourceType({ apiVersion, kind, namespaced: false });
+    await cluster.delete({ type, name: metadata.name }, { mayBeMissing: true });
+  }
+}
+
 /** The Roles and ClusterRoles of a grant, each followed by what binds it. */
 export function grantObjects({ user, rules, namespaces }: Grant): AccessObject[] {
   return accessObjects(rules, { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) });

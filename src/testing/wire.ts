@@ -9,7 +9,7 @@ export interface KillPoint {
   readonly when: 'before' | 'after';
 }
 
-/** The streamed lists that a wire has delivered, by path. */
+/** The streamed lists that a wire has delivered, by path and selectors. */
 export type RecordedLists = ReadonlyMap<string, readonly WatchLine[]>;
 
 const LISTED = 'k8s.io/initial-events-end';
@@ -40,6 +40,8 @@ export class Wire implements Transport {
   private lastEnd = performance.now();
   private readonly open = new Map<EventStream, { readonly path: string; readonly end: AbortController }>();
   private readonly recorded = new Map<string, WatchLine[]>();
+  /** The paths of watches that were cut, and aren't open again. */
+  private readonly cutOff = new Set<string>();
 
   constructor(private readonly inner: Transport) {
     this.host = inner.host;
@@ -54,10 +56,20 @@ export class Wire implements Transport {
     return this.recorded;
   }
 
+  /** Whether no watch that was cut has yet to be opened again. */
+  get isWatching(): boolean {
+    return this.cutOff.size === 0;
+  }
+
   /** Kills at a write, counted from now on. */
   killAt(point: KillPoint): void {
     this.killPoint = point;
     this.seen = 0;
+  }
+
+  /** Lives on, where the write to be killed at hasn't come. */
+  spare(): void {
+    this.killPoint = undefined;
   }
 
   kill(at = 'by hand'): void {
@@ -103,9 +115,11 @@ export class Wire implements Transport {
     this.requests++;
     const { path, query = {} } = request;
     const isList = query.sendInitialEvents !== undefined;
-    const old = isList ? this.stale.get(path) : undefined;
+    const selectors = [query.fieldSelector, query.labelSelector].filter((one) => one !== undefined);
+    const list = [path, ...selectors].join('?');
+    const old = isList ? this.stale.get(list) : undefined;
     if (old) {
-      this.stale.delete(path);
+      this.stale.delete(list);
       return { status: 200, chunks: chunksOf(old) };
     }
     const end = new AbortController();
@@ -113,7 +127,8 @@ export class Wire implements Transport {
     const answer = await this.inner.stream({ ...request, signal });
     if (this.isDead()) end.abort();
     this.requireAlive();
-    return answer.status === 200 ? { ...answer, chunks: this.follow(answer, path, isList, end) } : answer;
+    if (answer.status !== 200) return answer;
+    return { ...answer, chunks: this.follow(answer, { path, list, isList }, end) };
   }
 
   withdraw(): void {
@@ -126,31 +141,32 @@ export class Wire implements Transport {
 
   private follow(
     { chunks }: ApiStream,
-    path: string,
-    isList: boolean,
+    { path, list, isList }: { readonly path: string; readonly list: string; readonly isList: boolean },
     end: AbortController,
   ): AsyncIterable<Uint8Array> {
-    const list: WatchLine[] = [];
+    const listed: WatchLine[] = [];
     let isListing = isList;
     const stream = new EventStream(
       chunks,
       (line) => (isListing || line.type === 'ERROR' ? 'pass' : this.eventFault(path)(line)),
       (line) => {
         if (!isListing) return;
-        list.push(line);
+        listed.push(line);
         if (!line.object.metadata.annotations?.[LISTED]) return;
-        this.recorded.set(path, list);
+        this.recorded.set(list, listed);
         // The bookmark itself passes like an event, which bookmarks do in any case.
         isListing = false;
       },
     );
     this.open.set(stream, { path, end });
+    this.cutOff.delete(path);
     end.signal.addEventListener('abort', () => this.open.delete(stream));
     return stream;
   }
 
   private breakStreams(): void {
-    for (const [stream, { end }] of this.open) {
+    for (const [stream, { path, end }] of this.open) {
+      this.cutOff.add(path);
       stream.break(lost());
       end.abort();
     }

@@ -5,6 +5,7 @@ import { Cluster } from './cluster.js';
 import { installCrd } from './install-crd.js';
 import { Operator } from './operator.js';
 
+/** What a sandbox is started with. */
 export interface WithSandboxOptions extends SandboxOptions {
   /** Whose CRDs are there before the body begins. @default - none */
   readonly kinds?: readonly Kind[];
@@ -12,6 +13,7 @@ export interface WithSandboxOptions extends SandboxOptions {
 
 /** What a test has while its sandbox runs. */
 export interface SandboxContext {
+  /** The control plane, its kubeconfigs, and a kubectl for it. */
   readonly sandbox: Sandbox;
   /** The API server, as its admin. */
   readonly cluster: Cluster;
@@ -54,7 +56,7 @@ export async function withSandbox<T>(
       },
     });
   } finally {
-    await Promise.all(operators.map((operator) => operator.kill()));
+    for (const operator of operators) operator.kill();
     await cluster.close();
     await sandbox.stop();
   }

@@ -93,6 +93,32 @@ test('killed after a write, that is carried out, and its answer lost', async () 
   expect(server.got).toEqual([`GET ${PATH}`, `PATCH ${PATH}/a`]);
 });
 
+test('spared, it lives on at the write that it was to be killed at', async () => {
+  const { server, wire } = started();
+  wire.killAt({ write: 1, when: 'before' });
+
+  wire.spare();
+  await wire.request(patch('a'));
+
+  expect(server.got).toEqual([`PATCH ${PATH}/a`]);
+  expect(wire.diedAt).toBeUndefined();
+});
+
+test('after a cut it watches again once every watch is open again', async () => {
+  const { wire } = started();
+  await wire.stream({ method: 'GET', path: PATH });
+  await wire.stream({ method: 'GET', path: `${PATH}-other` });
+  expect(wire.isWatching).toBe(true);
+
+  wire.cut();
+
+  expect(wire.isWatching).toBe(false);
+  await wire.stream({ method: 'GET', path: PATH });
+  expect(wire.isWatching).toBe(false);
+  await wire.stream({ method: 'GET', path: `${PATH}-other` });
+  expect(wire.isWatching).toBe(true);
+});
+
 test('what is under way when it is killed is answered to nobody', async () => {
   const { server, wire } = started();
   const { promise, resolve } = Promise.withResolvers<ApiResponse>();
@@ -163,6 +189,26 @@ test('what is listed passes unharmed, is recorded, and can be served again', asy
   later.stale = new Map(wire.lists);
 
   const served = await later.stream({ method: 'GET', path: PATH, query });
+  expect(await next(served, 2)).toEqual(['a', undefined]);
+});
+
+test('lists of one path are recorded apart, by what they select', async () => {
+  const { server, wire } = started();
+  const query = (fieldSelector: string) => ({ sendInitialEvents: 'true', fieldSelector });
+  const of = (name: string) =>
+    wire.stream({ method: 'GET', path: PATH, query: query(`metadata.name=${name}`) });
+  const a = await of('a');
+  server.push(event('a'), listed);
+  await next(a, 2);
+  wire.cut();
+  const b = await of('b');
+  server.push(event('b'), listed);
+  await next(b, 2);
+
+  const later = new Wire(new Server());
+  later.stale = new Map(wire.lists);
+
+  const served = await later.stream({ method: 'GET', path: PATH, query: query('metadata.name=a') });
   expect(await next(served, 2)).toEqual(['a', undefined]);
 });
 

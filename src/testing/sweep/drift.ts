@@ -1,35 +1,40 @@
-import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../../contract/error.js';
 import { isHashAnnotation } from '../../contract/names.js';
-import { describeRef, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import { collection } from '../cluster.js';
 import { eventually } from '../eventually.js';
+import { becomes, rolledOut } from './convergence.js';
+import { DriftedField, NotBack } from './drifted-field.js';
 import { fresh } from './fresh.js';
 import { ownEntries } from './normal.js';
-import { attempt, several, shortest } from './outcome.js';
+import { attempt, ENOUGH, several, shortest } from './outcome.js';
 import type { Failure, Outcome } from './outcome.js';
-import { describeSteps, leavesOf, valueAt, withValueAt } from './owned-leaves.js';
+import { leavesOf } from './owned-leaves.js';
 import type { Steps } from './owned-leaves.js';
 import type { Sample, Stand } from './stand.js';
 import type { Trial } from './trial.js';
 
 /** An engine takes more than five corrections of one object for a fight, and pauses; a new one has forgotten them. */
 const BETWEEN_STARTS = 4;
+const ANEW_MILLISECONDS = 10_000;
 
 /** Every owned field of every object is put right when somebody changes it, and every object made anew. */
 export async function drift(stand: Stand): Promise<Outcome> {
-  const counts = { changed: 0, refused: 0, removed: 0 };
+  if (stand.types.length === 0) return { tried: '', failures: [], notApplicable: 'it makes no objects' };
+  const counts = { changed: 0, refused: 0, removed: 0, left: 0 };
   const failures = await several(stand.samples, async (sample) => {
     const found: Failure[] = [];
     found.push(...(await attempt(stand, (trial) => driftFields(trial, sample, counts, found))));
     found.push(...(await attempt(stand, (trial) => removeObjects(trial, sample, counts))));
     return found;
   });
-  const { changed, refused, removed } = counts;
+  const { changed, refused, removed, left } = counts;
+  const leaving = left > 0 ? `, ${left} of them left to whoever takes a shared one, which is told` : '';
+  const tried = `${changed} fields changed${leaving}, ${refused} that the API server lets nobody change, ${removed} objects removed`;
+  const nothing = changed + refused + removed === 0 && failures.flat().length === 0;
   return {
-    tried: `${changed} fields changed, ${refused} that the API server lets nobody change, ${removed} objects removed`,
-    failures: shortest(failures.flat()),
+    ...{ tried, failures: shortest(failures.flat()) },
+    ...(nothing && { notApplicable: 'no sample leads to an object' }),
   };
 }
 
@@ -37,25 +42,30 @@ interface Counts {
   changed: number;
   refused: number;
   removed: number;
+  left: number;
 }
 
 async function driftFields(trial: Trial, sample: Sample, counts: Counts, failures: Failure[]): Promise<void> {
   await trial.start();
   await trial.create(sample);
-  await trial.settled();
+  await rolledOut(trial);
   const begun = [...trial.steps];
+  const fate = await trial.fate();
   for (const object of await trial.objects()) {
     let corrections = 0;
     for (const steps of fieldsOf(object)) {
+      if (failures.length >= ENOUGH) return;
       if (corrections > 0 && corrections % BETWEEN_STARTS === 0) await trial.restart();
-      const outcome = await driftOne(trial, object, steps);
+      const outcome = await driftOne(new DriftedField(trial, object, steps, fate));
       if (outcome === 'refused') {
         counts.refused++;
         continue;
       }
       corrections++;
       counts.changed++;
-      if (outcome !== 'corrected') failures.push({ what: outcome.what, sequence: [...begun, outcome.step] });
+      if (outcome === 'left') counts.left++;
+      else if (outcome !== 'corrected')
+        failures.push({ what: outcome.what, sequence: [...begun, outcome.step] });
     }
   }
 }
@@ -71,32 +81,29 @@ function fieldsOf(object: AnyObject): Steps[] {
     });
 }
 
-type DriftOutcome = 'corrected' | 'refused' | { readonly what: string; readonly step: string };
+type DriftOutcome = 'corrected' | 'left' | 'refused' | { readonly what: string; readonly step: string };
 
-async function driftOne(trial: Trial, { kind, metadata }: AnyObject, steps: Steps): Promise<DriftOutcome> {
-  const { cluster, types } = trial.stand;
-  const type = types.find((one) => one.kind === kind);
-  if (!type) return 'refused';
-  const place = { type, namespace: trial.namespace, name: metadata.name };
-  const path = `${collection(type, trial.namespace)}/${metadata.name}`;
-  const before = await cluster.get(place);
-  const old = valueAt(before, steps);
+/** What is asked of a field: a `DriftedField`. */
+export type Drifted = Pick<
+  DriftedField,
+  'description' | 'place' | 'in' | 'object' | 'put' | 'isBack' | 'requireBack'
+>;
+
+/** Others write it, and it is waited for. That it isn't put right, is told where the wait has run out, and else what went wrong. */
+export async function driftOne(field: Drifted): Promise<DriftOutcome> {
+  const old = field.in(await field.object());
   for (const put of othersThan(old)) {
-    const body = withValueAt(before, steps, put);
-    const answer = await cluster.send('PUT', path, { body, query: { fieldManager: 'somebody' } });
-    if (answer.status >= 300 || isDeepStrictEqual(valueAt(answer.body, steps), old)) continue;
-    const what = `${kind}: ${describeSteps(steps)} isn't put right`;
-    const step = `somebody sets ${describeSteps(steps)} of ${describeRef(refOf({ ...before, kind }))} to ${put === undefined ? 'nothing' : JSON.stringify(put)}`;
+    if (!(await field.put(put))) continue;
+    const to = put === undefined ? 'nothing' : JSON.stringify(put);
     try {
-      await eventually(
-        async () => {
-          if (!isDeepStrictEqual(valueAt(await cluster.get(place), steps), old)) throw new Error(what);
-        },
-        { deadlineMilliseconds: 8_000 },
-      );
-      return 'corrected';
-    } catch {
-      return { what, step };
+      if (await field.isBack(old)) return 'corrected';
+      // What is shared isn't forced; but when it is given up again, it has to be as before.
+      await field.put(undefined);
+      await field.requireBack(old);
+      return 'left';
+    } catch (error) {
+      const what = error instanceof NotBack ? `${field.description} isn't put right` : messageOf(error);
+      return { what, step: `somebody sets ${field.place} to ${to}` };
     }
   }
   return 'refused';
@@ -116,7 +123,7 @@ async function removeObjects(trial: Trial, sample: Sample, counts: Counts): Prom
   await trial.create(sample);
   await trial.settled();
   const begun = trial.steps.length;
-  for (const object of await trial.objects()) {
+  for (const object of (await trial.objects()).filter((one) => trial.scene.isMadeAnew(one))) {
     trial.steps.splice(begun);
     await trial.remove(object);
     counts.removed++;
@@ -128,8 +135,8 @@ async function removeObjects(trial: Trial, sample: Sample, counts: Counts): Prom
         if (!again || again.metadata.uid === object.metadata.uid)
           throw new Error(`${object.kind} isn't made anew when somebody deletes it`);
       },
-      { deadlineMilliseconds: 10_000 },
+      { deadlineMilliseconds: trial.pace.scaled(ANEW_MILLISECONDS) },
     );
-    await trial.becomes(await fresh(trial.stand, sample));
+    await becomes(trial, await fresh(trial.stand, sample));
   }
 }

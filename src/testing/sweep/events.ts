@@ -2,7 +2,9 @@ import type { ResourceType } from '../../contract/resource.js';
 import { collection } from '../cluster.js';
 import type { EventFault } from '../event-stream.js';
 import type { RecordedLists, Wire } from '../wire.js';
-import { fresh } from './fresh.js';
+import { becomes } from './convergence.js';
+import { fresh, undisturbed } from './fresh.js';
+import { isGone } from './gone.js';
 import { attempt, shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Stand } from './stand.js';
@@ -17,15 +19,17 @@ interface Weather {
 }
 
 const LATE_MILLISECONDS = 300;
+/** After each cut an engine pauses twice as long as after the one before. */
+const MOST_CUTS = 3;
 
 /** Whatever becomes of events, the objects are those of an operator that got all of them in time. */
 export async function events(stand: Stand): Promise<Outcome> {
-  const types = [stand.kind.type, ...stand.types];
+  const types = [stand.kind.type, ...stand.types, ...stand.removes];
   const weathers = [...types.map(lost), ...types.map(late), doubled, cut];
   const failures = await trials(stand, weathers, endure);
   const stale = await attempt(stand, servedStale);
   return {
-    tried: `${types.length} watches each lost, late, doubled and cut; stale lists`,
+    tried: `${types.length} watches: the events of each lost, and late; those of all doubled; all cut; stale lists`,
     failures: shortest([...failures, ...stale]),
   };
 }
@@ -38,25 +42,26 @@ async function endure(trial: Trial, { name, begin, heal }: Weather): Promise<voi
     trial.steps.push(`a new operator starts, and ${name}`);
     begin(wire, trial);
     await act();
-    await trial.operator.quiet(LATE_MILLISECONDS + 100);
+    await trial.quiet(LATE_MILLISECONDS + 100);
     if (!heal) return;
     wire.eventFault = () => () => 'pass';
     heal(wire);
   };
   await through(() => trial.create(from));
-  await trial.becomes(await fresh(trial.stand, from));
+  await becomes(trial, await fresh(trial.stand, from));
   await through(() => trial.edit(to));
-  await trial.becomes(await fresh(trial.stand, to));
+  const edited = await undisturbed(trial.stand, from, to);
+  await becomes(trial, edited);
   await through(() => trial.removeOne());
-  await trial.becomes(await fresh(trial.stand, to));
+  await becomes(trial, edited);
   await through(() => trial.delete());
-  await trial.isGone();
+  await isGone(trial);
 }
 
 function ofType(type: ResourceType, fault: EventFault): Weather['begin'] {
-  return (wire, { namespace }) => {
-    const watched = collection(type, namespace);
-    wire.eventFault = (path) => (path === watched ? fault : () => 'pass');
+  return (wire, { scene }) => {
+    const watched = scene.namespaces.map((namespace) => collection(type, namespace));
+    wire.eventFault = (path) => (watched.includes(path) ? fault : () => 'pass');
   };
 }
 
@@ -85,11 +90,11 @@ const doubled: Weather = {
 };
 
 const cut: Weather = {
-  name: 'all watches are cut at every third event',
+  name: `all watches are cut at every third event, ${MOST_CUTS} times`,
   begin: (wire) => {
     let seen = 0;
     wire.eventFault = () => () => {
-      if (++seen % 3 === 0)
+      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
         setImmediate(() => {
           wire.cut();
         });
@@ -106,15 +111,15 @@ async function servedStale(trial: Trial): Promise<void> {
   await trial.settled();
   trial.steps.push('kill the operator, and start it with lists from before all of this');
   await trial.start(served(early.lists));
-  await trial.becomes(await fresh(trial.stand, from));
+  await becomes(trial, await fresh(trial.stand, from));
   const { wire: middle } = await trial.restart();
   await trial.edit(to);
   await trial.settled();
   trial.steps.push('kill the operator, and start it with lists from before the edit');
   await trial.start(served(middle.lists));
-  await trial.becomes(await fresh(trial.stand, to));
+  await becomes(trial, await undisturbed(trial.stand, from, to));
   await trial.delete();
-  await trial.isGone();
+  await isGone(trial);
 }
 
 function served(lists: RecordedLists): (wire: Wire) => void {

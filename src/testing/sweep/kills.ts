@@ -1,5 +1,7 @@
 import type { KillPoint } from '../wire.js';
-import { fresh } from './fresh.js';
+import { becomes, rolledOut } from './convergence.js';
+import { undisturbed } from './fresh.js';
+import { isGone, isGoneOrDead } from './gone.js';
 import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Sample, Stand } from './stand.js';
@@ -8,52 +10,86 @@ import { Trial } from './trial.js';
 /** Killed before and after each write of a create, an update and a delete, it ends where it would have undisturbed. */
 export async function kills(stand: Stand): Promise<Outcome> {
   const [from, to = from] = stand.samples;
-  const count = await writesOf(stand, from, to);
+  const { most: count, deleting } = await writesOf(stand, from, to);
   const points = Array.from({ length: count }, (_, index) => index + 1).flatMap((write) =>
     (['before', 'after'] as const).map((when) => ({ write, when })),
   );
   let done = 0;
   const failures = await trials(stand, points, async (trial, point) => {
-    const killed = await killedAt(trial, point, from, to);
+    const killed = (await killedAt(trial, point, from, to)) + (await killedDeleting(trial, point, deleting));
     done += killed;
   });
   return { tried: `${done} kills at ${count} writes`, failures: shortest(failures) };
 }
 
-/** How many writes a create or an update has at most, undisturbed. */
-async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<number> {
+interface Writes {
+  /** Of a create, an update or a delete, whichever has most. */
+  readonly most: number;
+  readonly deleting: number;
+}
+
+/** How many writes there are, undisturbed. */
+async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<Writes> {
   await using trial = await Trial.begin(stand);
   const { wire } = await trial.start();
-  await trial.create(from);
-  await trial.settled();
-  const creating = wire.writes.length;
-  await trial.edit(to);
-  await trial.settled();
-  return Math.max(creating, wire.writes.length - creating);
+  const writesOfOne = async (act: () => Promise<void>): Promise<number> => {
+    const before = wire.writes.length;
+    await act();
+    return wire.writes.length - before;
+  };
+  const creating = await writesOfOne(async () => {
+    await trial.create(from);
+    await rolledOut(trial);
+  });
+  const updating = await writesOfOne(async () => {
+    await trial.edit(to);
+    await rolledOut(trial);
+  });
+  const deleting = await writesOfOne(async () => {
+    await trial.delete();
+    await isGone(trial);
+    await trial.quiet();
+  });
+  return { most: Math.max(creating, updating, deleting), deleting };
 }
 
 /** Returns how many kills there were. */
 async function killedAt(trial: Trial, point: KillPoint, from: Sample, to: Sample): Promise<number> {
   let count = 0;
-  const disturbed = async (act: () => Promise<void>, expected: Sample): Promise<void> => {
-    trial.operator.wire.killAt(point);
+  const disturbed = async (act: () => Promise<void>, ...path: [Sample, ...Sample[]]): Promise<void> => {
+    const { wire } = trial.operator;
+    wire.killAt(point);
     await act();
-    await trial.settled();
-    const at = trial.operator.wire.diedAt;
-    if (at !== undefined) {
-      count++;
-      trial.steps.push(
-        `the operator is killed ${point.when} ${at}, its write ${point.write}, and started again`,
-      );
-      await trial.start();
-    }
-    await trial.becomes(await fresh(trial.stand, expected));
+    await rolledOut(trial);
+    // Nor does it die later, when nobody would start another one.
+    wire.spare();
+    if (await startedAgain(trial, point)) count++;
+    await becomes(trial, await undisturbed(trial.stand, ...path));
   };
   await trial.start();
   await disturbed(() => trial.create(from), from);
-  await disturbed(() => trial.edit(to), to);
+  await disturbed(() => trial.edit(to), from, to);
+  return count;
+}
+
+/** What the operator writes when it is deleted, if anything, is left to the next one. */
+async function killedDeleting(trial: Trial, point: KillPoint, writes: number): Promise<number> {
+  const isWrite = point.write <= writes;
+  if (isWrite) trial.operator.wire.killAt(point);
   await trial.delete();
-  await trial.restart();
-  await trial.isGone();
-  return count + 1;
+  if (isWrite) await isGoneOrDead(trial);
+  const isKilled = await startedAgain(trial, point);
+  // Without a write, the end comes at any time.
+  if (!isKilled) await trial.restart();
+  await isGone(trial);
+  return isKilled ? 1 : 0;
+}
+
+/** A new operator, where the last one has met its end. */
+async function startedAgain(trial: Trial, { write, when }: KillPoint): Promise<boolean> {
+  const at = trial.operator.wire.diedAt;
+  if (at === undefined) return false;
+  trial.steps.push(`the operator is killed ${when} ${at}, its write ${write}, and started again`);
+  await trial.start();
+  return true;
 }

@@ -2,6 +2,7 @@ import { isHashAnnotation } from '../../contract/names.js';
 import { groupKind } from '../../contract/resource.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { FieldsV1 } from '../../engine/field-set.js';
+import { withoutDigests } from './digests.js';
 
 /** Objects without what makes them these ones, by `<kind> <name>`. */
 export type Normal = Readonly<Record<string, unknown>>;
@@ -10,7 +11,11 @@ export type Normal = Readonly<Record<string, unknown>>;
 export interface Named {
   readonly name: string;
   readonly namespace: string;
+  /** The other namespace of its trial, for what it shares. @default - there is none */
+  readonly elsewhere?: string;
   readonly uid: string;
+  /** See `digestsOf`. @default - none */
+  readonly digests?: readonly string[];
 }
 
 interface Meta {
@@ -59,14 +64,20 @@ const NOT_COMPARED = new Set(['metadata', 'status']);
  * chooses, and with the fields that each applying manager owns.
  */
 export function normal(objects: readonly AnyObject[], cr: Named): Normal {
-  const entries = objects.map((object) => {
-    const text = JSON.stringify(comparable(object))
-      .replaceAll(object.metadata.uid ?? ' ', '<own uid>')
+  const { digests = [] } = cr;
+  const anybodys = (text: string): string =>
+    text
       .replaceAll(cr.uid, '<uid>')
+      .replaceAll(cr.elsewhere ?? cr.namespace, cr.elsewhere === undefined ? '<namespace>' : '<elsewhere>')
       .replaceAll(cr.namespace, '<namespace>')
       .replaceAll(cr.name, '<name>');
-    const name = object.metadata.name.replaceAll(cr.name, '<name>').replaceAll(cr.namespace, '<namespace>');
-    return [`${groupKind(object)} ${name}`, JSON.parse(text) as unknown] as const;
+  const entries = objects.map((object) => {
+    const { namespace, name, uid = ' ' } = object.metadata;
+    const text = anybodys(
+      withoutDigests(JSON.stringify(comparable(object)), digests).replaceAll(uid, '<own uid>'),
+    );
+    const place = namespace === cr.elsewhere && namespace !== undefined ? '<elsewhere>/' : '';
+    return [`${groupKind(object)} ${place}${anybodys(name)}`, JSON.parse(text) as unknown] as const;
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -74,7 +85,7 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
 function comparable(object: AnyObject): Json {
   const { labels = {}, annotations = {}, finalizers, ownerReferences } = object.metadata as Meta;
   const applied = ownEntries(object);
-  const owned = Object.assign({}, ...applied.map(({ fieldsV1 }) => fieldsV1)) as Json;
+  const owned = JSON.stringify(applied.map(({ fieldsV1 }) => fieldsV1));
   const content = Object.entries(object).filter(([key]) => !NOT_COMPARED.has(key));
   const kept = Object.entries(annotations).filter(([key]) => !isHashAnnotation(key) && !BY_CLUSTER.has(key));
   return {
@@ -84,9 +95,12 @@ function comparable(object: AnyObject): Json {
   };
 }
 
-/** A value that nobody has applied, under a key that the cluster fills, is told as chosen. */
-function withoutChosen(value: unknown, owned: Json, key: string): unknown {
-  const isOurs = JSON.stringify(owned).includes(`"f:${key}"`);
+/**
+ * A value that nobody has applied, under a key that the cluster fills, is told as chosen.
+ * @param owned everything that was applied, by whichever manager
+ */
+function withoutChosen(value: unknown, owned: string, key: string): unknown {
+  const isOurs = owned.includes(`"f:${key}"`);
   if (CHOSEN.has(key) && !isOurs) return 'chosen';
   if (key === 'replicas' && !isOurs && typeof value === 'number') return 'chosen';
   if (Array.isArray(value)) return value.map((item) => withoutChosen(item, owned, ''));

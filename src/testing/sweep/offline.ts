@@ -1,19 +1,20 @@
 import { storedVersion } from '../../contract/crd.js';
 import type { StructuralSchema } from '../../contract/crd.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import type { RenderedKind } from '../../contract/kind.js';
 import { objectId } from '../../contract/object.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { applyDefaults } from '../../synth/defaults.js';
 import { render } from '../../synth/render.js';
-import { inAnotherWorld } from './another-world.js';
+import { inAnotherWorld } from '../../contract/another-world.js';
+import { digestsOf, withoutDigests } from './digests.js';
 import { differences } from './normal.js';
 import { shortest } from './outcome.js';
 import type { Failure, Outcome } from './outcome.js';
-import type { Sample, Stand } from './stand.js';
+import type { Sample, Swept } from './stand.js';
+import { policyFor } from './surroundings.js';
 
 /** Every list of objects in the spec says what its items are known by, so that several may edit it. */
-export function listKeys({ kind }: Stand): Outcome {
+export function listKeys({ kind }: Swept): Outcome {
   const { openAPIV3Schema } = storedVersion(kind.crd).schema;
   const lists = listsIn(openAPIV3Schema, '');
   const failures = lists
@@ -43,46 +44,61 @@ function listsIn(
 let rendered = 0;
 
 /** The objects follow from the custom resource alone, and those of two have different names. */
-export function rendering({ kind, samples }: Stand): Outcome {
-  if (!('each' in kind.rendering))
-    return { tried: '', failures: [], notApplicable: 'it renders all custom resources together' };
-  const { each } = kind.rendering;
+export function rendering({ kind, samples, context }: Swept): Outcome {
   const failures = samples.flatMap((sample) => {
     try {
-      return samples.flatMap((other) => impurities(each, sample, other));
+      return samples.flatMap((other) => impurities(sample, other));
     } catch (error) {
       return [{ what: messageOf(error), sequence: [`render ${JSON.stringify(sample.spec)}`] }];
     }
   });
-  return { tried: `${samples.length} samples`, failures: shortest(failures) };
+  const makesNone = failures.length === 0 && samples.every((sample) => made('none', sample).length === 0);
+  return {
+    ...{ tried: `${samples.length} samples`, failures: shortest(failures) },
+    ...(makesNone && { notApplicable: 'it renders no objects' }),
+  };
 
-  function impurities(each_: RenderedKind, sample: Sample, before: Sample): Failure[] {
-    const made = (name: string, one: Sample): AnyObject[] => render(each_, customResource(name, one));
+  function made(name: string, sample: Sample): AnyObject[] {
+    const cr = customResource(name, sample);
+    if ('each' in kind.rendering) return render(kind.rendering.each, cr, policyFor(kind, context));
+    const { manifests, findings = [] } = kind.rendering.together([cr], context);
+    const refused = findings.find(({ level }) => level === 'error');
+    if (refused) throw new Error(refused.message);
+    return manifests.flatMap(({ objects }) => [...objects]);
+  }
+
+  function impurities(sample: Sample, before: Sample): Failure[] {
     const shown = JSON.stringify(sample.spec);
     // A name that no construct has seen before, nor will again.
     const [first, second] = [`first-${++rendered}`, `other-${rendered}`];
-    const alone = named(made(first, sample), first);
+    const exact = (objects: AnyObject[]): unknown => named(objects, first, []);
+    // Between two names, beside what is made of them.
+    const alike = (name: string, objects: AnyObject[]): unknown =>
+      named(
+        objects,
+        name,
+        digestsOf((other) => made(other, sample), name, objects),
+      );
+    const alone = made(first, sample);
     made(second, before);
-    const after = named(made(second, sample), second);
-    const later = named(
-      inAnotherWorld(() => made(first, sample)),
-      first,
-    );
-    const turned = named(made(first, { ...sample, spec: reversed(sample.spec) as Sample['spec'] }), first);
+    const after = made(second, sample);
+    const later = inAnotherWorld(() => made(first, sample));
+    const turned = made(first, { ...sample, spec: reversed(sample.spec) as Sample['spec'] });
     return [
-      ...difference(alone, later, 'on another day, with other random numbers', [
+      ...difference(exact(alone), exact(later), 'on another day, with other random numbers', [
         `render ${shown}`,
         'render it again a year later',
       ]),
-      ...difference(alone, after, 'after another spec', [
+      ...difference(alike(first, alone), alike(second, after), 'after another spec', [
         `render ${JSON.stringify(before.spec)}`,
         `render ${shown} under the same name`,
       ]),
-      ...difference(alone, turned, 'with the members of its maps in another order', [
+      ...difference(exact(alone), exact(turned), 'with the members of its maps in another order', [
         `render ${shown}`,
         'render it with the members of its maps in reverse order',
       ]),
-      ...collision(made),
+      // What is rendered together shares objects, or may.
+      ...('each' in kind.rendering ? collision() : []),
     ];
   }
 
@@ -95,7 +111,7 @@ export function rendering({ kind, samples }: Stand): Outcome {
     ) as CustomResource;
   }
 
-  function collision(made: (name: string, sample: Sample) => AnyObject[]): Failure[] {
+  function collision(): Failure[] {
     const [one, two] = longNames((name) => made(name, samples[0]));
     const taken = new Set(made(one, samples[0]).map(objectId));
     const twice = made(two, samples[0]).find((object) => taken.has(objectId(object)));
@@ -128,11 +144,11 @@ function difference(expected: unknown, found: unknown, when: string, sequence: r
   return line === undefined ? [] : [{ what: `rendered ${when}, ${line}`, sequence }];
 }
 
-function named(objects: readonly AnyObject[], name: string): unknown {
+function named(objects: readonly AnyObject[], name: string, digests: readonly string[]): unknown {
   return Object.fromEntries(
     objects.map((object) => [
       objectId(object).replaceAll(name, '<name>'),
-      JSON.parse(JSON.stringify(object).replaceAll(name, '<name>')) as unknown,
+      JSON.parse(withoutDigests(JSON.stringify(object), digests).replaceAll(name, '<name>')) as unknown,
     ]),
   );
 }

@@ -16,6 +16,10 @@ export interface Outcome {
   readonly failures: readonly Failure[];
   /** Why it says nothing of this kind. @default - it does */
   readonly notApplicable?: string;
+  /** Of a walk: what of the things to do to fields wasn't done, as in `change: image`. @default - it is no walk */
+  readonly notDone?: readonly string[];
+  /** Of a walk: the fields that no sample has, and of which the schema says too little. @default - it is no walk */
+  readonly notWalked?: readonly string[];
 }
 
 export type Check = (stand: Stand) => Promise<Outcome> | Outcome;
@@ -25,17 +29,19 @@ export async function attempt(
   stand: Stand,
   body: (trial: Trial) => Promise<void>,
 ): Promise<readonly Failure[]> {
-  await using trial = await Trial.begin(stand);
+  let steps: readonly string[] = ['make the namespaces of a trial, and in them what it finds there'];
   try {
+    await using trial = await Trial.begin(stand);
+    steps = trial.steps;
     await body(trial);
     return [];
   } catch (error) {
-    return [{ what: messageOf(error), sequence: trial.steps }];
+    return [{ what: messageOf(error), sequence: steps }];
   }
 }
 
-/** When so many have failed, no further trial is begun: each takes its time, and says little more. */
-const ENOUGH = 3;
+/** When so many have failed, nothing further is tried: each takes its time, and says little more. */
+export const ENOUGH = 3;
 
 /** A trial for each item, some at a time. */
 export async function trials<T>(
@@ -53,14 +59,23 @@ export async function trials<T>(
 /** Of failures that say the same, the one with the shortest sequence; the shortest of all first. */
 export function shortest(failures: readonly Failure[]): Failure[] {
   const ordered = [...failures].sort((a, b) => lengthOf(a) - lengthOf(b));
-  return [...new Map(ordered.toReversed().map((failure) => [failure.what, failure])).values()].toReversed();
+  const byWhat = new Map(ordered.toReversed().map((failure) => [withoutMoment(failure.what), failure]));
+  return [...byWhat.values()].toReversed();
+}
+
+/** What failed, without what another trial would tell in other words: how long was waited, and its name. */
+export function withoutMoment(what: string): string {
+  return what.replaceAll(/\bafter [\d.]+ s\b/g, 'after a while').replaceAll(/\bswept-\d+/g, '<name>');
 }
 
 function lengthOf({ sequence }: Failure): number {
   return sequence.length * 10_000 + sequence.join('').length;
 }
 
-/** Does all of it, some at a time, and returns the results in order. */
+/**
+ * Does all of it, some at a time, and returns the results in order.
+ * @throws what the first to fail has thrown, once all that had begun is over; nothing further is begun
+ */
 export async function several<T, R>(
   items: readonly T[],
   act: (item: T) => Promise<R>,
@@ -68,9 +83,18 @@ export async function several<T, R>(
 ): Promise<R[]> {
   const results: R[] = [];
   const entries = items.entries();
+  const errors: unknown[] = [];
   const worker = async (): Promise<void> => {
-    for (const [index, item] of entries) results[index] = await act(item);
+    for (const [index, item] of entries) {
+      try {
+        results[index] = await act(item);
+      } catch (error) {
+        errors.push(error);
+      }
+      if (errors.length > 0) return;
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
+  if (errors.length > 0) throw errors[0];
   return results;
 }

@@ -1,12 +1,17 @@
-const CONVERGENCE_MILLISECONDS = 12_000;
-const ROLLOUT_MILLISECONDS = 90_000;
+/** For so long, something may be other than it should be, while nothing else is waited for. */
+export const CONVERGENCE_MILLISECONDS = 12_000;
+/** The longest that pods may take. */
+export const ROLLOUT_MILLISECONDS = 90_000;
 
 /** How long to wait until a custom resource becomes what it should be; times are in milliseconds of one clock. */
 export class Patience {
   /** Since when something else than pods is waited for. */
   private since: number;
 
-  constructor(private readonly started: number) {
+  constructor(
+    private readonly started: number,
+    private readonly convergenceMilliseconds = CONVERGENCE_MILLISECONDS,
+  ) {
     this.since = started;
   }
 
@@ -15,7 +20,7 @@ export class Patience {
    * operator gets its own, since it hears of them a moment later.
    */
   isOver(now: number, isRolling: boolean): boolean {
-    if (!isRolling) return now - this.since > CONVERGENCE_MILLISECONDS;
+    if (!isRolling) return now - this.since > this.convergenceMilliseconds;
     this.since = now;
     return now - this.started > ROLLOUT_MILLISECONDS;
   }

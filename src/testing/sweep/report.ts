@@ -13,6 +13,7 @@ export type CheckName =
   | 'events'
   | 'walk';
 
+/** What one check has found. */
 export interface CheckResult extends Outcome {
   readonly check: CheckName;
   readonly held: boolean;
@@ -21,6 +22,8 @@ export interface CheckResult extends Outcome {
 
 /** What held, as plain JSON. */
 export interface SweepReport {
+  /** Of this form. What is added to it later leaves it as it is; what is taken away or means something else doesn't. */
+  readonly version: 1;
   readonly kind: string;
   /** Gives the same walk again. */
   readonly seed: number;
@@ -51,7 +54,10 @@ export function formatReport({ kind, seed, seconds, checks }: SweepReport): stri
     .join('\n');
 }
 
-/** @throws with the whole report where something doesn't hold */
+/**
+ * Makes a test fail where something doesn't hold.
+ * @throws with the whole report
+ */
 export function requireHeld(report: SweepReport): void {
   if (!report.held) throw new Error(formatReport(report));
 }

@@ -1,11 +1,14 @@
 import type { Condition } from '../../contract/conditions.js';
-import type { Kind } from '../../contract/kind.js';
+import type { Kind, KindContext } from '../../contract/kind.js';
 import { isHashAnnotation } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
-import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Cluster } from '../cluster.js';
 import type { Random } from '../random.js';
+import { distinct, madeBy, removedBy, settleMilliseconds } from './made.js';
+import type { Pace } from './pace.js';
+import { ANY_SITE, contextOf } from './surroundings.js';
+import type { MakeSurroundings } from './surroundings.js';
 
 export type Spec = Readonly<Record<string, unknown>>;
 
@@ -23,42 +26,63 @@ export type LiveResource = CustomResource<
 >;
 
 /** What all checks of a sweep share. */
-export interface Stand {
+export interface Stand extends Swept {
   readonly cluster: Cluster;
-  readonly kind: Kind;
-  /** Of a ServiceAccount with the rights that are derived from the kind, and no others. */
+  /** Whose ServiceAccount has the rights that are derived from the kind, and no others. */
+  readonly user: string;
+  /** To act as it. */
   readonly kubeconfig: string;
-  readonly samples: readonly [Sample, ...Sample[]];
   readonly random: Random;
   readonly seed: number;
-  /** Types of which the kind makes objects. */
+  readonly pace: Pace;
+  /** Fields of the spec that a walk leaves alone, as in `limits.mode`. */
+  readonly notWalked: readonly string[];
+  /** Whether something of an earlier spec stays under this one by design. */
+  readonly keepsEarlier: (spec: Spec) => boolean;
+  /** Whether it rightly doesn't become ready under this one. */
+  readonly waits: (spec: Spec) => boolean;
+}
+
+/** What is swept, without a cluster. */
+export interface Swept {
+  readonly kind: Kind;
+  readonly samples: readonly [Sample, ...Sample[]];
+  /** What each trial finds. @default - nothing */
+  readonly surroundings?: MakeSurroundings;
+  /** What its controllers are made with, wherever a trial takes place. */
+  readonly context: KindContext;
+  /** Types of which the kind makes objects, or applies shared ones. */
   readonly types: readonly ResourceType[];
+  /** Types of others' objects, which it deletes. */
+  readonly removes: readonly ResourceType[];
+  /** How long its controllers wait for quiet. */
+  readonly settleMilliseconds: number;
+  /**
+   * How long something may be other than it should be, while nothing else is waited for and nothing else keeps the machine
+   * busy.
+   * @default 12000
+   */
+  readonly convergenceMilliseconds?: number;
 }
 
-/** The types of which the controllers of a kind make objects. */
-export function madeTypes(kind: Kind): ResourceType[] {
-  const watches = kind
-    .controllers({ render: () => [] })
-    .flatMap((controller) => controller.watches)
-    .filter(
-      ({ type, writes = [] }) =>
-        groupKind(type) !== groupKind(kind.type) && (writes.includes('create') || writes.includes('patch')),
-    )
-    .filter(({ type }) => type.namespaced);
-  return [...new Map(watches.map(({ type }) => [groupKind(type), type])).values()];
+export function sweptOf({
+  surroundings,
+  ...props
+}: Pick<Swept, 'kind' | 'samples'> & {
+  readonly surroundings?: MakeSurroundings | undefined;
+}): Swept {
+  const { kind } = props;
+  const context = contextOf(surroundings?.(ANY_SITE) ?? {});
+  return {
+    ...{ ...props, context, ...(surroundings && { surroundings }) },
+    types: distinct(madeBy(kind, context).map(({ type }) => type)),
+    removes: removedBy(kind, context),
+    settleMilliseconds: settleMilliseconds(kind, context),
+  };
 }
 
-/** Everything in a namespace that the operator has applied. */
-export async function appliedObjects({ cluster, types }: Stand, namespace: string): Promise<AnyObject[]> {
-  const lists = await Promise.all(
-    types.map(async (type) => {
-      const objects = await cluster.listIfServed(type, namespace);
-      return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
-    }),
-  );
-  return lists
-    .flat()
-    .filter(({ metadata }) => Object.keys(metadata.annotations ?? {}).some(isHashAnnotation));
+export function isApplied({ metadata }: AnyObject): boolean {
+  return Object.keys(metadata.annotations ?? {}).some(isHashAnnotation);
 }
 
 /** The status of a condition. */

@@ -1,27 +1,30 @@
 import type { SandboxClient } from '#sandbox/client.js';
-import { messageOf, OperatorError } from '../../contract/error.js';
+import { messageOf } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
 import { rulesFor } from '../../install/rules.js';
-import { resourceType } from '../../contract/resource.js';
 import { accountKubeconfig } from '../account.js';
 import { Cluster } from '../cluster.js';
-import { eventually } from '../eventually.js';
 import { installCrd } from '../install-crd.js';
 import { Random } from '../random.js';
 import { grant } from '../rights.js';
 import { withSandbox } from '../with-sandbox.js';
+import { removeAccount } from './account-removed.js';
+import { requireCollected } from './collected.js';
 import { collisions } from './collisions.js';
 import { drift } from './drift.js';
 import { events } from './events.js';
 import { kills } from './kills.js';
 import { listKeys, rendering } from './offline.js';
 import type { Check, Outcome } from './outcome.js';
+import { Pace } from './pace.js';
 import type { CheckName, CheckResult, SweepReport } from './report.js';
 import { ownership, settling } from './settling.js';
-import { madeTypes } from './stand.js';
+import { sweptOf } from './stand.js';
 import type { Sample, Spec, Stand } from './stand.js';
+import type { MakeSurroundings } from './surroundings.js';
 import { truth } from './truth.js';
+import { requireUsable } from './usable.js';
 import { walk } from './walk.js';
 
 const CHECKS: Readonly<Record<CheckName, Check>> = {
@@ -37,15 +40,40 @@ const CHECKS: Readonly<Record<CheckName, Check>> = {
   walk,
 };
 
+/** How a kind is swept. */
 export interface SweepOptions {
   /**
    * One that runs already, where the operator gets a namespace of its own.
    * @default - one of its own, which takes some seconds, and minutes on a machine that has never had one
    */
   readonly sandbox?: SandboxClient;
+  /**
+   * What the kind expects to find, in namespaces that each trial has for itself, and what its operator is started with:
+   * for kinds that share objects with others, or delete them.
+   * @default - nothing
+   */
+  readonly surroundings?: MakeSurroundings;
+  /**
+   * Fields of the spec that a walk leaves alone, with all that is in them, as in `limits` or `limits.mode`: those of which
+   * what comes depends on more than the present spec.
+   * @default - none
+   */
+  readonly notWalked?: readonly string[];
+  /**
+   * Specs under which something of an earlier one stays by design, as a port that is open while its upstream is missing: of
+   * these a walk compares how the custom resource fares, and not the objects.
+   * @default - none
+   */
+  readonly keepsEarlier?: (spec: Readonly<Record<string, unknown>>) => boolean;
+  /**
+   * Specs under which a custom resource rightly waits for somebody, or is stalled, in the surroundings and in a sandbox: of
+   * these it isn't asked that they become ready.
+   * @default - none
+   */
+  readonly waits?: (spec: Readonly<Record<string, unknown>>) => boolean;
   /** Gives the same walk again. @default - another one each time; the report tells it */
   readonly seed?: number;
-  /** @default - all */
+  /** Those to run. @default - all */
   readonly checks?: readonly CheckName[];
   /** Takes each result as it is there. @default - the report tells them in the end */
   readonly onResult?: (result: CheckResult) => void;
@@ -55,14 +83,14 @@ export interface SweepOptions {
  * Sweeps a kind: see docs/testing.md for what is checked, and what that means.
  *
  * @param samples custom resources of the kind; of two or more, each is edited into the next
- * @throws OperatorError `InvalidInput` where the samples can't be used; what doesn't hold is in the report
+ * @throws OperatorError `InvalidInput` where samples, surroundings or other options can't be used; what doesn't hold is in the report
  */
 export async function sweep(
   kind: Kind,
   samples: readonly AnyObject[],
   options: SweepOptions = {},
 ): Promise<SweepReport> {
-  requireUsable(kind, samples);
+  requireUsable(kind, samples, options, Object.keys(CHECKS));
   const { sandbox } = options;
   if (!sandbox)
     return withSandbox({ kinds: [kind] }, ({ cluster }) => sweepOn(cluster, kind, samples, options));
@@ -80,16 +108,32 @@ async function sweepOn(
   cluster: Cluster,
   kind: Kind,
   samples: readonly AnyObject[],
-  { seed = Date.now() % 1_000_000, checks, onResult }: SweepOptions,
+  options: SweepOptions,
+): Promise<SweepReport> {
+  const user = await cluster.makeNamespace('swept-operator');
+  try {
+    return await sweepAs(user, cluster, kind, samples, options);
+  } finally {
+    await removeAccount(cluster, kind, user);
+  }
+}
+
+async function sweepAs(
+  user: string,
+  cluster: Cluster,
+  kind: Kind,
+  samples: readonly AnyObject[],
+  { seed = Date.now() % 1_000_000, checks, onResult, surroundings, ...options }: SweepOptions,
 ): Promise<SweepReport> {
   const started = performance.now();
-  const user = await cluster.makeNamespace('swept-operator');
-  await grant(cluster, { user, rules: rulesFor([kind]) });
+  // What flags lead to is granted for each trial, in its namespaces.
+  if (!surroundings) await grant(cluster, { user, rules: rulesFor([kind]) });
+  const all = samples.map(sampleOf) as [Sample, ...Sample[]];
   const stand: Stand = {
-    ...{ cluster, kind, seed, random: new Random(seed) },
+    ...sweptOf({ kind, samples: all, surroundings }),
+    ...saidOf(options),
+    ...{ cluster, user, seed, random: new Random(seed), pace: new Pace() },
     kubeconfig: await accountKubeconfig(cluster, user),
-    samples: samples.map(sampleOf) as [Sample, ...Sample[]],
-    types: madeTypes(kind),
   };
   const results: CheckResult[] = [];
   for (const [name, check] of Object.entries(CHECKS) as [CheckName, Check][]) {
@@ -99,40 +143,14 @@ async function sweepOn(
     onResult?.(result);
   }
   return {
+    version: 1,
     ...{ kind: kind.type.kind, seed, checks: results, held: results.every(({ held }) => held) },
     seconds: (performance.now() - started) / 1_000,
   };
 }
 
-const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
-
-/** The garbage collector looks for new kinds every half minute only. */
-async function requireCollected(
-  cluster: Cluster,
-  { type }: Kind,
-  [sample]: readonly AnyObject[],
-): Promise<void> {
-  const namespace = await cluster.makeNamespace('sweep');
-  const metadata = { name: 'collected', namespace };
-  const owner = await cluster.create(type, {
-    ...sample,
-    apiVersion: type.apiVersion,
-    kind: type.kind,
-    metadata,
-  });
-  const { apiVersion, kind } = owner;
-  const ownerReferences = [{ apiVersion, kind, name: metadata.name, uid: owner.metadata.uid ?? '' }];
-  const child = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, ownerReferences } };
-  await cluster.create(configMaps, child);
-  await cluster.delete({ type, ...metadata });
-  await eventually(
-    async () => {
-      if (await cluster.find({ type: configMaps, ...metadata }))
-        throw new Error(`The garbage collector doesn't know ${kind} yet`);
-    },
-    { deadlineMilliseconds: 90_000, intervalMilliseconds: 200 },
-  );
-  await cluster.send('DELETE', `/api/v1/namespaces/${namespace}`);
+function saidOf({ notWalked = [], keepsEarlier = () => false, waits = () => false }: SweepOptions) {
+  return { notWalked, keepsEarlier, waits };
 }
 
 async function judged(name: CheckName, check: Check, stand: Stand): Promise<CheckResult> {
@@ -158,19 +176,4 @@ async function outcomeOf(check: Check, stand: Stand): Promise<Outcome> {
 function sampleOf({ metadata, spec }: AnyObject): Sample {
   const { labels, annotations } = metadata;
   return { spec: spec as Spec, ...(labels && { labels }), ...(annotations && { annotations }) };
-}
-
-function requireUsable({ type }: Kind, samples: readonly AnyObject[]): void {
-  if (samples.length === 0) throw unusable(`give at least one ${type.kind}`);
-  if (!type.namespaced)
-    throw unusable(`${type.kind} is cluster-scoped, and only namespaced kinds can be swept`);
-  const other = samples.find(({ apiVersion, kind }) => apiVersion !== type.apiVersion || kind !== type.kind);
-  if (other)
-    throw unusable(
-      `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`,
-    );
-}
-
-function unusable(message: string): OperatorError {
-  return new OperatorError({ reason: 'InvalidInput', message: `sweep: ${message}` });
 }

@@ -1,14 +1,19 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AnyObject } from '../../contract/object.js';
+import { groupKind, resourceType } from '../../contract/resource.js';
 import { eventually } from '../eventually.js';
 import { Operator } from '../operator.js';
 import type { Wire } from '../wire.js';
-import { differences, normal } from './normal.js';
+import { digestsOfLive } from './digests.js';
+import { normal } from './normal.js';
 import type { Normal } from './normal.js';
-import { Patience } from './patience.js';
-import { isReady } from './ready.js';
-import { appliedObjects, conditionOf } from './stand.js';
+import type { Pace } from './pace.js';
+import { readinessOf } from './readiness.js';
+import { refusable } from './refused.js';
+import { Scene } from './scene.js';
 import type { LiveResource, Sample, Stand } from './stand.js';
+import { make, typeOf } from './surroundings.js';
+
+const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 
 let trials = 0;
 
@@ -19,23 +24,39 @@ function nextName(): string {
 
 const QUIET_MILLISECONDS = 400;
 const SEEN_MILLISECONDS = 30_000;
-const CONVERGENCE_MILLISECONDS = 12_000;
-const PODS_MILLISECONDS = 10_000;
 
-/** One custom resource in a namespace of its own, what is done to it, and how that was told. */
+/** One custom resource in namespaces of its own, what is done to it, and how that was told. */
 export class Trial implements AsyncDisposable {
   /** What was done so far, for whoever wants to do it again. */
   readonly steps: string[] = [];
   readonly name = nextName();
   private running: Operator | undefined;
 
+  /** What of the surroundings is compared as a whole, before the operator has done anything. */
+  untouched: Normal = {};
+
   private constructor(
     readonly stand: Stand,
-    readonly namespace: string,
+    readonly scene: Scene,
   ) {}
 
   static async begin(stand: Stand): Promise<Trial> {
-    return new Trial(stand, await stand.cluster.makeNamespace('sweep'));
+    const trial = new Trial(stand, await Scene.set(stand));
+    try {
+      trial.untouched = await trial.content();
+      return trial;
+    } catch (error) {
+      await trial.scene.strike();
+      throw error;
+    }
+  }
+
+  get namespace(): string {
+    return this.scene.namespace;
+  }
+
+  get pace(): Pace {
+    return this.stand.pace;
   }
 
   get operator(): Operator {
@@ -45,12 +66,14 @@ export class Trial implements AsyncDisposable {
 
   /** Starts an operator, in place of the one before, which is killed. */
   async start(prepare?: (wire: Wire) => void): Promise<Operator> {
-    await this.running?.kill();
+    this.running?.kill();
     const { kind, kubeconfig } = this.stand;
+    const started = performance.now();
     this.running = await Operator.start({
-      ...{ kubeconfig, kinds: [kind], namespaces: [this.namespace] },
+      ...{ kubeconfig, kinds: [kind], namespaces: [this.namespace], given: this.scene.given },
       ...(prepare && { prepare }),
     });
+    this.pace.started(performance.now() - started);
     return this.running;
   }
 
@@ -63,19 +86,17 @@ export class Trial implements AsyncDisposable {
     const { kind, cluster } = this.stand;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
-    await cluster.create(kind.type, {
-      ...{ apiVersion, kind: kindName, spec },
-      metadata: {
-        ...{ name, namespace: this.namespace },
-        ...(labels && { labels }),
-        ...(annotations && { annotations }),
-      },
-    });
+    const metadata = {
+      ...{ name, namespace: this.namespace },
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+    };
+    await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
   }
 
   async edit({ spec }: Sample): Promise<void> {
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
-    await this.stand.cluster.replaceSpec(this.place(), spec);
+    await refusable(this.stand.cluster.replaceSpec(this.place(), spec));
   }
 
   async delete(): Promise<void> {
@@ -85,15 +106,27 @@ export class Trial implements AsyncDisposable {
 
   /** Deletes one of its objects. */
   async removeOne(): Promise<void> {
-    const [object] = await this.objects();
+    const object = (await this.objects()).find((one) => this.scene.isMadeAnew(one));
     if (object) await this.remove(object);
   }
 
+  /** Deletes an object; what somebody else had made, he makes anew. */
   async remove(object: AnyObject): Promise<void> {
-    this.steps.push(`delete ${object.kind} ${object.metadata.name}`);
-    const type = this.stand.types.find(({ kind }) => kind === object.kind);
-    if (type)
-      await this.stand.cluster.delete({ type, namespace: this.namespace, name: object.metadata.name });
+    const { namespace, name } = object.metadata;
+    const original = this.scene.original(object);
+    const again = original ? ', and whoever had made it makes it anew' : '';
+    this.steps.push(`delete ${object.kind} ${name}${again}`);
+    const { cluster, types } = this.stand;
+    const type = types.find((one) => groupKind(one) === groupKind(object)) ?? typeOf(object);
+    await cluster.delete({ type, ...(namespace && { namespace }), name });
+    if (original) await make(cluster, original);
+  }
+
+  /** What the kind deletes is made anew, for the present spec to decide on. */
+  async renew(): Promise<void> {
+    if (this.stand.removes.length === 0) return;
+    this.steps.push('everything that it deletes is made anew');
+    await this.scene.renew();
   }
 
   get(name = this.name): Promise<LiveResource> {
@@ -101,14 +134,14 @@ export class Trial implements AsyncDisposable {
   }
 
   objects(): Promise<AnyObject[]> {
-    return appliedObjects(this.stand, this.namespace);
+    return this.scene.applied();
   }
 
   /** Waits until the operator has seen the present generation and asks for nothing more, or is dead. */
   async settled(name = this.name): Promise<LiveResource> {
     await eventually(
       async () => {
-        if (this.operator.wire.diedAt !== undefined) return;
+        if (!this.isAlive()) return;
         const { metadata, status } = await this.get(name);
         const { observedGeneration } = status ?? {};
         if (observedGeneration !== metadata.generation)
@@ -118,86 +151,51 @@ export class Trial implements AsyncDisposable {
       },
       { deadlineMilliseconds: SEEN_MILLISECONDS },
     );
-    await this.operator.quiet(QUIET_MILLISECONDS);
+    await this.quiet();
     return this.get(name);
   }
 
-  /** Settled, and with its pods; some never come, and are waited for only so long. */
-  async rolledOut(): Promise<void> {
-    const started = performance.now();
-    await this.settled();
-    while (performance.now() - started < PODS_MILLISECONDS && !(await this.objects()).every(isReady))
-      await delay(100);
-    await this.settled();
+  /** Waits until nothing is asked for any more, nor will be of what has happened so far. */
+  async quiet(leastMilliseconds = QUIET_MILLISECONDS): Promise<void> {
+    await this.operator.quiet(this.stand.settleMilliseconds + leastMilliseconds);
+  }
+
+  pods(): Promise<AnyObject[]> {
+    return this.stand.cluster.list(pods, this.namespace);
   }
 
   /** What there is of it now, comparable to that of others. */
   async state(name = this.name): Promise<Normal> {
-    const cr = await this.get(name);
-    const { uid = '' } = cr.metadata;
-    const objects = normal(await this.objects(), { name, namespace: this.namespace, uid });
-    return { ...objects, '<readiness>': readinessOf(cr) };
+    return { ...(await this.content(await this.get(name))), ...(await this.fate(name)) };
   }
 
-  /** Waits until it is so, and stays so once the operator is at rest. @throws with where it differs */
-  async becomes(expected: Normal): Promise<void> {
-    const patience = new Patience(performance.now());
-    for (;;) {
-      await this.settled();
-      const state = await this.state();
-      const lines = differences(expected, state);
-      if (lines.length === 0) return;
-      // Pods may take their time.
-      const { '<readiness>': _, ...objects } = state;
-      const waits =
-        differences(expected, { ...objects, '<readiness>': expected['<readiness>'] }).length === 0;
-      const isRolling = waits && !(await this.objects()).every(isReady);
-      if (patience.isOver(performance.now(), isRolling)) throw new Error(lines.join('; '));
-      await delay(200);
-    }
+  /** How it fares, and what it has left of what it found. */
+  async fate(name = this.name): Promise<Normal> {
+    return { '<found>': await this.scene.left(), '<readiness>': readinessOf(await this.get(name)) };
   }
 
-  /** Waits until it fares as in that state, whatever its objects are like. */
-  async fares(expected: Normal): Promise<void> {
-    await eventually(
-      async () => {
-        await this.settled();
-        const [first] = differences(expected['<readiness>'], (await this.state())['<readiness>']);
-        if (first !== undefined) throw new Error(first);
-      },
-      { deadlineMilliseconds: CONVERGENCE_MILLISECONDS, intervalMilliseconds: 200 },
-    );
-  }
-
-  /** Waits until it and all that was made of it are gone. */
-  async isGone(): Promise<void> {
-    await eventually(
-      async () => {
-        if (await this.stand.cluster.find(this.place())) throw new Error('it is still there');
-        const left = (await this.objects()).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
-        if (left.length > 0) throw new Error(`${left.join(', ')} stays when it is deleted`);
-      },
-      { deadlineMilliseconds: 20_000, intervalMilliseconds: 100 },
-    );
-  }
-
-  /** The namespace goes by and by. */
+  /** The namespaces go by and by. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.running?.kill();
-    await this.stand.cluster.send('DELETE', `/api/v1/namespaces/${this.namespace}`);
+    this.running?.kill();
+    await this.scene.strike();
   }
 
-  private place(name = this.name) {
+  /** Of all objects that it has applied, or may apply to; without a custom resource, before there is one and after it. */
+  async content(cr?: LiveResource): Promise<Normal> {
+    const { namespace, elsewhere } = this.scene;
+    const { name = this.name, uid = '<none>' } = cr?.metadata ?? {};
+    const digests = cr ? digestsOfLive(this.stand.kind, cr, this.scene.given) : [];
+    return normal(await this.scene.compared(), {
+      ...{ name, namespace, uid, digests },
+      ...(elsewhere && { elsewhere }),
+    });
+  }
+
+  isAlive(): boolean {
+    return this.operator.wire.diedAt === undefined;
+  }
+
+  place(name = this.name) {
     return { type: this.stand.kind.type, namespace: this.namespace, name };
   }
-}
-
-/** How it fares, without words that name it. */
-function readinessOf(cr: LiveResource): object {
-  return Object.fromEntries(
-    ['Ready', 'Reconciling', 'Stalled'].map((type) => {
-      const { status, reason } = conditionOf(cr, type) ?? {};
-      return [type, `${status ?? 'absent'} ${reason ?? ''}`];
-    }),
-  );
 }

@@ -1,6 +1,8 @@
+import type { Condition } from '../../contract/conditions.js';
 import { describeRef, refOf } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import { eventually } from '../eventually.js';
+import { rolledOut } from './convergence.js';
 import { isReady } from './ready.js';
 import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
@@ -10,17 +12,48 @@ import type { Trial } from './trial.js';
 
 const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
 
+/** For so long, the status may be behind. */
+const TOLD_MILLISECONDS = 10_000;
+
 /** The status says what is so: it speaks of the present spec, by the rules of kstatus, and Ready only of what is ready. */
 export async function truth(stand: Stand): Promise<Outcome> {
   let held = 0;
-  const failures = await trials(stand, stand.samples, async (trial, sample) => {
+  const undisturbed = await trials(stand, stand.samples, works);
+  const heldBack = await trials(stand, stand.samples, async (trial, sample) => {
     if (await holdBackPods(trial, sample)) held++;
   });
+  const waiting = stand.samples.filter(({ spec }) => stand.waits(spec)).length;
   const without = held === 0 ? ', none of which makes pods' : '';
+  const left = waiting > 0 ? `; ${waiting} of which needn't become ready` : '';
   return {
-    tried: `${stand.samples.length} samples, with pods and held back from them${without}`,
-    failures: shortest(failures),
+    tried: `${stand.samples.length} samples, with pods and held back from them${without}${left}`,
+    failures: shortest([...undisturbed, ...heldBack]),
   };
+}
+
+/** Undisturbed, it isn't stalled, and is ready once its objects are; unless it was said that it waits for somebody. */
+async function works(trial: Trial, sample: Sample): Promise<void> {
+  await trial.start();
+  await trial.create(sample);
+  await rolledOut(trial);
+  await requireTrue(trial);
+  if (trial.stand.waits(sample.spec)) return;
+  await eventually(
+    async () => {
+      const cr = await trial.settled();
+      const [ready, stalled] = ['Ready', 'Stalled'].map((type) => conditionOf(cr, type));
+      if (stalled?.status === 'True') throw new Error(`Stalled is True (${told(stalled)})`);
+      if (ready?.status === 'True' || !(await trial.objects()).every(isReady)) return;
+      throw new Error(
+        `Ready is ${ready?.status ?? 'absent'} (${told(ready)}), while nothing is done any more and all of its objects are ready`,
+      );
+    },
+    { deadlineMilliseconds: trial.pace.scaled(TOLD_MILLISECONDS), intervalMilliseconds: 200 },
+  );
+}
+
+function told(condition: Condition | undefined): string {
+  return condition === undefined ? '' : `${condition.reason}: ${condition.message}`;
 }
 
 /** Returns whether some object wasn't ready for it. */
@@ -50,14 +83,12 @@ function requireTrue(trial: Trial): Promise<boolean> {
       const lie = lieOf(cr);
       if (lie !== undefined) throw new Error(lie);
       const unready = (await trial.objects()).find((object) => !isReady(object));
-      const told = conditionOf(cr, 'Ready');
-      if (unready && told?.status === 'True')
-        throw new Error(
-          `Ready is True (${told.reason}: ${told.message}), while ${describeRef(refOf(unready))} isn't ready`,
-        );
+      const ready = conditionOf(cr, 'Ready');
+      if (unready && ready?.status === 'True')
+        throw new Error(`Ready is True (${told(ready)}), while ${describeRef(refOf(unready))} isn't ready`);
       return unready !== undefined;
     },
-    { deadlineMilliseconds: 10_000, intervalMilliseconds: 200 },
+    { deadlineMilliseconds: trial.pace.scaled(TOLD_MILLISECONDS), intervalMilliseconds: 200 },
   );
 }
 

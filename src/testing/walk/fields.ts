@@ -30,8 +30,10 @@ export interface Fields {
   isBarred(path: Path): boolean;
   /** It is only set where that is asked for, since what comes of it is refused. */
   isRefused(path: Path): boolean;
-  /** What is wrong with a spec, by paths from the custom resource on. */
-  problems(spec: Spec): readonly Problem[];
+  /** Once it is there, it can't be changed. @default - no field is like that */
+  isFixed?(path: Path): boolean;
+  /** What is wrong with a spec, also as an edit of another, by paths from the custom resource on. */
+  problems(spec: Spec, before?: Spec): readonly Problem[];
 }
 
 /** Whether a spec has any field that is refused. */

@@ -34,7 +34,7 @@ function goalsOfField(fields: Fields, path: Path): Goal[] {
           { action: 'set', path },
           { action: 'remove', path },
         ] as const)),
-    ...(mayChange ? [{ action: 'change', path } as const] : []),
+    ...(mayChange && fields.isFixed?.(path) !== true ? [{ action: 'change', path } as const] : []),
   ];
 }
 

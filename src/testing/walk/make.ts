@@ -27,7 +27,7 @@ function makeParts(
 }
 
 /** All values that the field may have; for what isn't a list, a map or an object. */
-export function choicesAt(fields: Fields, path: Path): readonly unknown[] {
+export function choicesAt(fields: Pick<Fields, 'schema' | 'choices'>, path: Path): readonly unknown[] {
   const schema = schemaAt(fields.schema, path);
   if (schema.enum) return schema.enum;
   return schema.type === 'boolean' ? [true, false] : fields.choices(path);
@@ -41,7 +41,7 @@ function makeList(
   wanted: Path,
 ): unknown[] {
   const others = Array.from({ length: chance.upTo(2) }, () => make(fields, chance, [...path, '[]']));
-  const needsOne = wanted.length > 0 || others.length < ((schema.minItems as number | undefined) ?? 0);
+  const needsOne = wanted.length > 0 || others.length < (schema.minItems ?? 0);
   return needsOne ? [...others, make(fields, chance, [...path, '[]'], wanted.slice(1))] : others;
 }
 

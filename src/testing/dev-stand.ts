@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { startSandbox } from '#sandbox/control-plane.js';
+import type { Sandbox } from '#sandbox/control-plane.js';
+import { startWatchdog } from '#sandbox/watchdog.js';
+import type { CustomResourceDefinition } from '../contract/crd.js';
+import { messageOf } from '../contract/error.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { DEFAULT_NAMESPACE } from '../install/names.js';
+import type { PolicyRule } from '../install/rules.js';
+import { accountKubeconfig } from './account.js';
+import { Cluster } from './cluster.js';
+import { installCrd } from './install-crd.js';
+import { grant } from './rights.js';
+
+/** Ends processes with this one, and with whatever ends it. */
+export { startWatchdog as startGuard };
+
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+
+/** What of a kind is installed: plain data, which another process may have loaded. */
+export interface StandKind {
+  readonly type: ResourceType;
+  readonly crd: CustomResourceDefinition;
+}
+
+/**
+ * A sandbox for `reconstruct dev`, with the ServiceAccount that an installation would have. Nothing of it outlives this
+ * process.
+ * @param log takes news of the sandbox
+ */
+export async function startStand(log: (line: string) => void): Promise<DevStand> {
+  const sandbox = await startSandbox({ auditLog: false, log, dataDir: shortFolder() });
+  const cluster = new Cluster(sandbox);
+  try {
+    return new DevStand(sandbox, cluster, await accountKubeconfig(cluster, DEFAULT_NAMESPACE));
+  } catch (error) {
+    await cluster.close();
+    await sandbox.stop();
+    throw error;
+  }
+}
+
+/** A sandbox in which nothing is installed, for `reconstruct dev --no-operator`. @param log takes news of it */
+export function startEmpty(log: (line: string) => void): Promise<Sandbox> {
+  return startSandbox({ auditLog: false, log, dataDir: shortFolder() });
+}
+
+/** Its path is typed, or copied from a line of 80 characters. */
+function shortFolder(): string {
+  return join(tmpdir(), `reconstruct-dev-${randomBytes(4).toString('hex')}`);
+}
+
+class DevStand {
+  readonly adminKubeconfig: string;
+  readonly kubectlPath: string;
+  private readonly crds = new Map<string, CustomResourceDefinition>();
+  private rules: readonly PolicyRule[] = [];
+
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly cluster: Cluster,
+    readonly operatorKubeconfig: string,
+  ) {
+    this.adminKubeconfig = sandbox.adminKubeconfig;
+    this.kubectlPath = sandbox.kubectlPath;
+  }
+
+  /**
+   * Applies the CRDs that are other than before, and gives the operator exactly these rights. What is asked for no more is
+   * told once, and stays.
+   */
+  async install(
+    kinds: readonly StandKind[],
+    rules: readonly PolicyRule[],
+  ): Promise<{
+    readonly refused: readonly string[];
+    readonly changed: boolean;
+    readonly left: readonly string[];
+  }> {
+    const refused: string[] = [];
+    const made: string[] = [];
+    const wanted = new Set(kinds.map(({ crd }) => crd.metadata.name));
+    const left = [...this.crds.keys()].filter((name) => !wanted.has(name));
+    // Somebody may remove them, and have the kind come back.
+    for (const name of left) this.crds.delete(name);
+    const others = kinds.filter(({ crd }) => !isDeepStrictEqual(this.crds.get(crd.metadata.name), crd));
+    for (const { type, crd } of others) {
+      const { name } = crd.metadata;
+      try {
+        await this.cluster.apply(definitions, crd as unknown as AnyObject, 'test');
+        if (!this.crds.has(name)) {
+          await installCrd(this.cluster, { type, crd });
+          made.push(name);
+        }
+        this.crds.set(name, crd);
+      } catch (error) {
+        refused.push(`The CRD ${name} is refused: ${messageOf(error)}`);
+      }
+    }
+    if (!isDeepStrictEqual(this.rules, rules)) {
+      await grant(this.cluster, { user: DEFAULT_NAMESPACE, rules });
+      this.rules = rules;
+    }
+    // Its garbage collector would learn of them half a minute later.
+    if (made.length > 0) await this.sandbox.restartControllerManager();
+    return { refused, left, changed: others.length > refused.length };
+  }
+
+  async stop(): Promise<void> {
+    await this.cluster.close();
+    await this.sandbox.stop();
+  }
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { formatReport, requireHeld } from '../../src/testing/sweep/report.js';
+import type { SweepReport } from '../../src/testing/sweep/report.js';
+
+const report: SweepReport = {
+  ...{ version: 1, kind: 'Widget', seed: 7, held: false, seconds: 61.4 },
+  checks: [
+    { check: 'list keys', held: true, seconds: 0.01, tried: '2 lists of the schema', failures: [] },
+    {
+      ...{ check: 'rendering', held: true, seconds: 0, tried: '', failures: [] },
+      notApplicable: 'it renders nothing',
+    },
+    {
+      ...{ check: 'walk', held: false, seconds: 60, tried: '40 edits' },
+      failures: [{ what: 'ConfigMap <name>.data.color is "red" instead of absent', sequence: ['a', 'b'] }],
+    },
+  ],
+};
+
+test('a report is a table of all checks, with what does not hold below', () => {
+  expect(formatReport(report)).toBe(
+    [
+      'Widget, seed 7, 61 s',
+      'list keys  held            0.0 s   2 lists of the schema',
+      'rendering  not applicable  0.0 s   it renders nothing',
+      'walk       FAILED          60.0 s  40 edits',
+      '',
+      'walk: ConfigMap <name>.data.color is "red" instead of absent',
+      '  1. a',
+      '  2. b',
+    ].join('\n'),
+  );
+});
+
+test('it is JSON as it is', () => {
+  expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+});
+
+test('what does not hold can be required', () => {
+  expect(() => {
+    requireHeld(report);
+  }).toThrow(formatReport(report));
+  requireHeld({ ...report, held: true });
+});

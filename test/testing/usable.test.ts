@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { Kind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import type { CheckName } from '../../src/testing/sweep/report.js';
+import { sweep } from '../../src/testing/sweep/sweep.js';
+import type { SweepOptions } from '../../src/testing/sweep/sweep.js';
+import { plantedSamples } from '../scenarios/planted/crd.js';
+import { sound } from '../scenarios/planted/sound.js';
+import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
+import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
+
+const clusterWide: Kind = { ...sound, type: { ...sound.type, namespaced: false } };
+
+test.each<[what: string, Kind, readonly AnyObject[], SweepOptions, RegExp]>([
+  ['no samples', sound, [], {}, /give at least one Planted/],
+  ['samples of another kind', sound, jobWatcherSamples, {}, /a sample is a JobWatcher of batch/],
+  ['a cluster-scoped kind', clusterWide, plantedSamples, {}, /Planted is cluster-scoped/],
+  [
+    'a sample that the API server would refuse',
+    sound,
+    [plantedSamples[0]!, { ...plantedSamples[1]!, spec: { image: 'three:3', colour: 'red' } }],
+    {},
+    /sample 2: spec\.colour: .*\nsample 2: spec\.image: "three:3" .*one:1/,
+  ],
+  ['no checks', sound, plantedSamples, { checks: [] }, /checks is empty; .* all: list keys, rendering/],
+  [
+    'an unknown check',
+    sound,
+    plantedSamples,
+    { checks: ['walks' as CheckName] },
+    /checks: there is no "walks"; did you mean walk\?/,
+  ],
+  [
+    'a field to leave alone that is none',
+    sound,
+    plantedSamples,
+    { notWalked: ['parts.[].value', 'part'] },
+    /notWalked: there is no "part"; did you mean parts\?/,
+  ],
+  [
+    'a kind that deletes, and nothing to delete',
+    jobWatcher,
+    jobWatcherSamples,
+    {},
+    /deletes .* the kind Job;/,
+  ],
+  [
+    'a shared object that all trials would have in common',
+    streamIngress,
+    streamIngressSamples,
+    { surroundings: () => ({ flags: { '--ingress-namespace': 'common' } }) },
+    /shares a Service in the namespace common, .* lead it to site\.elsewhere/,
+  ],
+])('%s: a sweep is refused before anything is started', async (_what, kind, samples, options, message) => {
+  await expect(sweep(kind, samples, options)).rejects.toMatchObject({
+    ...{ reason: 'InvalidInput', message: expect.stringMatching(message) as string },
+  });
+});
