@@ -38,7 +38,9 @@ const tasks = {
   'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing', 'test']]],
+  // The examples have their types from what is compiled.
   lint: [
+    compile,
     ['Linting', [bin('eslint', 'bin/eslint.js'), '.', '--max-warnings', '0']],
     ['Checking the format', [bin('prettier', 'bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']],
   ],

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../contract/error.js';
-import { suggest } from '../synth/suggest.js';
+import { suggest } from '../contract/suggest.js';
 import { CliError } from './exit.js';
 
 export interface ClusterOptions {

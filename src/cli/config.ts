@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { messageOf } from '../contract/error.js';
+import { basename, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describeThrown } from '../contract/origin.js';
 import type { Kind } from '../contract/kind.js';
 import { groupKind } from '../contract/resource.js';
-import { suggest } from '../synth/suggest.js';
+import { suggest } from '../contract/suggest.js';
 import { CliError } from './exit.js';
 
 /** Loaded from the working directory when no other file is named. */
@@ -14,6 +14,8 @@ export const CONFIG_FILE = 'reconstruct.config.mjs';
 export interface Config {
   /** Kinds of one's own, each made with `defineKind`. @default - none */
   readonly kinds?: readonly Kind[];
+  /** Whether the kinds that come with the command are known too. @default true */
+  readonly builtIn?: boolean;
 }
 
 export interface LoadKindsOptions {
@@ -36,15 +38,15 @@ export interface LoadKindsOptions {
  */
 export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
   const file = options.config ?? CONFIG_FILE;
-  const own = options.config !== undefined || existsSync(file) ? await loadConfig(file) : [];
-  const kinds = [...options.builtIn, ...own, ...(await requested(options))];
+  const { kinds: own = [], builtIn = true } =
+    options.config !== undefined || existsSync(file) ? await loadConfig(file) : {};
+  const kinds = [...(builtIn ? options.builtIn : []), ...own, ...(await requested(options))];
   const types = kinds.map(({ type }) => groupKind(type));
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice) {
-    throw new CliError(
-      `${file}: kind ${twice} is there twice; built-in kinds need not be listed, remove it`,
-      2,
-    );
+    const isBuiltIn = options.builtIn.some(({ type }) => groupKind(type) === twice);
+    const remedy = isBuiltIn ? 'built-in kinds need not be listed, remove it' : 'list it once';
+    throw new CliError(`${file}: kind ${twice} is there twice; ${remedy}`, 2);
   }
   if (options.kinds === undefined) return kinds;
   return choose(kinds, options.kinds, Object.keys(options.onRequest ?? {}));
@@ -56,14 +58,14 @@ async function requested({ kinds = [], onRequest = {} }: LoadKindsOptions): Prom
   return Promise.all(loaders.map(([, load]) => load()));
 }
 
-async function loadConfig(file: string): Promise<readonly Kind[]> {
+async function loadConfig(file: string): Promise<Config> {
   if (!existsSync(file))
     throw new CliError(`${file}: there is no such file; check the path given to --config`, 2);
   let module: { default?: unknown };
   try {
     module = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown };
   } catch (error) {
-    throw new CliError(`${file}: can't be loaded: ${messageOf(error)}${remedyFor(error)}`, 2);
+    throw new CliError(`${file}: can't be loaded: ${describeThrown(error)}${remedyFor(error)}`, 2);
   }
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   const config = module.default;
@@ -71,24 +73,34 @@ async function loadConfig(file: string): Promise<readonly Kind[]> {
   if (config === null || typeof config !== 'object') {
     throw new CliError(`${file}: its default export is ${found(config)}; ${example}`, 2);
   }
-  const unknown = Object.keys(config).find((key) => key !== 'kinds');
+  const unknown = Object.keys(config).find((key) => key !== 'kinds' && key !== 'builtIn');
   if (Array.isArray(config) || unknown !== undefined) {
     const what = Array.isArray(config) ? 'is a list' : `has a member ${unknown ?? ''}`;
     throw new CliError(`${file}: its default export ${what}; ${example}`, 2);
   }
-  const { kinds = [] } = config as { kinds?: unknown };
+  const { kinds = [], builtIn } = config as { kinds?: unknown; builtIn?: unknown };
+  if (builtIn !== undefined && typeof builtIn !== 'boolean')
+    throw new CliError(`${file}: builtIn is ${found(builtIn)}; write true or false`, 2);
   if (!Array.isArray(kinds))
     throw new CliError(`${file}: kinds is ${found(kinds)}, not a list; ${example}`, 2);
   kinds.forEach((kind: unknown, index) => {
     if (isKind(kind)) return;
-    throw new CliError(`${file}: kinds[${index}] is ${found(kind)}, not a kind; make it with defineKind`, 2);
+    const construct = typeof kind === 'function' ? `({ crd, construct: ${kind.name}, children: [...] })` : '';
+    throw new CliError(
+      `${file}: kinds[${index}] is ${found(kind)}, not a kind; make it with defineKind${construct}`,
+      2,
+    );
   });
-  return kinds as Kind[];
+  return config;
 }
 
-/** Node keeps to itself where the mistake is. */
+/** Node keeps to itself where the mistake is, and that it takes TypeScript by its own name alone. */
 function remedyFor(error: unknown): string {
-  return error instanceof SyntaxError ? '; `node --check` on it, and on what it imports, says where' : '';
+  if (error instanceof SyntaxError) return '; `node --check` on it, and on what it imports, says where';
+  const { code, url = '' } = error as NodeJS.ErrnoException & { readonly url?: string };
+  if (code !== 'ERR_MODULE_NOT_FOUND' || !/^file:.*\.js$/.test(url)) return '';
+  const path = fileURLToPath(url).replace(/\.js$/, '.ts');
+  return existsSync(path) ? `; there is ${basename(path)}: import it by that name` : '';
 }
 
 /** Judged by its members: the configuration may have loaded this package a second time. */

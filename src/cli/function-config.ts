@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import type { Command } from 'commander';
 import type { AnyObject } from '../contract/object.js';
 import { showValue } from '../synth/problem.js';
-import { suggest } from '../synth/suggest.js';
+import { suggest } from '../contract/suggest.js';
 import { CliError } from './exit.js';
 
 /** What the functionConfig of a function may say. */

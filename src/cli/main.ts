@@ -2,9 +2,11 @@
 import { Command } from 'commander';
 import { applyCommand } from './apply.js';
 import { completionCommand } from './completion.js';
+import { devCommand, devLoadCommand } from './dev.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
 import { fnCommand } from './fn.js';
+import { initCommand } from './init.js';
 import { installCommand } from './install.js';
 import { runCommand } from './run.js';
 import { statusCommand } from './status.js';
@@ -16,11 +18,14 @@ function program(): Command {
   return new Command('reconstruct')
     .description('Write a cdk8s construct, get a Kubernetes operator')
     .version(packageVersion())
+    .addCommand(initCommand())
     .addCommand(synthCommand())
     .addCommand(diffCommand())
     .addCommand(applyCommand())
     .addCommand(statusCommand())
     .addCommand(fnCommand())
+    .addCommand(devCommand())
+    .addCommand(devLoadCommand(), { hidden: true })
     .addCommand(runCommand())
     .addCommand(installCommand())
     .addCommand(uninstallCommand())

@@ -94,7 +94,10 @@ function problemsOf(policy: unknown, kinds: readonly Kind[]): Problem[] {
       remedy: 'remove it',
     }));
   }
-  const schema = { type: 'object', properties: { spec: { type: 'object', properties: sections(kinds) } } };
+  const schema: StructuralSchema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: sections(kinds) } },
+  };
   const problems = compileSchema(schema)({ apiVersion: 'v1', kind: 'Policy', metadata: {}, spec: policy });
   return problems.map((problem) => ({ ...problem, path: problem.path.slice(1) }));
 }

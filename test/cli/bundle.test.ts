@@ -93,6 +93,18 @@ test('the help, which knows the options of all kinds, loads no kind', () => {
   ).toEqual([]);
 });
 
+test('the sandbox, which dev loads from beside it, is not in it', () => {
+  const { outputs } = JSON.parse(readFileSync(join(folder, 'lib/bundle/meta.json'), 'utf8')) as Meta;
+  const inputs = Object.values(outputs).flatMap((output) => Object.keys(output.inputs));
+  expect(inputs).toContain('lib/cli/dev/stand.js');
+  expect(inputs.filter((input) => /^lib\/(sandbox|testing)\//.test(input))).toEqual([]);
+
+  const config = join(own, 'reconstruct.config.mjs');
+  expect(() => command('dev', '--config', config)).toThrow(
+    /The sandbox can't be loaded: .*; it comes with the whole package only, so run this in a project/,
+  );
+});
+
 test('kinds of a configuration bring a cdk8s and a reconstruct of their own', () => {
   const config = join(own, 'reconstruct.config.mjs');
   const rendered = command('synth', '--config', config, join(own, 'sample.yaml'));

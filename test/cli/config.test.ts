@@ -40,39 +40,73 @@ test('the configuration of the working directory adds its kinds', async () => {
   expect(kinds.map(({ name }) => name)).toEqual(['widget', 'thing']);
 });
 
+test('a configuration may do without the built-in kinds', async () => {
+  const text = `export default { builtIn: false, kinds: [${KIND_BY_HAND}] };`;
+  process.chdir(folderWith({ 'reconstruct.config.mjs': text }));
+  const names = async (kinds?: string[]): Promise<string[]> =>
+    (await loadKinds({ builtIn: [WIDGET], ...(kinds && { kinds }) })).map(({ name }) => name);
+  expect(await names()).toEqual(['thing']);
+  expect(await messageOf(names(['widget']))).toContain(
+    'there is no kind widget; the kinds are thing.demo.example.com',
+  );
+});
+
 test('a configuration may be named, and may be empty', async () => {
   const folder = folderWith({ 'mine.mjs': 'export default {};' });
   expect(await loadKinds({ builtIn: [WIDGET], config: join(folder, 'mine.mjs') })).toEqual([WIDGET]);
 });
 
-test.each<[text: string, expected: string]>([
+test.each<[text: string, expected: string | RegExp]>([
   [
     'export const kinds = [];',
     'has no default export; write `export default { kinds: [defineKind({ ... })] }`',
   ],
   ['export default 1;', 'its default export is the number 1; write'],
   ['export default null;', 'its default export is null; write'],
+  ['export default { builtIn: 0 };', 'builtIn is the number 0; write true or false'],
   ['export default { kinds: {} };', 'kinds is an object with nothing in it, not a list; write'],
   [
     `export default { kinds: [${KIND_BY_HAND}, { crd: 'a.yaml', construct: class {} }] };`,
     'kinds[1] is an object with crd, construct, not a kind; make it with defineKind',
   ],
-  ['export default { kinds: [class Thing {}] };', 'kinds[0] is the function or class Thing, not a kind'],
+  [
+    'export default { kinds: [class Thing {}] };',
+    'kinds[0] is the function or class Thing, not a kind; make it with defineKind({ crd, construct: Thing, children: [...] })',
+  ],
   ['export default { kinds: [null] };', 'kinds[0] is null, not a kind'],
   [
     `export default { kinds: [${KIND_BY_HAND}, ${KIND_BY_HAND}] };`,
-    'kind Thing.demo.example.com is there twice',
+    'kind Thing.demo.example.com is there twice; list it once',
   ],
-  ["throw new Error('broken');", "can't be loaded: broken"],
+  ["throw new Error('broken');", /can't be loaded: broken \(at .*c\.mjs:1:7\)$/],
   [
     "throw new SyntaxError('}');",
-    "can't be loaded: }; `node --check` on it, and on what it imports, says where",
+    /can't be loaded: }.*; `node --check` on it, and on what it imports, says where$/,
   ],
 ])('the configuration %j is refused', async (text, expected) => {
   const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
   const message = await messageOf(loadKinds({ builtIn: [WIDGET], config }));
   expect(message.startsWith(`${config}: `)).toBe(true);
-  expect(message).toContain(expected);
+  expect(message).toMatch(expected);
+});
+
+test('a definition that cannot work is told with the line where it stands', async () => {
+  const defineCrd = pathToFileURL(join(import.meta.dirname, '../../src/contract/define-crd.ts')).href;
+  const text = `import { defineCrd } from '${defineCrd}';\n\nexport default defineCrd({ group: 'web' });`;
+  const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
+  expect(await messageOf(loadKinds({ builtIn: [], config }))).toMatch(
+    /can't be loaded: defineCrd: group: is a domain.* \(at .*c\.mjs:3:\d+\)$/,
+  );
+});
+
+test('a module of TypeScript that is imported under another name is told with its own', async () => {
+  // As Node throws it, which has no say over modules in this test.
+  const missing =
+    "const url = new URL('./kind.js', import.meta.url).href; throw Object.assign(new Error(url), { url, code: 'ERR_MODULE_NOT_FOUND' });";
+  const folder = folderWith({ 'c.mjs': missing, 'kind.ts': 'export const kind = 1;' });
+  expect(await messageOf(loadKinds({ builtIn: [], config: join(folder, 'c.mjs') }))).toMatch(
+    /; there is kind\.ts: import it by that name$/,
+  );
 });
 
 test('a configuration that is named and missing is an error', async () => {

@@ -1,0 +1,28 @@
+import { Api } from '../../engine/api.js';
+import type { Clock } from '../../engine/clock.js';
+import { UndiciTransport } from '../../engine/undici-transport.js';
+import { loadKubeConfig } from '../cluster.js';
+import { ClusterClient } from '../cluster-client.js';
+import { answering } from '../diff/answering.js';
+import { packageVersion } from '../version.js';
+import { Samples } from './samples.js';
+import type { Stand } from './stand.js';
+
+/** What a session has once there is a cluster. */
+export interface ClusterSide {
+  readonly stand: Stand;
+  /** As the admin. */
+  readonly api: Api;
+  readonly samples: Samples;
+  close(): Promise<void>;
+}
+
+export async function clusterSide(stand: Stand, clock: Clock): Promise<ClusterSide> {
+  const kubeConfig = await loadKubeConfig({ kubeconfig: stand.adminKubeconfig });
+  const transport = new UndiciTransport(kubeConfig, `reconstruct-dev/${packageVersion()}`);
+  return {
+    ...{ stand, api: new Api(transport) },
+    samples: new Samples(new ClusterClient(answering(transport)), clock),
+    close: () => transport.close(),
+  };
+}
