@@ -1,0 +1,3 @@
+import { eventBus } from './kind.ts';
+
+export default { kinds: [eventBus] };

@@ -1,0 +1,3 @@
+import { portRule } from './kind.mjs';
+
+export default { kinds: [portRule] };
