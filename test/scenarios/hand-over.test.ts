@@ -7,6 +7,7 @@ import { replicasManagers, scaleAsAutoscaler } from '../cluster/support/autoscal
 import { deployments } from '../cluster/support/cluster.js';
 import { eventually } from '../cluster/support/eventually.js';
 import { changesOf, Recording } from '../cluster/support/recording.js';
+import type { LiveResource } from '../cluster/support/subject.js';
 import { Gate } from './support/faults.js';
 import { writesTo } from './support/proxied-request.js';
 import type { Matcher } from './support/proxied-request.js';
@@ -71,6 +72,54 @@ test.each([
 
     const replicas = (await recording.states()).map(({ spec }) => spec?.replicas);
     expect(changesOf(replicas)).toEqual([4]);
+    await scenario.endsWell();
+  },
+);
+
+/** What nobody owned before a write through `/scale` has no owner after it either. */
+test.each([
+  { what: 'while the first number is on its way', held: true },
+  { what: 'before the first number is said', held: false },
+])(
+  'scaled by the autoscaler $what, a new Deployment keeps what the autoscaler has said',
+  async ({ held }) => {
+    await using scenario = await Scenario.prepare({ purpose: 'scaled-early' });
+    const { cluster, subject: apps, namespace } = scenario;
+    const place = apps.childPlace(deployments, 'web');
+    const gate = new Gate();
+    const rule = scenario.proxy.on(appliedBy('appservice-replicas'), gate.fault);
+    await scenario.startController();
+    await apps.create('web', scaling);
+    await eventually(() => {
+      expect(gate.held).toBe(1);
+    });
+    await using recording = await Recording.start<Deployment>(cluster, place);
+    await using told = await Recording.start<AnyObject & Pick<LiveResource, 'status'>>(
+      cluster,
+      apps.place('web'),
+    );
+    await scaleAsAutoscaler(cluster, { namespace, name: 'web' }, 6);
+
+    if (held) gate.open();
+    else await scenario.controller.kill();
+    rule.remove();
+    if (!held) await scenario.startController();
+    await eventually(async () => {
+      expect(replicasManagers(await cluster.get(place))).toEqual(['appservice-replicas']);
+    });
+    await apps.ready('web');
+    await scaleAsAutoscaler(cluster, { namespace, name: 'web' }, 1);
+    await apps.edit('web', { ...scaling, size: 5 });
+    await apps.asRendered('web');
+    await apps.ready('web');
+
+    const replicas = (await recording.states()).map(({ spec }) => spec?.replicas);
+    expect(changesOf(replicas)).toEqual([1, 6, 1]);
+    // A plan that was made on a stale view is no news.
+    const reasons = (await told.states()).flatMap(({ status }) =>
+      (status?.conditions ?? []).map(({ reason }) => reason),
+    );
+    expect(reasons).not.toContain('Conflict');
     await scenario.endsWell();
   },
 );

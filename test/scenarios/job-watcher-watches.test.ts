@@ -69,7 +69,7 @@ test.concurrent(
     await stage.makeJob('kept', { finishedSecondsAgo: 0 });
     await stage.makeJob('finished');
     await stage.makeJob('seen', { finishedSecondsAgo: 0 });
-    await stage.makeWatcher('sweeper', { ...atOnce, completedTTL: '8s' });
+    await stage.makeWatcher('sweeper', { ...atOnce, completedTTL: '1h' });
     await eventually(async () => {
       expect((await stage.statusOf('sweeper')).lastRun).toMatchObject({ matched: 3, finished: 2 });
     });
@@ -77,6 +77,7 @@ test.concurrent(
     await stage.annotate('kept', KEEP);
     await stage.finish('finished', 10);
 
+    await stage.adjustWatcher('sweeper', { completedTTL: '0s' });
     await eventually(async () => {
       expect(await stage.jobNames()).toEqual(['finished', 'kept']);
       expect(await deletions()).toEqual(['kept 409', 'seen 200']);

@@ -16,14 +16,18 @@ const lateMilliseconds = 100;
 const lowLaneMilliseconds = 30_000;
 
 /**
- * Edits without a pause for as long as asked; two at once, since more of one object would only be in each other's
- * way. Returns how many there were.
+ * Edits without a pause for as long as asked, and until there are so many; two at once, since more of one object would
+ * only be in each other's way. Returns how many there were.
  */
-async function storm(milliseconds: number, act: (index: number) => Promise<unknown>): Promise<number> {
+async function storm(
+  milliseconds: number,
+  act: (index: number) => Promise<unknown>,
+  atLeast = 0,
+): Promise<number> {
   const startedAt = performance.now();
   let index = 0;
   const work = async (): Promise<void> => {
-    while (performance.now() - startedAt < milliseconds) await act(index++);
+    while (performance.now() - startedAt < milliseconds || index < atLeast) await act(index++);
   };
   await Promise.all(Array.from({ length: 2 }, work));
   return index;
@@ -42,8 +46,10 @@ test('a thousand events a second about one child lead to no request, and to fewe
     kept.push(line);
     return 'swallow';
   });
-  await storm(stormMilliseconds, (index) =>
-    cluster.merge(place, { metadata: { annotations: { 'example.com/count': String(index) } } }),
+  await storm(
+    stormMilliseconds,
+    (index) => cluster.merge(place, { metadata: { annotations: { 'example.com/count': String(index) } } }),
+    200,
   );
   await settled(cluster, scenario.user);
   rule.remove();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { eventually } from '../cluster/support/eventually.js';
 import { Gate } from './support/faults.js';
 import { IngressStage } from './support/ingress-stage.js';
-import { writesTo } from './support/proxied-request.js';
+import { watches, writesTo } from './support/proxied-request.js';
 import type { Matcher } from './support/proxied-request.js';
 
 const foreign = { 7000: 'a/b:1' };
@@ -27,6 +27,25 @@ async function killedWhileHeld(
 function second(matches: Matcher): Matcher {
   let seen = 0;
   return (request) => matches(request) && seen++ > 0;
+}
+
+/** One port for another. The controller finds both on its watch when it looks, so that it is one pass. */
+async function replace(stage: IngressStage): Promise<void> {
+  const told = new Set<string>();
+  const stop = stage.proxy.listen(watches('streamingresses'), ({ type, object }) => {
+    told.add(`${type} ${object.metadata.name}`);
+  });
+  stage.controller.signal('SIGSTOP');
+  try {
+    await stage.drop(9000);
+    await stage.ask(9001);
+    await eventually(() => {
+      expect([...told]).toEqual(expect.arrayContaining(['DELETED p9000', 'ADDED p9001']));
+    });
+  } finally {
+    stop();
+    stage.controller.signal('SIGCONT');
+  }
 }
 
 interface Half {
@@ -66,10 +85,7 @@ const halves: readonly (readonly [what: string, Half])[] = [
     'one port is closed and another opened, and the entry of the one is there yet',
     {
       held: () => writesTo('configmaps'),
-      change: async (stage) => {
-        await stage.drop(9000);
-        await stage.ask(9001);
-      },
+      change: replace,
       left: { entries: [9000], ports: [] },
       after: [9001],
       writes: ['patch services 200', 'patch configmaps 200', 'patch services 200'],
@@ -79,10 +95,7 @@ const halves: readonly (readonly [what: string, Half])[] = [
     'one port is closed and another opened, and the other has its entry alone',
     {
       held: () => second(writesTo('services')),
-      change: async (stage) => {
-        await stage.drop(9000);
-        await stage.ask(9001);
-      },
+      change: replace,
       left: { entries: [9001], ports: [] },
       after: [9001],
       writes: ['patch services 200', 'patch configmaps 200', 'patch services 200'],

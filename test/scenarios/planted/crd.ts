@@ -44,7 +44,7 @@ export function plantedCrd({ keyed = true } = {}): CustomResourceDefinition {
     type: 'object',
     properties: { observedGeneration: { type: 'integer', format: 'int64' }, conditions },
   };
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status } } };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status } } } as const;
   return {
     ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
     metadata: { name: `${names.plural}.planted.example.com` },

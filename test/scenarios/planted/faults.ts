@@ -1,6 +1,8 @@
+import { ApiObject } from 'cdk8s';
+import type { Construct } from 'constructs';
 import { defineKind } from '../../../src/contract/define-kind.js';
 import type { ApplyStep, Controller, Reader } from '../../../src/contract/controller.js';
-import type { Kind } from '../../../src/contract/kind.js';
+import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 import { Sound, sound, soundProps } from './sound.js';
@@ -13,6 +15,16 @@ class Timestamped extends Sound {
 
 /** What it renders differs each day. */
 export const timestamp = defineKind({ ...soundProps, construct: Timestamped });
+
+class LaterTimestamped extends Sound {
+  protected override settings(name: string, spec: PlantedSpec): Record<string, string> {
+    const rendered = new Date().toISOString().slice(0, 10);
+    return spec.color === undefined ? { rendered } : super.settings(name, spec);
+  }
+}
+
+/** The same under the second sample alone, when the renderer has made its comparison. */
+export const laterTimestamp = defineKind({ ...soundProps, construct: LaterTimestamped });
 
 const colors = new Map<string, string>();
 
@@ -43,6 +55,28 @@ export const undeclared = defineKind({ ...soundProps, children: soundProps.child
 export const lying = defineKind({
   ...soundProps,
   status: () => ({ readiness: { phase: 'ready', reason: 'Fine', message: 'All is well' } }),
+});
+
+/** It is never done, whatever its children say. */
+export const waiting = defineKind({
+  ...soundProps,
+  status: () => ({ readiness: { phase: 'progressing', reason: 'Waiting', message: 'Something is missing' } }),
+});
+
+class Refused extends Sound {
+  constructor(scope: Construct, id: string, props: CustomResourceProps<PlantedSpec>) {
+    super(scope, id, props);
+    new ApiObject(this, 'Service', {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: props.metadata.name } },
+      spec: { ports: [{ port: 0 }] },
+    });
+  }
+}
+
+/** The API server takes none of its Services. */
+export const refused = defineKind({
+  ...{ ...soundProps, construct: Refused },
+  children: [...soundProps.children, { apiVersion: 'v1', kind: 'Service' }],
 });
 
 /** Its parts can only be replaced as a whole. */

@@ -108,6 +108,11 @@ export class JobStage extends Stage {
     await this.cluster.create(kind.type, { apiVersion, kind: of, metadata, spec });
   }
 
+  /** Changes the spec. */
+  async adjustWatcher(name: string, spec: JobWatcherSpec): Promise<void> {
+    await this.cluster.merge({ type: kind.type, namespace: this.namespace, name }, { spec });
+  }
+
   async statusOf(watcher: string): Promise<NonNullable<LiveWatcher['status']>> {
     const place = { type: kind.type, namespace: this.namespace, name: watcher };
     return (await this.cluster.get<LiveWatcher & AnyObject>(place)).status ?? {};

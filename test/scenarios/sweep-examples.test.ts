@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+
+test.each([
+  ['scheduled-task', 'sweep.mjs'],
+  ['port-rule', 'sweep.mjs'],
+  ['event-bus', 'sweep.ts'],
+])(
+  'examples/%s passes its sweep, with a sandbox of its own',
+  { timeout: 580_000 },
+  async (example, script) => {
+    const cwd = join(repoFolder(), 'examples', example);
+
+    // By this signal the script ends its sandbox too. It comes before the test is given up.
+    const { stdout, stderr, code } = await promisify(execFile)(process.execPath, [script], {
+      ...{ cwd, timeout: 560_000, killSignal: 'SIGTERM' },
+    }).then(
+      (ended) => ({ ...ended, code: 0 }),
+      (error: unknown) =>
+        error as { readonly stdout: string; readonly stderr: string; readonly code: unknown },
+    );
+
+    console.log(stdout);
+    expect(code, stdout + stderr).toBe(0);
+    const checks = stdout.trim().split('\n').slice(1);
+    expect(checks).toHaveLength(10);
+    expect(checks.filter((line) => !/ held /.test(line))).toEqual([]);
+  },
+);

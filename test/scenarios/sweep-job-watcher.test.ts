@@ -1,0 +1,44 @@
+import { expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { formatReport } from '../../src/testing/sweep/report.js';
+import { sweep } from '../../src/testing/sweep/sweep.js';
+import { hasty } from './planted/shared-faults.js';
+import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
+import { triedFor, verdictsOf } from './support/verdicts.js';
+
+const options = {
+  ...{ sandbox: openSandbox(inject('sandbox')), seed: 7 },
+  // What a run may delete depends on what is due by the time of it.
+  ...{ surroundings: withJobs, notWalked: ['limits'] },
+};
+
+test('JobWatcher passes its sweep, over Jobs that belong to others', async () => {
+  const report = await sweep(jobWatcher, jobWatcherSamples, options);
+
+  console.log(formatReport(report));
+  expect(verdictsOf(report), formatReport(report)).toEqual({
+    'list keys': 'held',
+    rendering: 'it renders no objects',
+    settling: 'held',
+    ownership: 'it makes no objects',
+    collisions: 'held',
+    status: 'held',
+    drift: 'it makes no objects',
+    kills: 'held',
+    events: 'held',
+    walk: 'held',
+  });
+  expect(triedFor(report, 'walk')).toMatch(
+    /left out: limits; .*others' objects: \d{2,} deleted, \d{2,} left$/,
+  );
+});
+
+test('a Job that is deleted too early, by a TTL of an earlier spec, is found', async () => {
+  const report = await sweep(hasty, jobWatcherSamples.slice(0, 2), { ...options, checks: ['walk'] });
+
+  expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(
+    /<found>\.Job\.batch namespace\/pi-old-0 is "gone" instead of "there"/,
+  );
+  expect(report.checks[0]?.failures[0]?.sequence.length).toBeGreaterThan(2);
+});
