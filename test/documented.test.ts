@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandsIn } from './cluster/support/documented.js';
+import { commandsIn, filesIn } from './cluster/support/documented.js';
 
 test('the commands of a page are those in its blocks, without comments and what they print', () => {
   const page = [
@@ -18,5 +18,19 @@ test('the commands of a page are those in its blocks, without comments and what 
     { text: 'kubectl get pods', exitCode: 0 },
     { text: 'reconstruct synth x.yaml', exitCode: 2 },
     { text: 'kubectl get appsvc', exitCode: 0 },
+  ]);
+});
+
+test('the files of a page are the blocks that begin with a name', () => {
+  const page = [
+    ...['```ts', '// kind.ts', 'one();', '```'],
+    ...['```yaml', '# sample.yaml', 'a: 1', '```'],
+    ...['```ts', '// what it does', 'two();', '```'],
+    ...['```go', '// main.go', '```'],
+  ].join('\n');
+
+  expect([...filesIn(page)]).toEqual([
+    ['kind.ts', '// kind.ts\none();\n'],
+    ['sample.yaml', '# sample.yaml\na: 1\n'],
   ]);
 });
