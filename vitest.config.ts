@@ -6,6 +6,7 @@ const withoutControllers = [
     'adoption',
     'app-service-crd',
     'contested',
+    'define-crd',
     'diff-examples',
     'digest',
     'job-watcher-crd',
@@ -29,7 +30,9 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/cluster/**', 'test/scenarios/*.test.ts'],
-          testTimeout: 30_000,
+          // Some start programs, on machines that are busy.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {

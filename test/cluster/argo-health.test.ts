@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -19,6 +19,10 @@ interface HealthTests {
 }
 
 const kinds = globSync('*/*/health.lua', { cwd: CUSTOMIZATIONS }).map(dirname).sort();
+
+beforeAll(async () => {
+  await healthOf([]);
+});
 
 function textOf(kind: string, file: string): string {
   return readFileSync(join(CUSTOMIZATIONS, kind, file), 'utf8');

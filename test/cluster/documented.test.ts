@@ -1,12 +1,12 @@
 import { globSync } from 'node:fs';
-import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
-import { commandsOf, operatingPages } from './support/documented.js';
+import { commandsOf, filesIn, operatingPages } from './support/documented.js';
 import { Shell } from './support/shell.js';
 
 interface Page {
@@ -17,7 +17,6 @@ interface Page {
 }
 
 const root = repoFolder();
-const example = join(root, 'examples/scheduled-task');
 
 /** The pages that have commands, in the order in which they are tried. */
 const pages: Readonly<Record<string, Page>> = {
@@ -27,18 +26,15 @@ const pages: Readonly<Record<string, Page>> = {
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
   'docs/reference/streamingress.md': { prepare: asCloned, setUp: [] },
   'docs/reference/install.md': { prepare: asCloned, setUp: [] },
-  'docs/your-own-kind.md': {
-    prepare: asWritten,
-    setUp: [
-      'mkdir scheduled-task && cd scheduled-task',
-      'npm init -y',
-      'npm install ../reconstruct/reconstruct-0.1.0.tgz cdk8s constructs',
-    ],
-  },
-  'examples/scheduled-task/README.md': {
-    prepare: asInRepository,
-    setUp: ['export PATH="$PWD/node_modules/.bin:$PATH"', 'cd examples/scheduled-task'],
-  },
+  ...Object.fromEntries(
+    ['scheduled-task', 'port-rule', 'event-bus'].map((name) => [
+      `examples/${name}/README.md`,
+      {
+        prepare: (folder: string) => asInRepository(folder, join(root, 'examples', name)),
+        setUp: ['export PATH="$PWD/node_modules/.bin:$PATH"', `cd examples/${name}`],
+      },
+    ]),
+  ),
   'docs/gitops.md': {
     prepare: asCloned,
     // There is neither Argo CD nor a container engine.
@@ -65,12 +61,18 @@ const pages: Readonly<Record<string, Page>> = {
       'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"',
     ],
   },
+  'docs/coming-from.md': { prepare: asShown, setUp: [] },
   'CONTRIBUTING.md': { prepare: asCloned, setUp: ['npm test', 'npm run demo'] },
   'bench/README.md': {
     prepare: asCloned,
     setUp: ['npm run bench', 'npm run bench -- --only burst-1,drift --scale 200'],
   },
 };
+
+/** Begins with a packed package and an empty folder, and is tried so among the scenarios. */
+const OWN_KIND = 'docs/your-own-kind.md';
+/** Has a command of that page, for the same folder. */
+const DEV = 'docs/dev.md';
 
 let sandbox: Sandbox;
 let home: string;
@@ -88,7 +90,7 @@ beforeAll(async () => {
     KUBECACHEDIR: join(home, 'kubectl-cache'),
     PATH: [...path, process.env.PATH].join(delimiter),
     // So that a test of Node's own doesn't believe to be a part of this one.
-    ...{ NODE_OPTIONS: '', NODE_TEST_CONTEXT: '' },
+    ...{ NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined },
   };
 });
 
@@ -101,8 +103,10 @@ test('every page with commands is tried', () => {
   const texts = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
 
   expect(texts.filter((page) => commandsOf(page).length > 0).sort()).toEqual(
-    [...Object.keys(pages), ...operatingPages()].sort(),
+    [...Object.keys(pages), ...operatingPages(), OWN_KIND, DEV].sort(),
   );
+  const tried = commandsOf(OWN_KIND).map(({ text }) => text);
+  expect(tried).toEqual(expect.arrayContaining(commandsOf(DEV).map(({ text }) => text)));
 });
 
 describe.each(Object.entries(pages))('%s', (page, { prepare, setUp }) => {
@@ -136,23 +140,24 @@ async function asCloned(folder: string): Promise<void> {
     if (name !== 'dist' && !name.startsWith('.')) await symlink(join(root, name), join(folder, name));
 }
 
-/** The files of the page, beside the packages that it installs. */
-async function asWritten(folder: string): Promise<void> {
-  for (const name of await readdir(example))
-    if (/\.(mjs|yaml)$/.test(name)) await copyFile(join(example, name), join(folder, name));
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(root, join(folder, 'node_modules/reconstruct'));
-  for (const name of ['cdk8s', 'constructs'])
-    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-}
-
 /** The example as a repository of its own, whose files its commands change. */
 async function asCheckedOut(folder: string): Promise<void> {
   await cp(join(root, 'examples/gitops'), folder, { recursive: true });
 }
 
-/** The example where it is: its commands lead out of its folder. */
-async function asInRepository(folder: string): Promise<void> {
+/** An example where it is: its commands lead out of its folder. */
+async function asInRepository(folder: string, where: string): Promise<void> {
   await rm(folder, { recursive: true });
-  await symlink(example, folder);
+  await symlink(where, folder);
+}
+
+/** The files that the page shows, beside the packages that it needs. */
+async function asShown(folder: string): Promise<void> {
+  const text = await readFile(join(root, 'docs/coming-from.md'), 'utf8');
+  for (const [name, content] of filesIn(text)) await writeFile(join(folder, name), content);
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(root, join(folder, 'node_modules/reconstruct'));
+  for (const name of ['cdk8s', 'constructs'])
+    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
+import { ApiError } from '../../src/engine/api-error.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Cluster, events, services } from './support/cluster.js';
@@ -196,4 +197,21 @@ test('a namespace that is being deleted ends what is in it, without a loop', asy
   expect(writesMeanwhile.length, writesMeanwhile.join('\n')).toBeLessThan(60);
   expect(watching.log.filter(({ level }) => level === 'error')).toEqual([]);
   expect((await requests()).length).toBeGreaterThan(0);
+});
+
+test.for([
+  ['/apis/none.example.com/v1/foos', true],
+  ['/apis/kosmos.io/v9/appservices', true],
+  ['/apis/kosmos.io/v1/foos', true],
+  ['/apis/apps/v9/deployments', true],
+  ['/apis/apps/v1/foos', true],
+  ['/api/v9/pods', true],
+  ['/api/v1/foos', true],
+  ['/apis/apps/v1/namespaces/default/deployments/none', false],
+  ['/apis/kosmos.io/v1/namespaces/default/appservices/none', false],
+  ['/api/v1/namespaces/none', false],
+] as const)('of what there is not, %s is a kind that is not served: %s', async ([path, notServed]) => {
+  const { status, body } = await cluster.send('GET', path);
+  expect(status).toBe(404);
+  expect(new ApiError('Read', { status, body }).kindNotServed, JSON.stringify(body)).toBe(notServed);
 });

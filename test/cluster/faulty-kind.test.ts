@@ -10,6 +10,7 @@ import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
+import { settled } from './support/settled.js';
 import { Subject } from './support/subject.js';
 
 const user = 'operator-41';
@@ -47,7 +48,7 @@ test.each([
     'status',
     'StatusFailed',
     { Ready: 'False', Reconciling: 'True', Stalled: 'False' },
-    /^The status of Faulty faulty-\w+\/status can't be computed: the status function has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:28:36\)$/,
+    /^The status of Faulty faulty-\w+\/status can't be computed: the status function has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:29:36\)$/,
   ],
 ] as const)(
   'a bug in the %s is told in the conditions, an event and the log, each with its place',
@@ -80,4 +81,25 @@ test('where the status function has a bug, the children are made all the same', 
   await faulties.condition('made', { type: 'Ready', status: 'False', reason: 'StatusFailed' });
 
   expect(await cluster.find({ type: configMaps, namespace: faulties.namespace, name: 'made' })).toBeDefined();
+});
+
+test('what a construct makes anew each time is not applied once, nor over and over, and is told', async () => {
+  // One that is sound, so that the construct isn't under suspicion.
+  await faulties.create('sound', {});
+  await faulties.ready('sound');
+
+  await faulties.create('clock', { bug: 'clock' });
+
+  const told = { type: 'Stalled', status: 'True', reason: 'NotDeterministic' } as const;
+  expect((await faulties.condition('clock', told)).message).toMatch(
+    /renders ConfigMap faulty-\w+\/clock with "20.*Z" at \.data\.at, and the next time with "20.*Z"\. A construct/,
+  );
+  await faulties.edit('sound', { bug: 'clock' });
+  await faulties.condition('sound', told);
+  await settled(cluster, user);
+  const children = await cluster.list<AnyObject & { data?: object }>(configMaps, faulties.namespace);
+  expect(children.filter(({ data }) => data && 'at' in data)).toEqual([]);
+
+  await faulties.edit('clock', {});
+  await faulties.ready('clock');
 });

@@ -118,6 +118,7 @@ const cases: readonly Case[] = [
 ];
 
 beforeAll(async () => {
+  await healthOf([]);
   await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
   namespace = await cluster.makeNamespace('gitops-health');
   proxies = await cluster.makeNamespace('gitops-proxies');

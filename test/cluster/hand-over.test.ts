@@ -32,12 +32,13 @@ const cluster = new Cluster(openSandbox(inject('sandbox')));
 let stages: Subject;
 let controller: RunningController;
 
+const start = (): Promise<RunningController> =>
+  startController({ cluster, user, kinds: [stage], config, namespaces: [stages.namespace] });
+
 beforeAll(async () => {
   await installCrd(cluster, stage);
   stages = new Subject(cluster, stage, await cluster.makeNamespace('hand-over'));
-  controller = await startController({
-    ...{ cluster, user, kinds: [stage], config, namespaces: [stages.namespace] },
-  });
+  controller = await start();
 });
 afterAll(async () => {
   await controller.kill();
@@ -85,6 +86,30 @@ test('a field is handed over without ever having another value, and taken back',
   const applies = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
   // The hand-over, the apply that lets go, and the one that takes back.
   expect(applies.map(summary)).toHaveLength(3);
+});
+
+test('handed over, taken back and handed over again, it keeps its value, and a restart writes nothing', async () => {
+  const place = stages.childPlace(deployments, 'swings');
+  const yieldedTo = async (yielded: boolean, ...managers: readonly string[]): Promise<void> => {
+    await stages.edit('swings', { size: 4, ...(yielded && { yielded }) });
+    await stages.ready('swings');
+    expect((await owners('swings')).sort()).toEqual(managers);
+  };
+  await stages.create('swings', { size: 4 });
+  await stages.ready('swings');
+  await using recording = await Recording.start<Deployment>(cluster, place);
+
+  await yieldedTo(true, 'stage-replicas');
+  await yieldedTo(false, 'stage-controller', 'stage-replicas');
+  await yieldedTo(true, 'stage-replicas');
+  expect(await controller.stop()).toBe(0);
+  const requests = await requestsFromNowOn(cluster, user);
+  controller = await start();
+  await controller.logged(({ msg, name }) => msg === 'Reconciled' && name === 'swings');
+
+  const about = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'swings');
+  expect(about.map(summary)).toEqual([]);
+  expect(changesOf((await recording.states()).map(({ spec }) => spec.replicas))).toEqual([4]);
 });
 
 test('what is to be handed over of an object that is new is handed over right after it was made', async () => {

@@ -22,7 +22,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { Cluster, deployments } from './support/cluster.js';
-import { goTool } from './support/go-tools.js';
+import { goTool, goToolPath } from './support/go-tools.js';
 import { linted, RELEASE_NAMESPACE, templated, writeChart } from './support/helm.js';
 import { command } from './support/installation.js';
 import type { Outcome } from './support/installation.js';
@@ -35,6 +35,7 @@ let chart: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'helm-'));
+  await goToolPath('helm');
   chart = await writeChart(folder, '--image', image);
 });
 afterAll(() => rm(folder, { recursive: true }));

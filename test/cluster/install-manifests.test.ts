@@ -14,6 +14,7 @@ import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { manifestExceptions } from '../install/manifest-exceptions.js';
 import { Cluster } from './support/cluster.js';
 import { reconstruct } from './support/commands.js';
+import { goToolPath } from './support/go-tools.js';
 import { renderChart } from './support/helm.js';
 import { schemasIn, schemasOf } from './support/json-schemas.js';
 import type { SchemaFile } from './support/json-schemas.js';
@@ -56,6 +57,7 @@ function objectsIn(text: string): AnyObject[] {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'manifests-'));
+  for (const tool of ['helm', 'kubeconform'] as const) await goToolPath(tool);
   for (const [name, print] of Object.entries(variants)) {
     texts.set(name, await print());
     await writeFile(fileOf(name), texts.get(name) ?? '');

@@ -43,6 +43,7 @@ const inCondition =
   async (apps: Subject): Promise<void> => {
     const ready = await apps.condition('web', { type: 'Ready', status: 'False', reason: 'Forbidden' });
     expect(ready.message).toContain(words);
+    expect(ready.message).toContain('grant it by `reconstruct install --apply` with the options in use');
   };
 /** As a line of the log that has these words. */
 const inLog =
@@ -67,7 +68,7 @@ async function drift(apps: Subject): Promise<void> {
 const cases: readonly Missing[] = [
   {
     ...{ verb: 'watch', resource: 'deployments', act: nothing },
-    told: inLog('warn', 'cannot watch resource', 'deployments'),
+    told: inLog('warn', 'cannot watch resource', 'deployments', 'grant it by `reconstruct install --apply`'),
   },
   { verb: 'create', resource: 'deployments', act: create, told: inCondition('deployments') },
   { verb: 'patch', resource: 'deployments', act: create, told: inCondition('deployments') },

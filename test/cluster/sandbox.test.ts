@@ -16,7 +16,7 @@ const shared = openSandbox(inject('sandbox'));
 const namespace = 'sandbox-test';
 const sources = fileURLToPath(new URL('../../sandbox', import.meta.url));
 const withTypeScript = ['--import', join(sources, 'typescript-hook.mjs')];
-const inTime = { timeoutMilliseconds: 30_000 };
+const inTime = { timeoutMilliseconds: 60_000 };
 
 beforeAll(async () => {
   await shared.kubectl(['create', 'namespace', namespace]);
@@ -54,6 +54,27 @@ describe('the control plane', () => {
       'jsonpath={.status.availableReplicas}',
     );
     expect(stdout).toBe('3');
+  });
+
+  test('a claim gets a volume, which is free again when the claim goes', async () => {
+    const claim = {
+      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' } },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    };
+    const folder = await mkdtemp(join(tmpdir(), 'claim-'));
+    const file = join(folder, 'claim.json');
+    await writeFile(file, JSON.stringify(claim));
+    const bound = ['wait', '--for=jsonpath={.status.phase}=Bound', 'pvc/data', '--timeout=60s'];
+    const volume = ['get', 'pvc/data', '-o', 'jsonpath={.spec.volumeName}'];
+
+    await kubectl('apply', '-f', file);
+    await rm(folder, { recursive: true });
+    await kubectl(...bound);
+    const { stdout: name } = await kubectl(...volume);
+    await kubectl('delete', 'pvc/data');
+
+    const free = ['wait', '--for=jsonpath={.status.phase}=Available', `pv/${name}`, '--timeout=60s'];
+    await kubectl(...free);
   });
 
   test('a Job completes, one with a failing image fails', async () => {

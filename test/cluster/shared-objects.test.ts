@@ -9,6 +9,7 @@ import { loadKinds } from '../../src/cli/config.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { mostPasses } from './support/burst.js';
 import { Cluster, configMaps, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -110,7 +111,11 @@ test('many custom resources share two objects, beside what others have in them',
   const requests = await requestsFromNowOn(cluster, user);
 
   // The ConfigMap is made, in one write for all; the Service is somebody else's to make.
-  for (let n = 0; n < 20; n++) await share(`s${n}`, `k${n}`, 9_000 + n);
+  const times: number[] = [];
+  for (let n = 0; n < 20; n++) {
+    await share(`s${n}`, `k${n}`, 9_000 + n);
+    times.push(performance.now());
+  }
   await eventually(async () => {
     expect(Object.keys((await entries()).data ?? {})).toHaveLength(20);
     expect(await statusOf('s19')).toEqual({ got: false, why: 'TargetMissing' });
@@ -118,7 +123,8 @@ test('many custom resources share two objects, beside what others have in them',
   const applies = (await requests()).filter(
     ({ verb, objectRef }) => verb === 'patch' && objectRef?.name === 'entries',
   );
-  expect(applies.length).toBeLessThanOrEqual(3);
+  const most = mostPasses(times, { quietMilliseconds: 200, longestMilliseconds: 1_000 });
+  expect(applies.length).toBeLessThanOrEqual(most);
 
   await putFront();
   await eventually(async () => {

@@ -5,6 +5,7 @@ import {
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -23,12 +24,14 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
 
 const root = repoFolder();
 /** An image as a release pushes it. */
 const RELEASED = `ghcr.io/example/reconstruct:0.1.0@sha256:${'0123456789abcdef'.repeat(4)}`;
+const DEV_STAND = 'lib/testing/dev-stand';
 /** Somebody's project: the package as it is published, what it declares to need, and nothing else. */
 let project: string;
 let folder: string;
@@ -110,16 +113,24 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
   );
 });
 
+test('what is internal to the testing kit is in none of its types', () => {
+  const types = readFileSync(join(folder, 'lib/testing/operator.d.ts'), 'utf8');
+
+  expect(types).toContain('class Operator');
+  expect(types).not.toMatch(/\bwire\b|prepare/i);
+});
+
 /** A chunk is named after its content, in which a release has its image. */
 function withoutHash(file: string): string {
   return file.replace(/-[0-9A-Z]{8}\.mjs/, '.mjs');
 }
 
-/** The modules that users may import. */
+/** The modules that users may import, and the one that the bundle loads from beside it. */
 function entries(): string[] {
-  return Object.values(manifest.exports).flatMap((target) =>
+  const exported = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'string' ? [] : target.default.replace(/^\.\/(.*)\.js$/, '$1'),
   );
+  return [...exported, DEV_STAND];
 }
 
 /** Modules and all that their code and their types import of the package. */
@@ -152,6 +163,7 @@ test('it is small', () => {
 test('its types and its code work in a project in TypeScript', () => {
   for (const name of ['@types/node', 'undici-types']) provide(name);
   writeFileSync(join(project, 'main.ts'), CONSUMER);
+  writeFileSync(join(project, 'readme.ts'), kindOfReadme());
   const compilerOptions = {
     module: 'nodenext',
     target: 'es2023',
@@ -160,7 +172,10 @@ test('its types and its code work in a project in TypeScript', () => {
     types: ['node'],
     outDir: 'out',
   };
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
+  writeFileSync(
+    join(project, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: ['main.ts', 'readme.ts'] }),
+  );
 
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const told = outputOf(() => execFileSync(process.execPath, [tsc], { cwd: project, encoding: 'utf8' }));
@@ -173,6 +188,30 @@ test('its types and its code work in a project in TypeScript', () => {
   expect(JSON.parse(printed)).toMatchObject([note, note]);
 }, 120_000);
 
+test('the kind that the README shows is a whole one', () => {
+  const printed = execFileSync(process.execPath, ['out/readme.js'], { cwd: project, encoding: 'utf8' });
+
+  const selector = { matchLabels: { 'web.example.com/guestbook': 'hello' } };
+  expect(JSON.parse(printed)).toMatchObject([
+    { kind: 'Deployment', metadata: { name: 'hello' }, spec: { replicas: 1, selector } },
+  ]);
+});
+
+/** A module that renders a custom resource of the kind that the README shows. */
+function kindOfReadme(): string {
+  const [, shown] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
+  return `
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
+import { defineCrd, defineKind, renderStored, selectorLabels } from 'reconstruct';
+import type { PropsOf } from 'reconstruct';
+${shown!}
+const spec = { image: 'nginx:1.27', replicas: 1 };
+const hello = { apiVersion: 'web.example.com/v1', kind: 'Guestbook', metadata: { name: 'hello' }, spec };
+console.log(JSON.stringify(renderStored(guestbook, hello)));
+`;
+}
+
 /** What a program prints, however it ends. */
 function outputOf(program: () => string): string {
   try {
@@ -181,6 +220,16 @@ function outputOf(program: () => string): string {
     return (error as { stdout: string }).stdout;
   }
 }
+
+test('its command finds the sandbox that dev starts', () => {
+  const loaded = `import(${JSON.stringify(join(folder, `${DEV_STAND}.js`))}).then((all) => console.log(Object.keys(all).join()))`;
+  const names = execFileSync(process.execPath, ['--eval', loaded], { cwd: project, encoding: 'utf8' });
+  expect(names).toBe('startEmpty,startGuard,startStand\n');
+  const bundle = readdirSync(join(folder, 'lib/bundle')).map((file) =>
+    readFileSync(join(folder, 'lib/bundle', file), 'utf8'),
+  );
+  expect(bundle.filter((text) => text.includes('"../../testing/dev-stand.js"'))).toHaveLength(1);
+});
 
 test('npx runs the command, of that version', () => {
   const told = execFileSync('npx', ['--no', '--', 'reconstruct', '--version'], {
@@ -216,4 +265,21 @@ test('the command installs and renders a kind of the project', () => {
   expect(manifests).toContain('name: scheduledtasks.tasks.example.com');
   expect(manifests).toContain('--kinds=scheduledtask.tasks.example.com');
   expect(command('synth', '--config', 'own.config.mjs', 'sample.yaml')).toContain('kind: CronJob');
+});
+
+test('the command makes projects that have the package by its name, and what it was tested with', () => {
+  command('init', 'shop', '--children', 'ConfigMap', '--package', manifest.version);
+
+  const made = JSON.parse(readFileSync(join(project, 'shop/package.json'), 'utf8')) as Manifest;
+  const { devDependencies: tested } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as Manifest;
+  expect({ ...made.dependencies, ...made.devDependencies }).toEqual({
+    ...{ '@example/reconstruct': manifest.version, cdk8s: tested!.cdk8s, constructs: tested!.constructs },
+    ...{ '@types/node': tested!['@types/node'], typescript: tested!.typescript },
+  });
+  expect(readFileSync(join(project, 'shop/src/kind.ts'), 'utf8')).toContain("from '@example/reconstruct';");
+  expect(readFileSync(join(project, 'shop/Dockerfile'), 'utf8')).toContain(
+    '/app/node_modules/@example/reconstruct/lib/bundle/reconstruct.mjs',
+  );
 });

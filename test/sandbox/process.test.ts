@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { ManagedProcess } from '../../sandbox/process.js';
 import { waitFor } from '../../sandbox/wait.js';
 
 const sources = fileURLToPath(new URL('../../sandbox', import.meta.url));
@@ -29,9 +30,31 @@ test('a program whose starter is killed before it could be watched never runs', 
   expect(await once(starter, 'exit')).toEqual([null, 'SIGKILL']);
 
   await waitFor('the program to be gone', async () => (await isGone(dir)) || undefined, {
-    timeoutMilliseconds: 10_000,
+    timeoutMilliseconds: 30_000,
   });
   await rm(dir, { recursive: true });
+});
+
+test('of a program whose folder is gone there is no log, which is no failure', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'process-'));
+  const watchdog = {
+    ...{ watch: () => undefined, forget: () => undefined, watchFolder: () => undefined },
+    release: () => Promise.resolve(),
+  };
+  const started = await ManagedProcess.start({
+    ...{
+      name: 'brief',
+      program: '/bin/sh',
+      args: ['-c', 'exit 3'],
+      dir,
+      logFile: join(dir, 'log'),
+      watchdog,
+    },
+  });
+  await rm(dir, { recursive: true });
+  await started.ended;
+
+  expect(started.failure?.message).toBe('brief ended early (exit code 3). Its log is gone.');
 });
 
 async function isGone(dir: string): Promise<boolean> {

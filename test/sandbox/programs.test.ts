@@ -168,7 +168,7 @@ describe('building', () => {
         const files = left.filter((file) => signal === 'SIGINT' || !file.endsWith('.lock'));
         return files.length === 0 && !pids.some((pid) => isRunning({ pid })) ? true : undefined;
       },
-      { timeoutMilliseconds: 10_000 },
+      { timeoutMilliseconds: 30_000 },
     );
     await putGo('go1.26.8', buildKubectl);
     await findPrograms(['kubectl'], { env, log });

@@ -5,7 +5,7 @@ import { defineKind } from 'reconstruct';
 
 /**
  * Renders a ConfigMap, and has bugs.
- * @typedef {{ bug?: 'construct' | 'status' }} FaultySpec
+ * @typedef {{ bug?: 'construct' | 'status' | 'clock' }} FaultySpec
  */
 class Faulty extends Construct {
   /**
@@ -16,7 +16,8 @@ class Faulty extends Construct {
   constructor(scope, id, { metadata: { name }, spec }) {
     super(scope, id);
     if (spec.bug === 'construct') throw new TypeError('the construct has a bug');
-    new ApiObject(this, 'Config', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+    const data = spec.bug === 'clock' ? { at: new Date().toISOString() } : {};
+    new ApiObject(this, 'Config', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
   }
 }
 

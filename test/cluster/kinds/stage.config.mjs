@@ -1,10 +1,9 @@
 // @ts-check
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineKind, selectorLabels } from 'reconstruct';
+import { defineKind, handOverReplicas, keepReplicas, selectorLabels } from 'reconstruct';
 
 const TYPE = { apiVersion: 'stage.example.com/v1', kind: 'Stage' };
-const MANAGER = 'stage-replicas';
 
 /**
  * Renders a Deployment, and a Backdrop where it is asked for.
@@ -38,37 +37,6 @@ class Stage extends Construct {
       },
     });
   }
-}
-
-/**
- * How many replicas there are, and whose they are.
- * @param {any} object
- */
-function keepReplicas({ spec, metadata }) {
-  const owners = (metadata.managedFields ?? [])
-    .filter((/** @type {any} */ { fieldsV1 }) => fieldsV1?.['f:spec']?.['f:replicas'])
-    .map((/** @type {any} */ { manager }) => manager);
-  return { replicas: spec.replicas, owners };
-}
-
-/** @param {any} input */
-function handOver({ cr, children }) {
-  const deployment = children.find((/** @type {any} */ { kind }) => kind === 'Deployment');
-  if (!cr.spec.yielded || !deployment) return [];
-  // Made just now, by nobody's word it has one replica.
-  const isNew = deployment.owners.length === 0;
-  if (!isNew && !deployment.owners.includes('stage-controller')) return [];
-  if (deployment.owners.includes(MANAGER)) return [];
-  const { namespace, name } = cr.metadata;
-  return [
-    {
-      object: {
-        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { namespace, name } },
-        spec: { replicas: isNew ? cr.spec.size : deployment.replicas },
-      },
-      fieldManager: MANAGER,
-    },
-  ];
 }
 
 /**
@@ -127,7 +95,9 @@ export const stage = defineKind({
       nameOf: ({ metadata }) => metadata.labels?.['stage.example.com/stage'],
     },
   ],
-  handOver,
+  /** @type {import('reconstruct').HandOverFunction<StageSpec>} */
+  handOver: ({ cr, children }) =>
+    cr.spec.yielded ? handOverReplicas({ cr, children, start: cr.spec.size }) : [],
   status,
 });
 

@@ -31,6 +31,12 @@ function typedIn(lines: readonly string[]): readonly string[] {
   return prompted.length > 0 ? prompted.map((line) => line.slice(2)) : lines;
 }
 
+/** The files that a page shows: blocks whose first line is a comment with the name alone. */
+export function filesIn(text: string): Map<string, string> {
+  const blocks = text.matchAll(/^```(?:ts|js|yaml)\n((?:\/\/|#) ([\w.-]+\.\w+)\n.*?)^```$/gms);
+  return new Map([...blocks].map(([, content, name]) => [name!, content!]));
+}
+
 /** The pages for whoever watches over an operator: what they look at depends on what is wrong. */
 export function operatingPages(): string[] {
   return globSync(['docs/troubleshooting.md', 'docs/monitoring/*.md', 'docs/runbooks/*.md'], {

@@ -12,9 +12,14 @@ const TOOLS = {
 
 export type Tool = keyof typeof TOOLS;
 
+/** Where a tool is. The first to ask builds it, which takes minutes: ask before the tests, which have less time. */
+export async function goToolPath(tool: Tool): Promise<string> {
+  return goProgram({ name: tool, folder: `test/install/tools/${TOOLS[tool]}` });
+}
+
 /** Runs a tool, however it ends. It finds nothing of its user's. */
 export async function goTool(tool: Tool, args: readonly string[], home: string): Promise<Outcome> {
-  const file = await goProgram({ name: tool, folder: `test/install/tools/${TOOLS[tool]}` });
+  const file = await goToolPath(tool);
   const env = { PATH: process.env.PATH, HOME: home };
   try {
     const { stdout, stderr } = await promisify(execFile)(file, args, { env, maxBuffer: 64 * 1024 * 1024 });

@@ -29,7 +29,7 @@ export function customizationOf({ apiVersion, kind }: { apiVersion: string; kind
   return join(CUSTOMIZATIONS, groupOf(apiVersion), kind);
 }
 
-/** Asks the interpreter and the library that the tools themselves use. */
+/** Asks the interpreter and the library that the tools themselves use. The first call builds them, which takes minutes. */
 export async function healthOf(objects: readonly KubernetesObject[]): Promise<Health[]> {
   const questions = objects.map((object) => ({
     object,

@@ -1,5 +1,5 @@
-import { applyDefaults } from '../../../../src/synth/defaults.js';
 import type { Union } from '../../../../src/testing/walk/fields.js';
+import { withoutDuplicates } from '../../../../src/testing/walk/without-duplicates.js';
 import { leaves, schemaAt, specSchema, valuesAt } from './shape.js';
 import type { Path, Spec } from './shape.js';
 
@@ -73,21 +73,8 @@ function withFittingValues({ values = ['a'], ...expression }: Json): Json {
 }
 
 function consistentList(path: Path, list: readonly unknown[]): unknown[] {
-  const items = withoutDuplicates(path, list);
+  const items = withoutDuplicates(schemaAt(specSchema, path), list);
   return path.join('.') === 'ports' && items.length > 1 ? namedPorts(items as Json[]) : items;
-}
-
-/** Items of a set, and of a list with keys, are there once; of two, the later one stays. */
-function withoutDuplicates(path: Path, list: readonly unknown[]): unknown[] {
-  const schema = schemaAt(specSchema, path);
-  const kind = schema['x-kubernetes-list-type'];
-  if (kind !== 'map' && kind !== 'set') return [...list];
-  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-  const keyed = list.map((item) => {
-    const whole = applyDefaults(item, schema.items) as Json;
-    return [JSON.stringify(kind === 'set' ? item : keys.map((key) => whole[key])), item] as const;
-  });
-  return [...new Map(keyed).values()];
 }
 
 /** Where there are several, each needs a name of its own. */

@@ -1,0 +1,78 @@
+import { Construct } from 'constructs';
+import { afterAll, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import type { Condition } from '../../src/contract/conditions.js';
+import { defineCrd } from '../../src/contract/define-crd.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import { Cluster } from './support/cluster.js';
+import { installCrd } from './support/crds.js';
+
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+afterAll(() => cluster.close());
+
+const crd = defineCrd({
+  group: 'define-crd.example.com',
+  kind: 'Guestbook',
+  shortNames: ['gb'],
+  description: 'A guestbook on the web.',
+  rules: [{ rule: 'size(self.metadata.name) <= 52', message: 'the name is too long' }],
+  spec: {
+    type: 'object',
+    required: ['image'],
+    properties: {
+      image: { type: 'string', minLength: 1 },
+      replicas: { type: 'integer', format: 'int32', minimum: 0, default: 1 },
+      size: { type: 'string', enum: ['small', 'large'], nullable: true },
+      port: { 'x-kubernetes-int-or-string': true },
+      labels: { type: 'object', additionalProperties: { type: 'string' } },
+      raw: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      theme: { type: 'object', default: {}, properties: { color: { type: 'string', default: 'red' } } },
+      ports: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['port'],
+        items: { type: 'object', required: ['port'], properties: { port: { type: 'integer' } } },
+      },
+    },
+  },
+  status: { readyReplicas: { type: 'integer', format: 'int32' } },
+  columns: [{ name: 'Image', type: 'string', jsonPath: '.spec.image' }],
+});
+const kind = defineKind({ crd, construct: Construct, children: [] });
+
+test('the API server takes a CRD of defineCrd whole, and holds custom resources against it', async () => {
+  const kubectl: typeof cluster.sandbox.kubectl = (args, options) => cluster.sandbox.kubectl(args, options);
+  const { stderr } = await kubectl(['apply', '--server-side', '--validate=strict', '-f', '-'], {
+    stdin: JSON.stringify(crd),
+  });
+  expect(stderr).toBe('');
+  await installCrd(cluster, kind);
+
+  const { stdout } = await kubectl(['get', 'crd', crd.metadata.name, '-o', 'json']);
+  const definition = JSON.parse(stdout) as {
+    readonly spec: object;
+    readonly status: { readonly conditions: readonly Condition[] };
+  };
+  const held = definition.status.conditions.filter(({ status }) => status === 'True');
+  expect(held.map(({ type }) => type).sort()).toEqual(['Established', 'NamesAccepted']);
+  expect(definition.spec).toMatchObject(crd.spec);
+
+  const namespace = await cluster.makeNamespace('define-crd');
+  const { apiVersion } = kind.type;
+  const path = `/apis/${apiVersion}/namespaces/${namespace}/guestbooks`;
+  const create = (name: string, spec: object) =>
+    cluster.send('POST', path, {
+      body: { apiVersion, kind: 'Guestbook', metadata: { name }, spec },
+      query: { fieldValidation: 'Strict' },
+    });
+  const made = await create('home', { image: 'example.com/gb:1', port: '80%', raw: { a: 1 } });
+  expect(made.body).toMatchObject({
+    spec: { replicas: 1, theme: { color: 'red' }, raw: { a: 1 } },
+    status: { observedGeneration: -1 },
+  });
+  expect((await create('none', {})).body.message).toContain('spec.image: Required value');
+  expect((await create('a'.repeat(53), { image: 'a' })).body.message).toContain('the name is too long');
+
+  const table = await kubectl(['get', 'gb', '-n', namespace]);
+  expect(table.stdout.split('\n')[0]?.split(/ +/)).toEqual(['NAME', 'READY', 'REASON', 'IMAGE', 'AGE']);
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { DevProject, noteCrd, noteSample } from './support/dev-project.js';
+import { eventually } from './support/eventually.js';
+
+const { kubectlPath } = openSandbox(inject('sandbox'));
+
+describe('a project that is worked on', () => {
+  let project: DevProject;
+  beforeAll(() => {
+    project = new DevProject();
+    project.start();
+  });
+  afterAll(() => project.close());
+
+  const kubectl = (...args: readonly string[]): Promise<string> => project.kubectl(kubectlPath, ...args);
+
+  test('its samples become ready', async () => {
+    // A whole control plane starts meanwhile.
+    await eventually(
+      () => {
+        expect(project.output).toContain('Note default/hello: Ready Available');
+      },
+      { deadlineMilliseconds: 110_000 },
+    );
+    await project.told('ConfigMap default/hello: Ready');
+    expect(await kubectl('get', 'configmap', 'hello', '-o', 'jsonpath={.data.text}')).toBe('Hello world');
+  });
+
+  test('a save of the construct changes its objects, and the field is told', async () => {
+    project.edit('src/kind.ts', 'Hello', 'Goodbye');
+
+    await project.told('ConfigMap default/hello: .data.text "Hello world" -> "Goodbye world"');
+    expect(await kubectl('get', 'configmap', 'hello', '-o', 'jsonpath={.data.text}')).toBe('Goodbye world');
+  });
+
+  test('a mistake in the code is told with its place, the controller goes on, and the next save mends it', async () => {
+    project.edit('src/kind.ts', 'const note =', 'const note = =');
+    await project.told("The configuration can't be loaded; the controller goes on with what was loaded at");
+    await project.told('src/kind.ts:16: SyntaxError: ');
+    await kubectl('patch', 'note', 'hello', '--type=merge', '-p', '{"spec":{"text":"moon"}}');
+    await project.told('Note default/hello: .spec.text "world" -> "moon"');
+    await project.told('ConfigMap default/hello: .data.text "Goodbye world" -> "Goodbye moon"');
+
+    project.edit('src/kind.ts', 'const note = =', 'const note =');
+    await project.told("No longer so: The configuration can't be loaded");
+  });
+
+  test('a definition that cannot work is told, with the line that makes it', async () => {
+    project.edit('src/kind.ts', "new URL('../crd.yaml', import.meta.url)", "'nowhere.yaml'");
+    await eventually(() => {
+      expect(project.output).toMatch(/src\/kind\.ts:16: .*nowhere\.yaml/);
+    });
+    const from = project.output.length;
+    project.edit('src/kind.ts', "'nowhere.yaml'", "new URL('../crd.yaml', import.meta.url)");
+    await project.told('No longer so: ', from);
+  });
+
+  test('a field that is new in the CRD, the construct and a sample', async () => {
+    project.write('crd.yaml', noteCrd('by'));
+    project.write('samples/hello.yaml', noteSample('hello', { text: 'sun', by: 'me' }));
+    project.edit('src/kind.ts', '`Goodbye ${spec.text}`', '`Goodbye ${spec.text} by ${spec.by}`');
+
+    await project.told('"Goodbye sun by me"');
+  });
+
+  test('a sample with a mistake is told with its place, and the good one stays until it is mended', async () => {
+    project.write('samples/hello.yaml', noteSample('hello', { txt: 'star', text: 'star' }));
+    await project.told('samples/hello.yaml: document 1, line 6: spec.txt: unknown field; did you mean text?');
+    expect(await kubectl('get', 'note', 'hello', '-o', 'jsonpath={.spec.text}')).toBe('sun');
+
+    project.write('samples/hello.yaml', noteSample('hello', { text: 'star' }));
+    await project.told('Note default/hello: .spec.text "sun" -> "star"');
+  });
+
+  test('what the cluster refuses is told too: a CRD that cannot follow the one before', async () => {
+    project.write('crd.yaml', noteCrd('by').replace('Namespaced', 'Cluster'));
+    await project.told('The CRD notes.dev.example.com is refused: ');
+    project.write('crd.yaml', noteCrd('by'));
+    await project.told('No longer so: The cluster keeps the CRD that it has');
+  });
+
+  test('a kind that moves to another group leaves its CRD and its objects behind, and that is told', async () => {
+    const { length } = project.output;
+    project.write('crd.yaml', noteCrd('by').replaceAll('dev.example.com', 'moved.example.com'));
+    await project.told('The configuration has no kind notes.dev.example.com any more', length);
+    await kubectl('delete', 'crd', 'notes.dev.example.com');
+
+    project.write('crd.yaml', noteCrd('by'));
+    await project.told('The configuration has no kind notes.moved.example.com any more', length);
+    await eventually(async () => {
+      expect(await kubectl('get', 'notes.dev.example.com', 'hello', '-o', 'jsonpath={.spec.text}')).toBe(
+        'star',
+      );
+    });
+  });
+
+  test('a sample that is taken out goes', async () => {
+    project.write('samples/second.yaml', noteSample('second', { text: 'soon' }));
+    await project.told('Note default/second: Ready Available');
+    project.remove('samples/second.yaml');
+
+    await project.told('ConfigMap default/second: is gone');
+    expect(await kubectl('get', 'notes', '-o', 'name')).toBe('note.dev.example.com/hello\n');
+  });
+
+  test('Ctrl-C leaves nothing behind', async () => {
+    expect(await project.left()).not.toEqual([]);
+    expect(await project.signal('SIGINT')).toBe(0);
+    await eventually(async () => {
+      expect(await project.left()).toEqual([]);
+    });
+    expect(project.output).not.toContain('ended early');
+  });
+});
+
+describe('while it starts', () => {
+  const project = new DevProject();
+  afterAll(() => project.close());
+
+  test.each([
+    ['SIGHUP', 0],
+    ['SIGTERM', 0],
+    ['SIGKILL', 'SIGKILL'],
+  ] as const)('%s leaves nothing behind', async (signal, end) => {
+    project.start();
+    await eventually(async () => {
+      expect((await project.left()).join()).toContain('etcd');
+    });
+
+    expect(await project.signal(signal)).toBe(end);
+    await eventually(async () => {
+      expect(await project.left()).toEqual([]);
+    });
+  });
+});
