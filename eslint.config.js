@@ -98,6 +98,16 @@ export default tseslint.config(
   },
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },
   {
+    // Of node:test, which waits for its tests by itself.
+    files: ['examples/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafeCalls: [{ from: 'package', name: 'test', package: 'node:test' }] },
+      ],
+    },
+  },
+  {
     files: ['test/**'],
     rules: { '@typescript-eslint/no-non-null-assertion': 'off' },
   },

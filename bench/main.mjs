@@ -7,6 +7,7 @@ import { help, rendering, synth } from './phases/local.mjs';
 import { jobWatcher } from './phases/job-watcher.mjs';
 import { idle, memory, restart } from './phases/rest.mjs';
 import { streamIngress } from './phases/stream-ingress.mjs';
+import { swept } from './phases/sweep.mjs';
 import { Bench } from './support/bench.mjs';
 import { Figures } from './support/figures.mjs';
 import { machine, writeReport } from './support/report.mjs';
@@ -23,7 +24,7 @@ const onCluster = {
   idle,
 };
 /** Each in a control plane of its own. */
-const apart = { restart, streamingress: streamIngress, jobwatcher: jobWatcher };
+const apart = { restart, streamingress: streamIngress, jobwatcher: jobWatcher, sweep: swept };
 const names = [local, onCluster, apart].flatMap(Object.keys);
 
 const { values } = parseArgs({
