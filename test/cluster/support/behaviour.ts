@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { AuditEntry } from '../../../sandbox/audit.js';
 import { openSandbox } from '../../../sandbox/client.js';
 import { storedVersion } from '../../../src/contract/crd.js';
-import { childrenFieldManager } from '../../../src/contract/names.js';
+import { childrenFieldManager, replicasFieldManager } from '../../../src/contract/names.js';
 import { leavesOf } from '../../kinds/app-service/schema-walk.js';
 import { Cluster } from './cluster.js';
 import { startController } from './controller.js';
@@ -256,8 +256,11 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
     // A status may be on its way to a custom resource that is deleted in that moment, which is then looked for once.
     const toTheDeleted = ({ code, objectRef }: AuditEntry): boolean =>
       code === 404 && objectRef?.resource === kind.type.plural && objectRef.namespace === first;
+    // The first number of replicas is for a Deployment as it was seen, and said again if its own controller was faster.
+    const overtaken = ({ code, uri }: AuditEntry): boolean =>
+      code === 409 && uri.includes(`fieldManager=${replicasFieldManager(kind.type.kind)}&`);
     const refused = (await cluster.sandbox.audit(otherUser)).filter(({ code = 0 }) => code >= 400);
-    expect(refused.filter((request) => !toTheDeleted(request))).toEqual([]);
+    expect(refused.filter((request) => !toTheDeleted(request) && !overtaken(request))).toEqual([]);
   });
 
   test('the custom resource itself is never written, except for its status', async () => {
