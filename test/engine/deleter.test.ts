@@ -86,17 +86,37 @@ describe('What others own', () => {
 });
 
 describe('What we may not delete', () => {
-  it('is told, and asked for once in its namespace, for ten minutes', async () => {
+  it('is told, and asked for once in its namespace, for a minute, and up to ten while it stays so', async () => {
     const swept = setup('a', 'b');
     const { server, clock, sweep } = swept;
     server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
     const expected = { action: 'failed', error: { reason: 'Forbidden', retry: 'onChange' } };
     expect(await sweep()).toMatchObject([expected, expected]);
-    expect(await sweep()).toMatchObject([expected, expected]);
-    expect(deletes(swept)).toEqual(['shop/configmaps/a']);
-    clock.jump(600_000);
+    for (const [tries, minutes] of [1, 2, 4, 8, 10, 10].entries()) {
+      clock.jump(minutes * 60_000 - 1);
+      expect(await sweep()).toMatchObject([expected, expected]);
+      expect(deletes(swept)).toHaveLength(tries + 1);
+      clock.jump(1);
+      expect(await sweep()).toMatchObject([expected, expected]);
+    }
+    clock.jump(20 * 60_000);
+    await sweep();
+    clock.jump(60_000);
     server.intercept = () => undefined;
     expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'deleted']);
+  });
+
+  it('is told for ten minutes where something else than rights refuses an object', async () => {
+    const swept = setup('a');
+    const { server, clock, sweep } = swept;
+    server.intercept = () => failure(403, 'Forbidden', 'admission webhook "keep" denied the request');
+    await sweep();
+    clock.jump(599_999);
+    await sweep();
+    expect(deletes(swept)).toHaveLength(1);
+    clock.jump(1);
+    await sweep();
+    expect(deletes(swept)).toHaveLength(2);
   });
 
   it('is still deleted in other namespaces', async () => {
