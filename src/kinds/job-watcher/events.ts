@@ -1,7 +1,7 @@
 import type { EventProps } from '../../contract/controller.js';
 import { KEEP_ANNOTATION } from './overrides.js';
 import type { Reason } from './reasons.js';
-import type { JobWatcherStatus } from './spec.js';
+import type { JobWatcherStatus, RunCounts } from './spec.js';
 
 /** What may be told of a watcher when its status tells something new. */
 export type News = (before: JobWatcherStatus | undefined, after: JobWatcherStatus) => EventProps | undefined;
@@ -50,9 +50,10 @@ function run(
   before: JobWatcherStatus | undefined,
   { lastStarted, lastRun }: JobWatcherStatus,
 ): EventProps | undefined {
-  if (!lastRun || lastRun === before?.lastRun || lastStarted === before?.lastStarted) return undefined;
+  if (!lastRun || lastRun === before?.lastRun || !hasTried(lastRun)) return undefined;
+  // Of one that had nothing to do, in the same second, nothing was told.
+  if (lastStarted === before?.lastStarted && before?.lastRun && hasTried(before.lastRun)) return undefined;
   const { deleted, failed } = lastRun;
-  if (deleted + failed === 0) return undefined;
   const failures = failed > 0 ? `, ${failed} couldn't be deleted` : '';
   return {
     type: failed > 0 ? 'Warning' : 'Normal',
@@ -60,6 +61,10 @@ function run(
     action: 'Delete',
     note: `Deleted ${jobs(deleted)} of ${lastRun.matched}${failures}`,
   };
+}
+
+function hasTried({ deleted, failed }: RunCounts): boolean {
+  return deleted + failed > 0;
 }
 
 function jobs(count: number): string {

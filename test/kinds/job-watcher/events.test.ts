@@ -35,7 +35,10 @@ test('a run is told by what it did, once', () => {
   ]);
   // The status was written anew for another reason.
   expect(eventsOf(status({ deleted: 2 }), status({ deleted: 2 }))).toEqual([]);
+  expect(eventsOf(status({ deleted: 1 }), status({ deleted: 2 }))).toEqual([]);
   expect(eventsOf(status(), status({ matched: 6 }, undefined, 9))).toEqual([]);
+  // In the second of one that had nothing to tell.
+  expect(eventsOf(status(), status({ failed: 1 }))).toMatchObject([{ reason: 'DeletionFailed' }]);
 });
 
 test('what takes somebody to end is told when it begins, and when it is something else', () => {
