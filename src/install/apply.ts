@@ -13,6 +13,7 @@ import type { Installed } from './ours.js';
 import { optionsInUse } from './options-in-use.js';
 import { refuseOverlap } from './overlap.js';
 import type { InstallProps } from './props.js';
+import { isUnchanged } from './unchanged.js';
 
 interface Step {
   readonly object: AnyObject;
@@ -115,7 +116,7 @@ async function applyStep(
   // What goes meanwhile isn't brought back as something else.
   const body = uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
   const applied = await cluster.apply(typeOf(object), body, { fieldManager: INSTALL_MANAGER, force: true });
-  const same = applied.object.metadata.resourceVersion === present?.metadata.resourceVersion;
+  const same = present !== undefined && isUnchanged(present, applied.object);
   tell(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
 }
 
