@@ -14,6 +14,9 @@ export const WOULD_DELETE = 'WouldDelete';
 /** What a request fails with that a webhook doesn't let be tried: nobody knows what would become of it. */
 export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';
 
+/** Of an object that is written all the time, the last look is as good as any. */
+const MOST_LOOKS = 5;
+
 /** What one apply would do. */
 export interface Tried {
   /** As it is. @default - it isn't there */
@@ -75,11 +78,9 @@ export class DryRun implements Transport {
     const whole = req.body as AnyObject;
     const body = this.props.blocking ? whole : withoutBlocking(whole);
     const sent = { ...req, body };
-    const before = await this.wire.request({ method: 'GET', path: req.path });
-    const answer = await this.try(sent);
+    const { answer, live } = await this.tryOn(sent);
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
-    const live = before.status === 200 ? (before.body as AnyObject) : undefined;
     const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
     this.tried.set(objectId(body), {
       ...(live && { before: live }),
@@ -87,6 +88,17 @@ export class DryRun implements Transport {
       takes: changes ? await this.takes(sent) : [],
     });
     return answer;
+  }
+
+  /** An answer has the version that it was tried on: what somebody else has written since it was read is no change of ours. */
+  private async tryOn(req: ApiRequest): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject }> {
+    for (let looks = 1; ; looks++) {
+      const before = await this.wire.request({ method: 'GET', path: req.path });
+      const live = before.status === 200 ? (before.body as AnyObject) : undefined;
+      const answer = await this.try(req);
+      if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer.body as AnyObject))
+        return { answer, ...(live && { live }) };
+    }
   }
 
   private async try(req: ApiRequest): Promise<ApiResponse> {
@@ -103,6 +115,12 @@ export class DryRun implements Transport {
     const unforced = await this.wire.request({ ...req, query: { ...req.query, force: 'false' } });
     return unforced.status === 409 ? new ApiError('Apply', unforced).conflicts : [];
   }
+}
+
+function isOvertaken(live: AnyObject | undefined, { metadata: { resourceVersion } }: AnyObject): boolean {
+  return (
+    live !== undefined && resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion
+  );
 }
 
 function withoutBlocking(object: AnyObject): AnyObject {

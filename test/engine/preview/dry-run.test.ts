@@ -72,6 +72,41 @@ describe('A dry run', () => {
     });
   });
 
+  it('looks again where somebody else has written in between, who then changes nothing of ours', async () => {
+    const annotated = anObject(
+      CONFIG_MAP,
+      'web',
+      { uid: 'u', resourceVersion: '8', annotations: { revision: '1' } },
+      { data: { a: '1' } },
+    );
+    let looks = 0;
+    const { api, dryRun, requests } = newSetup(({ method }) => ({
+      status: 200,
+      body: method === 'GET' && (looks += 1) === 1 ? live : annotated,
+    }));
+    await apply(api);
+    expect(dryRun.tried.get('ConfigMap shop/web')).toEqual({
+      before: annotated,
+      after: annotated,
+      takes: [],
+    });
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'PATCH', 'GET', 'PATCH']);
+  });
+
+  it('takes what is written all the time as it is', async () => {
+    let version = 10;
+    const { api, dryRun, requests } = newSetup(() => {
+      const { metadata } = live;
+      return {
+        status: 200,
+        body: { ...live, metadata: { ...metadata, resourceVersion: String(version++) } },
+      };
+    });
+    await apply(api);
+    expect(dryRun.tried.size).toBe(1);
+    expect(requests.length).toBeLessThan(20);
+  });
+
   it('knows of no earlier state of what would be new, and nothing of what is refused', async () => {
     const missing = newSetup(({ method }) =>
       method === 'GET' ? failure(404, 'NotFound', 'none') : undefined,
