@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { ownUsers } from './users.js';
 
@@ -47,22 +48,68 @@ export function auditPolicy(): string {
   });
 }
 
-/** The entries of one user in an audit log, oldest first. A log that is not there yet has none. */
-export async function readAudit(path: string, user: string): Promise<AuditEntry[]> {
-  let log: string;
+/** An audit log that grows: what was read of it once isn't read again. */
+export class AuditLog {
+  private readonly byUser = new Map<string, UserEntries>();
+
+  constructor(private readonly path: string) {}
+
+  /** The entries of one user, oldest first. A log that is not there yet has none. */
+  async entries(user: string): Promise<AuditEntry[]> {
+    let known = this.byUser.get(user);
+    if (!known) this.byUser.set(user, (known = new UserEntries(this.path, user)));
+    return known.read();
+  }
+}
+
+class UserEntries {
+  private readonly entries: AuditEntry[] = [];
+  /** Bytes that have been read. */
+  private offset = 0;
+  private reading: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly path: string,
+    private readonly user: string,
+  ) {}
+
+  async read(): Promise<AuditEntry[]> {
+    const before = this.reading.catch(() => undefined);
+    this.reading = before.then(() => this.readOn());
+    await this.reading;
+    return [...this.entries];
+  }
+
+  private async readOn(): Promise<void> {
+    const news = await readFrom(this.path, this.offset);
+    // What comes after the last line is a line still being written.
+    const whole = news.subarray(0, news.lastIndexOf('\n') + 1);
+    this.offset += whole.length;
+    const mark = `"username":${JSON.stringify(this.user)}`;
+    for (const line of whole.toString('utf8').split('\n')) {
+      if (!line.includes(mark)) continue;
+      const entry = parseEntry(JSON.parse(line) as AuditEvent);
+      if (entry.user === this.user) this.entries.push(entry);
+    }
+  }
+}
+
+async function readFrom(path: string, offset: number): Promise<Buffer> {
+  let file: FileHandle;
   try {
-    log = await readFile(path, 'utf8');
+    file = await open(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
     throw error;
   }
-  // The last piece is empty, or a line still being written.
-  const lines = log.split('\n').slice(0, -1);
-  const mark = `"username":${JSON.stringify(user)}`;
-  return lines
-    .filter((line) => line.includes(mark))
-    .map((line) => parseEntry(JSON.parse(line) as AuditEvent))
-    .filter((entry) => entry.user === user);
+  try {
+    const { size } = await file.stat();
+    const buffer = Buffer.alloc(Math.max(0, size - offset));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 /** The part of audit.k8s.io/v1 Event that is read here. */

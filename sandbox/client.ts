@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { type AuditEntry, readAudit } from './audit.js';
+import { AuditLog } from './audit.js';
+import type { AuditEntry } from './audit.js';
 import { adminUser } from './users.js';
 
 /** All that is needed to use a running sandbox from another process; plain data. */
@@ -62,11 +63,12 @@ export interface SandboxClient extends Omit<SandboxHandle, 'kubeconfigs'> {
 /** Opens a sandbox that another process has started. */
 export function openSandbox(handle: SandboxHandle): SandboxClient {
   const { kubeconfigs, ...rest } = handle;
+  const log = new AuditLog(handle.auditLogPath);
   return {
     ...rest,
     kubeconfig: (user) => kubeconfigOf(kubeconfigs, user),
     kubectl: (args, options) => runKubectl(handle, args, options),
-    audit: (user) => readAudit(handle.auditLogPath, user),
+    audit: (user) => log.entries(user),
   };
 }
 

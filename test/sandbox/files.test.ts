@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readAudit } from '../../sandbox/audit.js';
+import { AuditLog } from '../../sandbox/audit.js';
 import { openSandbox, type SandboxHandle } from '../../sandbox/client.js';
 import { kubeconfigFor } from '../../sandbox/kubeconfig.js';
 import { tryLock } from '../../sandbox/lock.js';
@@ -59,15 +59,16 @@ test('a kubeconfig leads to the cluster as the user', () => {
 });
 
 describe('the audit log', () => {
+  const event = (username: string, verb: string): string =>
+    JSON.stringify({
+      auditID: '1',
+      verb,
+      requestURI: '/x',
+      user: { username },
+      responseStatus: { code: 200 },
+    });
+
   test('is read by user, without a line that is still being written', async () => {
-    const event = (username: string, verb: string): string =>
-      JSON.stringify({
-        auditID: '1',
-        verb,
-        requestURI: '/x',
-        user: { username },
-        responseStatus: { code: 200 },
-      });
     const log = [
       event('a', 'get'),
       event('b', 'list'),
@@ -85,7 +86,31 @@ describe('the audit log', () => {
   });
 
   test('is empty when it is not there yet', async () => {
-    expect(await readAudit(join(dir, 'none'), 'a')).toEqual([]);
+    expect(await new AuditLog(join(dir, 'none')).entries('a')).toEqual([]);
+  });
+
+  test('is read on where it has grown, by whoever asks at once', async () => {
+    const path = join(dir, 'growing.log');
+    const log = new AuditLog(path);
+    const verbs = async (user: string): Promise<string[]> =>
+      (await log.entries(user)).map(({ verb }) => verb);
+    const [first, second, other] = [event('a', 'get'), event('a', 'größer'), event('b', 'list')];
+    const cut = Buffer.from(second).indexOf('ß') + 1;
+
+    await writeFile(path, `${first}\n`);
+    await appendFile(path, Buffer.from(second).subarray(0, cut));
+    expect(await Promise.all([verbs('a'), verbs('a')])).toEqual([['get'], ['get']]);
+    await appendFile(path, Buffer.from(second).subarray(cut));
+    expect(await verbs('a')).toEqual(['get']);
+    await appendFile(path, `\n${other}\n`);
+    expect(await Promise.all([verbs('a'), verbs('a'), verbs('b')])).toEqual([
+      ...[
+        ['get', 'größer'],
+        ['get', 'größer'],
+      ],
+      ['list'],
+    ]);
+    expect(await verbs('a')).toEqual(['get', 'größer']);
   });
 });
 
