@@ -34,7 +34,7 @@ export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'cr
 }
 
 /**
- * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every ten seconds only, and refuses
+ * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every half minute only, and refuses
  * children of those that it doesn't know yet.
  */
 async function requireKnownToAdmission(

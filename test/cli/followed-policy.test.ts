@@ -9,6 +9,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { Kind, Policy } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
+import { eventually } from '../../src/testing/eventually.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
 import { settled, VirtualClock } from '../engine/support/virtual-clock.js';
@@ -268,5 +269,8 @@ test('a change is seen behind the links of a mounted ConfigMap', async () => {
   put('..2026_02', small);
   rmSync(join(folder, '..2026_01'), { recursive: true });
 
-  await expect.poll(async () => (await look(1), policy.current)).toEqual({ appservice: { maxSize: 3 } });
+  await eventually(async () => {
+    await look(1);
+    expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
+  });
 });

@@ -6,6 +6,9 @@ import type { Kind, Render } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { folderWith } from '../synth/fixtures.js';
 
+/** By default it would be a second. */
+const IN_TIME = { timeout: 20_000 };
+
 const started = vi.hoisted(() => ({
   render: undefined as Render | undefined,
   lookedAgain: [] as string[],
@@ -91,7 +94,7 @@ async function runningBy(policy: string): Promise<{
   const running = run('--policy', file);
   await vi.waitFor(() => {
     expect(started.render?.(appService, web)).toHaveLength(1);
-  });
+  }, IN_TIME);
   return {
     file,
     look: async () => {
@@ -111,7 +114,7 @@ test('by the one that the file has later too, and the kinds that it concerns are
   await vi.waitFor(async () => {
     await look();
     expect(started.lookedAgain).toEqual(['appservice']);
-  });
+  }, IN_TIME);
 
   expect(() => started.render?.(appService, web)).toThrow("more than the policy's maxSize, 3");
   await end();
@@ -133,7 +136,7 @@ test('targets that can’t work are refused while it runs, as at the start: the 
         message: 'The policy has changed, and is refused: the one before stays in force',
       }),
     );
-  });
+  }, IN_TIME);
 
   expect(started.lookedAgain).toEqual([]);
   expect(started.render?.(appService, web)).toHaveLength(1);
@@ -142,7 +145,7 @@ test('targets that can’t work are refused while it runs, as at the start: the 
   await vi.waitFor(async () => {
     await look();
     expect(started.lookedAgain).toEqual(['appservice']);
-  });
+  }, IN_TIME);
   await end();
 });
 

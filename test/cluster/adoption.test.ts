@@ -62,7 +62,8 @@ const origins: readonly [what: string, make: (object: object, name: string) => P
       await kubectl({ ...object, spec: undefined, data: undefined }, 'create', '-f', '-').catch(() =>
         kubectl(object, 'create', '-f', '-'),
       );
-      await kubectl(withLabels(object, { replaced: 'yes' }), 'replace', '-f', '-');
+      // It reads the version first, and the Deployment's own controller may write in between.
+      await eventually(() => kubectl(withLabels(object, { replaced: 'yes' }), 'replace', '-f', '-'));
     },
   ],
   [

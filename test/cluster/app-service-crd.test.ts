@@ -7,6 +7,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { Cluster, collection } from './support/cluster.js';
 import { installCrd } from './support/crds.js';
+import { withFixedNodePorts } from './support/node-ports.js';
 import { brokenRules } from '../kinds/app-service/broken-rules.js';
 import { render } from '../kinds/app-service/render.js';
 
@@ -109,12 +110,16 @@ test.each([
   const own = await answerTo(spec);
   expect([own.status, own.body.message]).toEqual([201, undefined]);
 
-  for (const child of render(spec).objects.filter(({ kind }) => kind !== 'HTTPRoute')) {
-    const path = collection(resourceType({ apiVersion: child.apiVersion, kind: child.kind }), namespace);
-    const query = { dryRun: 'All', fieldValidation: 'Strict' };
-    const { status, body } = await cluster.send('POST', path, { body: child, query });
-    expect([child.kind, status, body.message]).toEqual([child.kind, 201, undefined]);
-  }
+  const children = async (): Promise<void> => {
+    for (const child of render(spec).objects.filter(({ kind }) => kind !== 'HTTPRoute')) {
+      const path = collection(resourceType({ apiVersion: child.apiVersion, kind: child.kind }), namespace);
+      const query = { dryRun: 'All', fieldValidation: 'Strict' };
+      const { status, body } = await cluster.send('POST', path, { body: child, query });
+      expect([child.kind, status, body.message]).toEqual([child.kind, 201, undefined]);
+    }
+  };
+  // A dry run takes no port, but must find it free.
+  await (JSON.stringify(spec).includes('nodePort') ? withFixedNodePorts(cluster, children) : children());
 });
 
 test('v1alpha1 warns that it is deprecated', async () => {

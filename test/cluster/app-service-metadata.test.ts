@@ -1,3 +1,4 @@
+import type { V1EndpointSlice } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
@@ -62,6 +63,8 @@ const spec = {
   route: { parentRefs: [{ name: 'edge' }] },
 };
 
+type EndpointSlice = AnyObject & Pick<V1EndpointSlice, 'endpoints'>;
+
 /** An AppService as Argo CD, Flux, Helm and kubectl leave it, all of them at once. */
 async function applied(name: string): Promise<void> {
   const { apiVersion, kind } = appService.type;
@@ -125,6 +128,15 @@ test('what tools have noted on an AppService is on none of its objects, and on n
 test('to touch what is noted there writes nothing and restarts nothing', async () => {
   // GIVEN
   await applied('touched');
+  // Its controller pauses for a second where it has overtaken its own watch.
+  await eventually(async () => {
+    const slices = (await family('touched')).filter(
+      ({ kind }) => kind === 'EndpointSlice',
+    ) as readonly EndpointSlice[];
+    expect(
+      slices.flatMap(({ endpoints = [] }) => endpoints.filter(({ conditions }) => conditions?.ready)),
+    ).toHaveLength(2);
+  });
   await settled(cluster, user);
   const before = await family('touched');
   const { metadata } = await apps.get('touched');

@@ -124,7 +124,13 @@ test('what was just seen is nothing but Pending, then RollingOut, before it is A
   const { metadata } = await apps.create(name, { size: 1, image: 'example.com/web:1' });
   await apps.ready(name);
 
-  const all = await historyOf<LiveResource>(cluster, apps.place(name), metadata.resourceVersion!);
+  // A watch of a second is short.
+  const all = await eventually(async () => {
+    const states = await historyOf<LiveResource>(cluster, apps.place(name), metadata.resourceVersion!);
+    const conditions = states.at(-1)?.status?.conditions ?? [];
+    expect(conditions.map(({ type, status }) => `${type} ${status}`)).toContain('Ready True');
+    return states;
+  });
 
   const told = all.map(({ status }) =>
     ['Ready', 'Reconciling', 'Stalled'].map((wanted) => {

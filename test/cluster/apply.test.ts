@@ -8,6 +8,8 @@ import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { pods } from './support/jobs.js';
 import { Reconstruct } from './support/reconstruct.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { grant } from './support/rights.js';
@@ -126,14 +128,23 @@ describe('without a controller', () => {
   });
 
   test('one that never gets ready ends with the reason of its pod', async () => {
-    const { code, stderr, stdout } = await own.of(
-      [app('stuck', { ...web, image: 'sandbox.invalid/no-image' })],
-      ...['--wait', '--timeout', '5s'],
-    );
+    const stuck = app('stuck', { ...web, image: 'sandbox.invalid/no-image' });
+    await own.of([stuck]);
+    await eventually(async () => {
+      const [pod] = await cluster.list(pods, apps.namespace, 'kosmos.io/appservice=stuck');
+      expect(pod).toMatchObject({
+        status: { containerStatuses: [{ state: { waiting: { reason: 'ImagePullBackOff' } } }] },
+      });
+      expect(await cluster.get(apps.childPlace(deployments, 'stuck'))).toMatchObject({
+        status: { unavailableReplicas: 1 },
+      });
+    });
+
+    const { code, stderr, stdout } = await own.of([stuck], '--wait', '--timeout', '15s');
     expect(code).toBe(3);
     expect(stdout).toMatch(/Pod \S+\/stuck-\S+: 0\/1 ImagePullBackOff: image .* can't be pulled/);
     expect(stderr).toMatch(
-      new RegExp(`^(warning: .*\n)*${called('AppService', 'stuck')} isn't ready after 5 s\n`),
+      new RegExp(`^(warning: .*\n)*${called('AppService', 'stuck')} isn't ready after 15 s\n`),
     );
     expect(stderr).toMatch(/ {2}Deployment \S+: Progressing: 0 of 1 pods are available\n/);
     expect(stderr).toMatch(/ {2}Pod \S+\/stuck-\S+: 0\/1 ImagePullBackOff: image/);

@@ -73,8 +73,10 @@ test('a writer that changes a field of ours again and again is named once, and m
       .map(summary);
   expect((await applies()).length).toBeLessThanOrEqual(6);
   await settled(cluster, user);
-  const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
-  expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
+  await eventually(async () => {
+    const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
+    expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
+  });
 
   // What the custom resource says anew isn't kept waiting.
   await bundles.edit('fought', { objects: [configMap('fought', { level: 'ours', other: 'new' })] });

@@ -6,6 +6,7 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { commandsOf, operatingPages } from './support/documented.js';
+import { eventually } from './support/eventually.js';
 import { Shell } from './support/shell.js';
 
 /** What only reads, and needs neither pods that run nor a name that the reader fills in. */
@@ -74,7 +75,10 @@ describe.each(Object.keys(CRDS) as Kind[])('where %s is installed alone', (kind)
     .map(({ text }) => text.replace(/ \| (?:grep|tail).*/, ''))
     .filter((text) => READS.test(text) && !ABSENT.includes(text));
 
-  beforeAll(() => done(`kubectl apply -f ${CRDS[kind]}`));
+  beforeAll(async () => {
+    await done(`kubectl apply -f ${CRDS[kind]}`);
+    await eventually(() => done(`kubectl get ${kind} -A`));
+  });
   afterAll(() => done(`kubectl delete -f ${CRDS[kind]}`));
 
   test.for([...new Set(commands)])('%s', done);

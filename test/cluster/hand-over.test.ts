@@ -83,9 +83,11 @@ test('a field is handed over without ever having another value, and taken back',
     expect((await deployment('web')).spec.replicas).toBe(5);
     expect(await owners('web')).toEqual(['stage-controller']);
   });
-  const applies = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
   // The hand-over, the apply that lets go, and the one that takes back.
-  expect(applies.map(summary)).toHaveLength(3);
+  await eventually(async () => {
+    const applies = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
+    expect(applies.map(summary)).toHaveLength(3);
+  });
 });
 
 test('handed over, taken back and handed over again, it keeps its value, and a restart writes nothing', async () => {

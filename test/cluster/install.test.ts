@@ -55,6 +55,8 @@ let folder: string;
 let shop: string;
 
 beforeAll(async () => {
+  // Downloaded here, which may take longer than a test may.
+  await monitoringCrds();
   sandbox = await startSandbox({ users: [editor, nobody, viewer, owner, installer] });
   cluster = new Cluster(sandbox);
   folder = await mkdtemp(join(tmpdir(), 'install-'));

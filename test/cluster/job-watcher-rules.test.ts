@@ -213,8 +213,11 @@ describe('rule 3: never', () => {
       await world.finished('stuck-other');
       await world.watch('stuck', { completedTTL: '0s', propagationPolicy: 'Foreground' });
 
-      await world.told('stuck', { lastRun: { deleted: 1, skipped: { Terminating: 1 } } });
+      await world.told('stuck', { lastRun: { skipped: { Terminating: 1 } } });
       await world.left('stuck-', []);
+      await eventually(() => {
+        expect(deletedBy('stuck-')).toEqual({ 'stuck-other': `${world.namespace}/stuck` });
+      });
       const asked = deletionsOf(await cluster.sandbox.audit(user), 'stuck-');
       expect(asked.map(({ objectRef }) => objectRef?.name)).toEqual(['stuck-other']);
       await world.edit('stuck-job', { metadata: { finalizers: null } });
@@ -330,13 +333,14 @@ describe('rule 10: several watchers of one Job', () => {
   test.concurrent('the highest priority decides', async () => {
     await world.finished('ranked-a');
     await world.finished('ranked-b', { as: 'Failed' });
-    await world.watch('ranklow', { ...patterns('ranked'), completedTTL: '2h', failedTTL: '0s' });
     await world.watch('rankhigh', {
       ...patterns('ranked'),
       completedTTL: '30m',
       failedTTL: '2h',
       priority: 1,
     });
+    await world.watch('ranklow', { ...patterns('ranked'), completedTTL: '2h', failedTTL: '0s' });
+    await world.told('ranklow', { lastRun: { skipped: { DecidedByOther: 1 } } });
     await world.left('ranked-', ['ranked-b']);
     await eventually(() => {
       expect(deletedBy('ranked-')).toEqual({ 'ranked-a': `${world.namespace}/rankhigh` });

@@ -122,20 +122,24 @@ test('nothing is asked for while nothing is due', async () => {
 });
 
 test('a Job that changes between judgement and deletion is judged again', async () => {
-  await createPi('pi-edited');
+  const ttl = 'batch.my.github.com/ttl-after-completed';
+  await createPi('pi-edited', { annotations: { [ttl]: '10m' } });
   await completed('pi-edited');
   const place = { type: jobs, namespace, name: 'pi-edited' };
-  await cluster.merge(place, {
-    metadata: { annotations: { 'batch.my.github.com/ttl-after-completed': '1h' } },
-  });
+  const nextDeletion = async (): Promise<string | undefined> => {
+    const { status } = await watcher('sweeper');
+    expect(status?.lastRun?.skipped).toEqual({ KeepAnnotation: 1, NotDue: 1 });
+    return status?.nextDeletion;
+  };
+  const first = await eventually(nextDeletion);
 
+  await cluster.merge(place, { metadata: { annotations: { [ttl]: '1h' } } });
   await eventually(async () => {
-    expect((await watcher('sweeper')).status?.lastRun?.skipped).toEqual({ KeepAnnotation: 1, NotDue: 1 });
+    expect(await nextDeletion()).not.toBe(first);
   });
   expect(await jobNames()).toContain('pi-edited');
-  await cluster.merge(place, {
-    metadata: { annotations: { 'batch.my.github.com/ttl-after-completed': null } },
-  });
+
+  await cluster.merge(place, { metadata: { annotations: { [ttl]: null } } });
   await eventually(async () => {
     expect(await jobNames()).not.toContain('pi-edited');
   });

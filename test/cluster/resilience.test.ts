@@ -179,7 +179,8 @@ test('an API server that restarts in the middle of the work costs nothing but ti
   );
   await createAll(wanted.filter((name) => !there.has(name)));
 
-  for (const name of before) await apps.asRendered(name);
+  // What it refuses before it knows anybody's rights is tried again after a minute.
+  for (const name of [...before, ...wanted]) await apps.asRendered(name, { deadlineMilliseconds: 150_000 });
   await apps.edit('before-3', spec);
   await converged([...wanted, ...before]);
 });

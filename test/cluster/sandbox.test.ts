@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox, type Sandbox, startSandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
@@ -81,8 +81,11 @@ describe('the control plane', () => {
     await kubectl('create', 'job', 'good', '--image=example.com/task');
     await kubectl('create', 'job', 'bad', '--image=sandbox.invalid/fail');
 
-    await kubectl('wait', '--for=condition=Complete', 'job/good', '--timeout=60s');
-    await kubectl('wait', '--for=jsonpath={.status.failed}=1', 'job/bad', '--timeout=60s');
+    // At once: ten seconds after the first, a second pod fails.
+    await Promise.all([
+      kubectl('wait', '--for=condition=Complete', 'job/good', '--timeout=60s'),
+      kubectl('wait', '--for=jsonpath={.status.failed}=1', 'job/bad', '--timeout=60s'),
+    ]);
   });
 
   test.each([
@@ -116,15 +119,14 @@ describe('the control plane', () => {
       },
       inTime,
     );
-    const phase = await kubectl(
-      'get',
-      'pods',
-      '-l',
-      'app=pending',
-      '-o',
-      'jsonpath={.items[*].status.phase}',
+    const pending = async (path: string): Promise<string> =>
+      (await kubectl('get', 'pods', '-l', 'app=pending', '-o', `jsonpath={.items[*].${path}}`)).stdout;
+    await waitFor(
+      'the other to have a node',
+      async () => (await pending('spec.nodeName')) || undefined,
+      inTime,
     );
-    expect(phase.stdout).toBe('Pending');
+    expect(await pending('status.phase')).toBe('Pending');
   });
 
   test('deleting an owner deletes what it owns', async () => {
@@ -307,14 +309,22 @@ describe('npm run sandbox', () => {
   });
 
   test.each(['SIGINT', 'SIGKILL'] as const)('up interrupted by %s leaves nothing', async (signal) => {
-    const up = command('up', '--api-only');
-    const ended = once(up, 'exit');
-    const log = join(dir, 'logs', 'kube-apiserver.log');
-    await waitFor('the API server to start', () => existsSync(log) || undefined, inTime);
+    const interrupted = async (): Promise<unknown> => {
+      const up = command('up', '--api-only');
+      const ended = once(up, 'exit');
+      const log = join(dir, 'logs', 'kube-apiserver.log');
+      await waitFor('the API server to start', () => existsSync(log) || undefined, inTime);
+      up.kill(signal);
+      return ended;
+    };
 
-    up.kill(signal);
-
-    expect(await ended).toEqual([null, signal]);
+    let end = await interrupted();
+    // It was faster than this test.
+    if (isDeepStrictEqual(end, [0, null])) {
+      await run('down');
+      end = await interrupted();
+    }
+    expect(end).toEqual([null, signal]);
     await waitUntilGone(dir);
   });
 });

@@ -159,8 +159,11 @@ test('rule 9: where somebody comes first between our look and our apply, the res
   scenario.proxy.on(writesTo('configmaps', proxy.tcp.name), gate.fault);
   await scenario.startController(await own.settings());
   const written = await proxy.writesFromNowOn();
+  // One pass for both: both are there when it looks.
+  scenario.controller.signal('SIGSTOP');
   const late = await proxy.ask(namespace, 'late', { listen: 9000 });
   const beside = await proxy.ask(namespace, 'beside', { listen: 9001 });
+  scenario.controller.signal('SIGCONT');
   await eventually(() => {
     expect(gate.held).toBe(1);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Controller, Plan } from '../../src/contract/controller.js';
 import { Manager } from '../../src/engine/manager.js';
 import type { ManagerProps } from '../../src/engine/manager.js';
@@ -19,6 +19,7 @@ import { FakeApiServer } from './support/fake-api-server.js';
 import { ScriptedStream } from './support/scripted-transport.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { eventually } from '../../src/testing/eventually.js';
 
 interface Setup {
   readonly server: FakeApiServer;
@@ -176,7 +177,7 @@ describe('Manager', () => {
       },
       { controllers, workers: 1 },
     );
-    await vi.waitFor(() => {
+    await eventually(() => {
       expect(done).toHaveLength(82);
     });
     done.length = 0;
@@ -185,7 +186,7 @@ describe('Manager', () => {
     manager.lookAgain('nobody');
     server.put(WIDGET, widget('new') as unknown as AnyObject);
 
-    await vi.waitFor(() => {
+    await eventually(() => {
       expect(done).toHaveLength(43);
     });
     expect(new Set(done)).toEqual(

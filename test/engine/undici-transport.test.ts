@@ -1,6 +1,6 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/engine/clock.js';
 import type { Clock } from '../../src/engine/clock.js';
 import { isConnectionLoss, TruncatedAnswer } from '../../src/engine/connection-loss.js';
@@ -11,6 +11,7 @@ import { ServerGate } from '../../src/engine/server-gate.js';
 import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
+import { eventually } from '../../src/testing/eventually.js';
 import { H2Server, kubeConfigFor, Relay } from './support/h2-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
@@ -42,7 +43,7 @@ async function inFlight(transport: Transport, server: H2Server, count: number, m
       (error: unknown) => error,
     ),
   );
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(server.streams.length).toBe(count);
   });
   return outcomes;

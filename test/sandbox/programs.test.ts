@@ -128,7 +128,7 @@ describe('building', () => {
   });
 
   test('two at once build once', async () => {
-    await putGo('go1.26.8', `sleep 0.3; ${buildKubectl}`);
+    await putGo('go1.26.8', `sleep 3; ${buildKubectl}`);
 
     await Promise.all([findPrograms(['kubectl'], { env, log }), findPrograms(['kubectl'], { env, log })]);
 
@@ -154,7 +154,7 @@ describe('building', () => {
         const read = await Promise.all(files.map((file) => readFile(file, 'utf8')));
         return read.every((text) => text.endsWith('\n')) ? read.map(Number) : undefined;
       },
-      { timeoutMilliseconds: 20_000 },
+      { timeoutMilliseconds: 60_000 },
     );
 
     starter.kill(signal);

@@ -128,8 +128,8 @@ test.concurrent.for(changes)(
       });
     } else {
       expect(await stage.uidOf('pi')).toBe(uid);
-      expect(await deletions()).toEqual(['pi 409', 'probe 200']);
       await eventually(async () => {
+        expect(await deletions()).toEqual(['pi 409', 'probe 200']);
         expect((await stage.statusOf('sweeper')).lastRun?.skipped).toEqual({ [stays]: 1 });
       });
     }
@@ -155,11 +155,13 @@ test.concurrent.for(changes)(
     if (stays === undefined) {
       await eventually(async () => {
         expect(await stage.uidOf('pi')).toBeUndefined();
+        expect(await deletions()).toEqual(['pi 200', 'probe 200']);
       });
-      expect(await deletions()).toEqual(['pi 200', 'probe 200']);
     } else {
       expect(await stage.uidOf('pi')).toBe(uid);
-      expect(await deletions()).toEqual(['probe 200']);
+      await eventually(async () => {
+        expect(await deletions()).toEqual(['probe 200']);
+      });
     }
     stage.logsNoError();
   },

@@ -51,8 +51,8 @@ test.concurrent.for(ends)(
     const left = [...kept, ...running].sort();
     await eventually(async () => {
       expect(await stage.jobNames()).toEqual(left);
+      expect(await deletions()).toEqual(allDeleted(due));
     });
-    expect(await deletions()).toEqual(allDeleted(due));
     await eventually(async () => {
       const { lastRun } = await stage.statusOf('sweeper');
       expect(lastRun?.skipped).toEqual({ KeepAnnotation: kept.length, NotFinished: running.length });
@@ -87,8 +87,8 @@ test.concurrent(
     expect(stage.proxy.inject(watches('jobs'), WatchLine.error(410, 'Expired'))).toBe(1);
     await eventually(async () => {
       expect(await stage.jobNames()).toEqual(['kept']);
+      expect(await deletions()).toEqual(['finished 200', 'kept 409', 'seen 200']);
     });
-    expect(await deletions()).toEqual(['finished 200', 'kept 409', 'seen 200']);
     stage.logsNoError();
   },
 );
@@ -126,9 +126,9 @@ test.concurrent('a list of Jobs that was true once deletes nothing that isn’t 
 
   await eventually(async () => {
     expect(await stage.jobNames()).toEqual(['kept', 'reborn']);
+    expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(['due 200', 'new 200']);
   });
   expect([await stage.uidOf('kept'), await stage.uidOf('reborn')]).toEqual(uids);
-  expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(['due 200', 'new 200']);
   stage.logsNoError();
 });
 
@@ -139,7 +139,11 @@ test.concurrent('a deletion whose answer is lost is asked for again, and counted
   const deletions = await stage.deletionsFromNowOn();
   const rule = stage.proxy.on(writesTo('jobs'), oneIn(100, loseAnswer));
 
-  await stage.makeWatcher('sweeper', atOnce);
+  await stage.makeWatcher('sweeper', { ...atOnce, completedTTL: '1h' });
+  await eventually(async () => {
+    expect((await stage.statusOf('sweeper')).lastRun).toMatchObject({ matched: 3, finished: 3 });
+  });
+  await stage.adjustWatcher('sweeper', { completedTTL: '0s' });
 
   await eventually(async () => {
     expect((await stage.statusOf('sweeper')).lastRun).toMatchObject({ matched: 3, deleted: 3, failed: 0 });

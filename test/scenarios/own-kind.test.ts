@@ -19,6 +19,8 @@ const steps = stepsOf(await readFile(join(root, 'docs/your-own-kind.md'), 'utf8'
 const PACK = 'npm ci && npm run package && npm pack ./dist/package --pack-destination ..';
 /** Not tried: there is no registry to push an image to, and what builds one may not be there either. */
 const WITH_A_REGISTRY: readonly string[] = ['npm run image && docker push $IMAGE'];
+/** Walks the same way each time, so that what lands doesn't depend on chance; `sweep-examples.test.ts` has that. */
+const SWEEP = 'npm run sweep';
 /** Programs that go on until Ctrl-C. */
 const GOES_ON = /^npx reconstruct (?:dev|run)\b/;
 
@@ -110,6 +112,7 @@ let failed = false;
 
 test.for(steps.map((step, index) => [`${index + 1}. ${nameOf(step)}`, step] as const))(
   '%s',
+  { timeout: 1_800_000 },
   async ([, step], { skip }) => {
     skip(failed, 'a step before it has failed');
     failed = true;
@@ -154,7 +157,7 @@ async function typed({ text, exitCode, shown }: Extract<Step, { do: 'command' }>
     terminal.goOn(text.startsWith('npx reconstruct run') ? text + addresses : text);
     return;
   }
-  const { code, output } = await terminal.type(text);
+  const { code, output } = await terminal.type(text === SWEEP ? `${text} -- --seed 1` : text);
   expect(code, output).toBe(exitCode);
   expect(missingLines(shown, output), output).toEqual([]);
 }

@@ -6,6 +6,7 @@ import { Session } from '../../../src/cli/dev/session.js';
 import type { Guard } from '../../../src/cli/dev/stand.js';
 import type { View } from '../../../src/cli/dev/view.js';
 import { systemClock } from '../../../src/engine/clock.js';
+import { eventually } from '../../../src/testing/eventually.js';
 import { folderWith } from '../../synth/fixtures.js';
 
 const [, runner = ''] = process.argv;
@@ -48,7 +49,7 @@ test('what is interrupted already begins no process', async () => {
 
   expect(await loadProject({ ...props, signal: AbortSignal.abort() })).toEqual({ problems: [] });
   expect(pids).toEqual([]);
-}, 10_000);
+});
 
 test('a sandbox that does not start is told by who has started it, and not as a save that cannot be taken up', async () => {
   const { signal } = new AbortController();
@@ -65,7 +66,7 @@ test('a sandbox that does not start is told by who has started it, and not as a 
 
   expect(view.told).not.toHaveBeenCalled();
   expect(view.troubles).not.toHaveBeenCalled();
-}, 10_000);
+});
 
 test('what is interrupted while it hangs ends at once, and is no trouble', async () => {
   const interrupted = new AbortController();
@@ -76,7 +77,7 @@ test('what is interrupted while it hangs ends at once, and is no trouble', async
     ...{ stand: new Promise<never>(() => undefined), signal: interrupted.signal },
   });
   const begun = session.begin();
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(pids).toHaveLength(1);
   });
   interrupted.abort();
@@ -86,4 +87,4 @@ test('what is interrupted while it hangs ends at once, and is no trouble', async
   expect(() => process.kill(pids[0]!, 0)).toThrow('ESRCH');
   expect(view.troubles).not.toHaveBeenCalled();
   expect(view.told).not.toHaveBeenCalled();
-}, 10_000);
+});

@@ -157,7 +157,7 @@ test('what is written is right by its own tsconfig', async () => {
     (error: unknown) => (error as { stdout: string }).stdout,
   );
   expect(told).toBe('');
-}, 60_000);
+}, 180_000);
 
 test('it passes the test that is written with it', async () => {
   const told = await node(
@@ -167,7 +167,7 @@ test('it passes the test that is written with it', async () => {
   );
   expect(told).toContain(`pass ${2 * names.length}\n`);
   expect(told).toContain('fail 0\n');
-}, 60_000);
+}, 180_000);
 
 test('what a kind is called is no matter', async () => {
   const told = await node(
@@ -176,7 +176,7 @@ test('what a kind is called is no matter', async () => {
   );
   expect(told).toContain(`pass ${2 * RUN.length}\n`);
   expect(told).toContain('fail 0\n');
-}, 60_000);
+}, 180_000);
 
 test('the snapshot that comes with it is of its own construct', async () => {
   const construct = join(top, 'plain/src/plain.ts');

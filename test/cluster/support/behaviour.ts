@@ -9,6 +9,7 @@ import { startController } from './controller.js';
 import type { ControllerProps, RunningController } from './controller.js';
 import { installCrd } from './crds.js';
 import { eventually } from './eventually.js';
+import { pods } from './jobs.js';
 import type { KindUnderTest } from './kind-under-test.js';
 import { requestsFromNowOn, summary, writes } from './requests.js';
 import { settled } from './settled.js';
@@ -173,6 +174,11 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
   test('a restart over settled custom resources writes nothing', async () => {
     await subject.create('settled', spec);
     await subject.ready('settled');
+    // A pod that goes is counted in the status until it has gone.
+    await eventually(async () => {
+      const all = await cluster.list(pods, subject.namespace);
+      expect(all.filter(({ metadata }) => metadata.deletionTimestamp)).toEqual([]);
+    });
     await settled(cluster, user);
     const names = (await cluster.list(kind.type, subject.namespace)).map(({ metadata }) => metadata.name);
 
@@ -191,6 +197,7 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
   test("what somebody else adds to a child stays, and isn't fought", async () => {
     await subject.create('shared', spec);
     await subject.asRendered('shared');
+    await subject.ready('shared');
     await settled(cluster, user);
     const requests = await requestsFromNowOn(cluster, user);
     const addition = { metadata: { labels: { team: 'shop' }, annotations: { 'example.com/note': 'kept' } } };

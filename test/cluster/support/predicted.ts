@@ -1,4 +1,5 @@
 import { fieldChanges } from '../../../src/cli/diff/fields.js';
+import type { FieldChange } from '../../../src/cli/diff/fields.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { visible, withoutPicks } from '../../../src/engine/preview/visible.js';
 import { render } from '../../../src/synth/render.js';
@@ -34,8 +35,17 @@ export async function whatChanged(
     if (!was || !is) return was ? [`deleted ${kind}`] : is ? [`created ${kind}`] : [];
     const wanted = rendered.find((object) => object.kind === kind) ?? is;
     const changes = fieldChanges(withoutRevision(was), withoutRevision(withoutPicks(is, was, wanted)));
-    return changes.map((change) => `changed ${kind} ${JSON.stringify(change)}`);
+    const own = changes.filter((change) => !isAutoscaled(change, after.get('HorizontalPodAutoscaler')));
+    return own.map((change) => `changed ${kind} ${JSON.stringify(change)}`);
   });
+}
+
+/** An autoscaler brings the number within its bounds, a second after it was made. */
+function isAutoscaled({ path, before, after }: FieldChange, autoscaler: AnyObject | undefined): boolean {
+  if (path !== '.spec.replicas' || !autoscaler) return false;
+  const { minReplicas = 1, maxReplicas } = autoscaler.spec as { minReplicas?: number; maxReplicas: number };
+  const isWithin = (count: unknown): boolean => Number(count) >= minReplicas && Number(count) <= maxReplicas;
+  return before !== 0 && !isWithin(before) && isWithin(after);
 }
 
 /** The same, as a diff has it. */

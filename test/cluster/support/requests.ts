@@ -4,19 +4,22 @@ import type { Cluster } from './cluster.js';
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * The requests of one user from the moment this is called, by the API server's audit log. A request is logged
- * before its answer ends, so that those whose effect is seen are in.
+ * The requests of one user that are received from the moment this is called, by the API server's audit log. A request is
+ * logged before its answer ends, so that those are in that were answered; one whose effect is seen may be logged a moment later.
  */
 export async function requestsFromNowOn(
   cluster: Cluster,
   user: string,
 ): Promise<() => Promise<AuditEntry[]>> {
+  const from = Date.now();
   const before = await cluster.sandbox.audit(user);
   const known = new Set(before.map(({ auditID }) => auditID));
   return async () => {
     const since = (await cluster.sandbox.audit(user)).slice(before.length);
     // A watch that was there already may end only now.
-    return onePerRequest(since.filter(({ auditID }) => !known.has(auditID)));
+    const isNew = ({ auditID, requestReceivedTimestamp }: AuditEntry): boolean =>
+      !known.has(auditID) && Date.parse(requestReceivedTimestamp) >= from;
+    return onePerRequest(since.filter(isNew));
   };
 }
 

@@ -9,6 +9,7 @@ import type { ResourceType } from '../../../src/contract/resource.js';
 import { render } from '../../../src/synth/render.js';
 import type { Cluster, DeleteOptions, Place } from './cluster.js';
 import { eventually } from './eventually.js';
+import type { EventuallyOptions } from './eventually.js';
 import { appliedBy, asStored, withoutBookkeeping } from './owned-fields.js';
 
 /** A custom resource as it is in the cluster. */
@@ -89,7 +90,7 @@ export class Subject {
   }
 
   /** Waits until the children are exactly what the custom resource renders to now, and the status says so. */
-  async asRendered(name: string): Promise<void> {
+  async asRendered(name: string, options?: EventuallyOptions): Promise<void> {
     await eventually(async () => {
       const cr = await this.get(name);
       const rendered = render(this.kind, cr);
@@ -98,7 +99,7 @@ export class Subject {
         await this.requireChildren(cr, type, wanted);
       }
       expect(cr.status?.observedGeneration).toBe(cr.metadata.generation);
-    });
+    }, options);
   }
 
   private async requireChildren(

@@ -21,7 +21,7 @@ function isShown(printed: string, shown: string): boolean {
 function withoutChance(line: string): string {
   return line
     .replace(/^\d{4}-\d{2}-\d{2}T[\d:]+Z /, '')
-    .replaceAll(/\b\d+(?:\.\d+)? ?(?:ms|s|m)\b(?: ?\d+s)?/g, '<time>')
+    .replaceAll(/\b\d+(?:\.\d+)? ?(?:ms|s|m)(?: ?\d+s)?\b/g, '<time>')
     .replaceAll(/\bseed \d+/g, 'seed <number>')
     .replaceAll(/-[0-9a-f]{7,10}-[a-z0-9]{5}\b/g, '-<pod>')
     .replaceAll(/\s+/g, ' ')
