@@ -84,13 +84,15 @@ class UserEntries {
     const news = await readFrom(this.path, this.offset);
     // What comes after the last line is a line still being written.
     const whole = news.subarray(0, news.lastIndexOf('\n') + 1);
-    this.offset += whole.length;
     const mark = `"username":${JSON.stringify(this.user)}`;
+    const found: AuditEntry[] = [];
     for (const line of whole.toString('utf8').split('\n')) {
       if (!line.includes(mark)) continue;
       const entry = parseEntry(JSON.parse(line) as AuditEvent);
-      if (entry.user === this.user) this.entries.push(entry);
+      if (entry.user === this.user) found.push(entry);
     }
+    this.entries.push(...found);
+    this.offset += whole.length;
   }
 }
 

@@ -4,8 +4,7 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { ApiError } from './api-error.js';
 import type { Clock } from './clock.js';
-import { leastPause } from './pauses.js';
-import { REFUSAL_MILLISECONDS } from './refusals.js';
+import { REFUSAL_MILLISECONDS, refusalMilliseconds } from './refusals.js';
 
 /** How the API server says that the right itself is missing, and not that something objects to this one deletion. */
 const NO_RIGHT = 'cannot delete resource';
@@ -17,21 +16,16 @@ interface Refusal {
 
 /** What we may not delete, so that it isn't asked for again and again. */
 export class DeleteRefusals {
-  /** By type and namespace; those that are over tell how often it was asked for in vain. */
-  private readonly rights = new Map<string, Refusal & { readonly milliseconds: number }>();
-  /** By object and version; the one that is over first comes first. */
-  private readonly versions = new Map<string, Refusal>();
+  /** By type and namespace; the one that is over first comes first, here and below. */
+  private readonly byRight = new Map<string, Refusal>();
+  /** By object and version. */
+  private readonly byVersion = new Map<string, Refusal>();
 
   constructor(private readonly clock: Clock) {}
 
   find(object: AnyObject): OperatorError | undefined {
-    const now = this.clock.monotonic();
-    for (const [id, { until }] of this.versions) {
-      if (until > now) break;
-      this.versions.delete(id);
-    }
-    const right = this.rights.get(rightId(object));
-    return right && now < right.until ? right.error : this.versions.get(versionId(object))?.error;
+    for (const refusals of [this.byRight, this.byVersion]) this.forgetPast(refusals);
+    return (this.byRight.get(rightId(object)) ?? this.byVersion.get(versionId(object)))?.error;
   }
 
   /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
@@ -40,28 +34,29 @@ export class DeleteRefusals {
     // A policy says so with 403 or, unless told otherwise, 422.
     if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
     const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
-    if (cause.status.message?.includes(NO_RIGHT)) this.noteRight(rightId(object), refused);
-    else this.noteVersion(versionId(object), refused);
+    // Nothing tells that a right was granted, and an API server that has just begun to serve refuses everybody.
+    if (cause.code === 403 && cause.status.message?.includes(NO_RIGHT))
+      this.remember(this.byRight, rightId(object), refused, refusalMilliseconds([reason]));
+    else this.remember(this.byVersion, versionId(object), refused, REFUSAL_MILLISECONDS);
     return refused;
   }
 
-  /**
-   * Nothing tells that a right was granted. An API server that has just begun to serve takes nobody for allowed to do
-   * anything, so the first such answer is believed least.
-   */
-  private noteRight(id: string, error: OperatorError): void {
-    const now = this.clock.monotonic();
-    const before = this.rights.get(id);
-    const isRecent = before !== undefined && now < before.until + REFUSAL_MILLISECONDS;
-    const milliseconds = isRecent
-      ? Math.min(2 * before.milliseconds, REFUSAL_MILLISECONDS)
-      : leastPause(error.reason);
-    this.rights.set(id, { until: now + milliseconds, error, milliseconds });
+  private remember(
+    refusals: Map<string, Refusal>,
+    id: string,
+    error: OperatorError,
+    milliseconds: number,
+  ): void {
+    refusals.delete(id);
+    refusals.set(id, { until: this.clock.monotonic() + milliseconds, error });
   }
 
-  private noteVersion(id: string, error: OperatorError): void {
-    this.versions.delete(id);
-    this.versions.set(id, { until: this.clock.monotonic() + REFUSAL_MILLISECONDS, error });
+  private forgetPast(refusals: Map<string, Refusal>): void {
+    const now = this.clock.monotonic();
+    for (const [id, { until }] of refusals) {
+      if (until > now) break;
+      refusals.delete(id);
+    }
   }
 }
 

@@ -128,7 +128,7 @@ test('what tools have noted on an AppService is on none of its objects, and on n
 test('to touch what is noted there writes nothing and restarts nothing', async () => {
   // GIVEN
   await applied('touched');
-  // Its controller pauses for a second where it has overtaken its own watch.
+  // The EndpointSlice controller pauses for a second where it has overtaken its own watch.
   await eventually(async () => {
     const slices = (await family('touched')).filter(
       ({ kind }) => kind === 'EndpointSlice',

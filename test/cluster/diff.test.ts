@@ -324,53 +324,49 @@ function isLostItem(line: string): boolean {
   return change.path.endsWith(']') && !('after' in change);
 }
 
-test(
-  'of random edits, a diff lists exactly what the controller then changes, and nothing afterwards',
-  { timeout: 240_000 },
-  async () => {
-    let steps = 0;
-    const seen = new Set<string>();
-    const walk = async (name: string, specs: readonly Spec[]): Promise<void> => {
-      for (const spec of specs.map(withoutNodePorts)) {
-        const before = await childrenNow(apps, name);
-        const found = await differ.json([app(name, spec)]);
-        const predicted = whatWouldChange(found);
-        for (const line of predicted) seen.add(line);
+test('of random edits, a diff lists exactly what the controller then changes, and nothing afterwards', async () => {
+  let steps = 0;
+  const seen = new Set<string>();
+  const walk = async (name: string, specs: readonly Spec[]): Promise<void> => {
+    for (const spec of specs.map(withoutNodePorts)) {
+      const before = await childrenNow(apps, name);
+      const found = await differ.json([app(name, spec)]);
+      const predicted = whatWouldChange(found);
+      for (const line of predicted) seen.add(line);
 
-        if (await cluster.find(apps.place(name))) await apps.edit(name, spec);
-        else await apps.create(name, spec);
-        await eventually(async () => {
-          const after = await childrenNow(apps, name);
-          expect((await whatChanged(apps, name, before, after)).sort(), JSON.stringify(spec)).toEqual(
-            [...predicted].sort(),
-          );
-          const { metadata, status } = await apps.get(name);
-          expect(status?.observedGeneration).toBe(metadata.generation);
-        });
-        expect(objectsToCreate(found)).toEqual(await objectsCreated(apps, name, before));
-        const again = await differ.json([app(name, spec)]);
-        expect(whatWouldChange(again), JSON.stringify(spec)).toEqual([]);
-        expect(again.code).toBe(0);
-        steps++;
-      }
-    };
-    const property = fc.asyncProperty(fc.gen(), async (generator) => {
-      const walks = planWalks(chanceOf(generator), { walks: 3, leastEdits: 320 });
-      const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)));
-      const windows = eventfulWindows(allowed, STEPS);
-      await Promise.all(windows.map((specs, index) => walk(`walker-${index}`, specs)));
-    });
-    const { errorInstance } = await fc.check(property, { seed, numRuns: 1, endOnFailure: true });
-    if (errorInstance) throw errorInstance as Error;
-    expect(steps).toBe(3 * STEPS);
-    // What the windows are chosen for.
-    const gone = ['Service', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'HTTPRoute'];
-    expect([...seen]).toEqual(
-      expect.arrayContaining([
-        ...['Deployment', 'Service', 'HorizontalPodAutoscaler'].map((kind) => `created ${kind}`),
-        ...gone.map((kind) => `deleted ${kind}`),
-      ]),
-    );
-    expect([...seen].filter(isLostItem)).not.toEqual([]);
-  },
-);
+      if (await cluster.find(apps.place(name))) await apps.edit(name, spec);
+      else await apps.create(name, spec);
+      await eventually(async () => {
+        const after = await childrenNow(apps, name);
+        expect((await whatChanged(apps, name, before, after)).sort(), JSON.stringify(spec)).toEqual(
+          [...predicted].sort(),
+        );
+        const { metadata, status } = await apps.get(name);
+        expect(status?.observedGeneration).toBe(metadata.generation);
+      });
+      expect(objectsToCreate(found)).toEqual(await objectsCreated(apps, name, before));
+      const again = await differ.json([app(name, spec)]);
+      expect(whatWouldChange(again), JSON.stringify(spec)).toEqual([]);
+      expect(again.code).toBe(0);
+      steps++;
+    }
+  };
+  const property = fc.asyncProperty(fc.gen(), async (generator) => {
+    const walks = planWalks(chanceOf(generator), { walks: 3, leastEdits: 320 });
+    const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)));
+    const windows = eventfulWindows(allowed, STEPS);
+    await Promise.all(windows.map((specs, index) => walk(`walker-${index}`, specs)));
+  });
+  const { errorInstance } = await fc.check(property, { seed, numRuns: 1, endOnFailure: true });
+  if (errorInstance) throw errorInstance as Error;
+  expect(steps).toBe(3 * STEPS);
+  // What the windows are chosen for.
+  const gone = ['Service', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'HTTPRoute'];
+  expect([...seen]).toEqual(
+    expect.arrayContaining([
+      ...['Deployment', 'Service', 'HorizontalPodAutoscaler'].map((kind) => `created ${kind}`),
+      ...gone.map((kind) => `deleted ${kind}`),
+    ]),
+  );
+  expect([...seen].filter(isLostItem)).not.toEqual([]);
+});

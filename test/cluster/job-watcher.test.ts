@@ -126,16 +126,16 @@ test('a Job that changes between judgement and deletion is judged again', async 
   await createPi('pi-edited', { annotations: { [ttl]: '10m' } });
   await completed('pi-edited');
   const place = { type: jobs, namespace, name: 'pi-edited' };
-  const nextDeletion = async (): Promise<string | undefined> => {
+  const nextDeletion = async (): Promise<number> => {
     const { status } = await watcher('sweeper');
     expect(status?.lastRun?.skipped).toEqual({ KeepAnnotation: 1, NotDue: 1 });
-    return status?.nextDeletion;
+    return Date.parse(status?.nextDeletion ?? '');
   };
   const first = await eventually(nextDeletion);
 
   await cluster.merge(place, { metadata: { annotations: { [ttl]: '1h' } } });
   await eventually(async () => {
-    expect(await nextDeletion()).not.toBe(first);
+    expect((await nextDeletion()) - first).toBe(50 * 60_000);
   });
   expect(await jobNames()).toContain('pi-edited');
 

@@ -125,9 +125,11 @@ test.for(cases)(
     await told(apps, controller);
     const refused = (await requests()).filter(({ code }) => code === 403).map(summary);
     expect(refused.length).toBeGreaterThan(0);
-    // Nobody is asked again and again for what he won't give: of two requests, each pause is twice the last, from 5 ms on.
-    const most = 2 * Math.log2((performance.now() - since) / 5) + 4;
-    expect(refused.length, refused.join('\n')).toBeLessThan(Math.max(15, most));
+    // Nobody is asked again and again for what he won't give. Only what passes as a rule, since admission may not know the
+    // kind yet, is tried again with pauses from 5 ms on, each twice the last: two requests each.
+    const passes = resource === 'appservices/finalizers';
+    const most = passes ? 2 * Math.log2((performance.now() - since) / 5) + 4 : 15;
+    expect(refused.length, refused.join('\n')).toBeLessThan(most);
   },
 );
 

@@ -36,7 +36,7 @@ test('an API server that is restarted in the middle of two hundred deletions: al
     expect((await deletions()).length).toBeGreaterThan(some);
   });
 
-  // It ends in an orderly way, and no answer is lost. Before it is ready it would take nobody for allowed to do anything.
+  // It ends in an orderly way, and no answer is lost. Before it is ready it refuses everybody.
   await sandbox.stopApiServer();
   stage.proxy.turnAway();
   await sandbox.startApiServer();

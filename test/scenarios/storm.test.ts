@@ -110,7 +110,7 @@ test('one object that is edited without a pause is reconciled by one at a time, 
   expect(applies).toBeLessThan(edits);
 });
 
-test('what comes from a list is served within 30 s, however busy edits keep the only worker', async () => {
+test('what comes from a list is served in its turn, however busy edits keep the only worker', async () => {
   await using scenario = await Scenario.prepare({ purpose: 'low-lane' });
   const { subject, proxy } = scenario;
   await scenario.startController({ args: ['--workers', '1'] });

@@ -90,13 +90,16 @@ export class DryRun implements Transport {
     return answer;
   }
 
-  /** An answer has the version that it was tried on: what somebody else has written since it was read is no change of ours. */
+  /**
+   * An answer has the version that it was tried on. What somebody else has written, or made, since the look is no change
+   * of ours.
+   */
   private async tryOn(req: ApiRequest): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject }> {
     for (let looks = 1; ; looks++) {
       const before = await this.wire.request({ method: 'GET', path: req.path });
       const live = before.status === 200 ? (before.body as AnyObject) : undefined;
       const answer = await this.try(req);
-      if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer.body as AnyObject))
+      if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer))
         return { answer, ...(live && { live }) };
     }
   }
@@ -117,10 +120,10 @@ export class DryRun implements Transport {
   }
 }
 
-function isOvertaken(live: AnyObject | undefined, { metadata: { resourceVersion } }: AnyObject): boolean {
-  return (
-    live !== undefined && resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion
-  );
+function isOvertaken(live: AnyObject | undefined, { status, body }: ApiResponse): boolean {
+  if (!live) return status === 200;
+  const { resourceVersion } = (body as AnyObject).metadata;
+  return resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion;
 }
 
 function withoutBlocking(object: AnyObject): AnyObject {

@@ -51,7 +51,7 @@ function run(
   { lastStarted, lastRun }: JobWatcherStatus,
 ): EventProps | undefined {
   if (!lastRun || lastRun === before?.lastRun || !hasTried(lastRun)) return undefined;
-  // Of one that had nothing to do, in the same second, nothing was told.
+  // A run of the same second that had nothing to do was not told.
   if (lastStarted === before?.lastStarted && before?.lastRun && hasTried(before.lastRun)) return undefined;
   const { deleted, failed } = lastRun;
   const failures = failed > 0 ? `, ${failed} couldn't be deleted` : '';

@@ -8,7 +8,7 @@ const lock = { type: configMaps, namespace: 'default', name: 'fixed-node-ports' 
 export async function withFixedNodePorts(cluster: Cluster, use: () => Promise<void>): Promise<void> {
   const { name, namespace } = lock;
   const claim = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } };
-  await eventually(() => cluster.create(lock.type, claim), { deadlineMilliseconds: 90_000 });
+  await eventually(() => cluster.create(lock.type, claim), { deadlineMilliseconds: 240_000 });
   try {
     await use();
   } finally {

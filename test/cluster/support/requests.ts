@@ -5,7 +5,7 @@ const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 
 /**
  * The requests of one user that are received from the moment this is called, by the API server's audit log. A request is
- * logged before its answer ends, so that those are in that were answered; one whose effect is seen may be logged a moment later.
+ * logged before its answer ends, so those that were answered are in; one whose effect is seen may be logged a moment later.
  */
 export async function requestsFromNowOn(
   cluster: Cluster,
