@@ -50,9 +50,12 @@ export function auditPolicy(): string {
 
 /** An audit log that grows: what was read of it once isn't read again. */
 export class AuditLog {
+  private readonly path: string;
   private readonly byUser = new Map<string, UserEntries>();
 
-  constructor(private readonly path: string) {}
+  constructor(path: string) {
+    this.path = path;
+  }
 
   /** The entries of one user, oldest first. A log that is not there yet has none. */
   async entries(user: string): Promise<AuditEntry[]> {
@@ -63,15 +66,17 @@ export class AuditLog {
 }
 
 class UserEntries {
+  private readonly path: string;
+  private readonly user: string;
   private readonly entries: AuditEntry[] = [];
   /** Bytes that have been read. */
   private offset = 0;
   private reading: Promise<void> = Promise.resolve();
 
-  constructor(
-    private readonly path: string,
-    private readonly user: string,
-  ) {}
+  constructor(path: string, user: string) {
+    this.path = path;
+    this.user = user;
+  }
 
   async read(): Promise<AuditEntry[]> {
     const before = this.reading.catch(() => undefined);
