@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { ownUsers } from './users.js';
 
@@ -39,7 +40,6 @@ export function auditPolicy(): string {
   return stringify({
     apiVersion: 'audit.k8s.io/v1',
     kind: 'Policy',
-    omitStages: ['RequestReceived'],
     rules: [
       { level: 'None', users: ['system:apiserver', ...Object.values(ownUsers)] },
       { level: 'None', userGroups: ['system:serviceaccounts:kube-system'] },
@@ -48,27 +48,46 @@ export function auditPolicy(): string {
   });
 }
 
+/** A request is handled for so long at most, as a rule: one that has no end by then may have lost its API server. */
+const HANDLED_MILLISECONDS = 10_000;
+const LOOK_MILLISECONDS = 5;
+
 /** An audit log that grows: what was read of it once isn't read again. */
 export class AuditLog {
   private readonly path: string;
+  private readonly handledMilliseconds: number;
   private readonly byUser = new Map<string, UserEntries>();
 
-  constructor(path: string) {
+  constructor(path: string, handledMilliseconds = HANDLED_MILLISECONDS) {
     this.path = path;
+    this.handledMilliseconds = handledMilliseconds;
   }
 
-  /** The entries of one user, oldest first. A log that is not there yet has none. */
+  /**
+   * The entries of one user, oldest first. A log that is not there yet has none. What a request does may be seen before its
+   * entry is written, so the entries of requests that are being handled are waited for.
+   */
   async entries(user: string): Promise<AuditEntry[]> {
     let known = this.byUser.get(user);
     if (!known) this.byUser.set(user, (known = new UserEntries(this.path, user)));
-    return known.read();
+    const deadline = performance.now() + this.handledMilliseconds;
+    await known.readOn();
+    const handled = [...known.unanswered];
+    while (handled.some((id) => known.unanswered.has(id)) && performance.now() < deadline) {
+      await delay(LOOK_MILLISECONDS);
+      await known.readOn();
+    }
+    for (const id of handled) known.unanswered.delete(id);
+    return [...known.entries];
   }
 }
 
 class UserEntries {
+  readonly entries: AuditEntry[] = [];
+  /** Requests of which nothing but their coming was read. */
+  readonly unanswered = new Set<string>();
   private readonly path: string;
   private readonly user: string;
-  private readonly entries: AuditEntry[] = [];
   /** Bytes that have been read. */
   private offset = 0;
   private reading: Promise<void> = Promise.resolve();
@@ -78,26 +97,32 @@ class UserEntries {
     this.user = user;
   }
 
-  async read(): Promise<AuditEntry[]> {
+  async readOn(): Promise<void> {
     const before = this.reading.catch(() => undefined);
-    this.reading = before.then(() => this.readOn());
+    this.reading = before.then(() => this.read());
     await this.reading;
-    return [...this.entries];
   }
 
-  private async readOn(): Promise<void> {
+  private async read(): Promise<void> {
     const news = await readFrom(this.path, this.offset);
     // What comes after the last line is a line still being written.
     const whole = news.subarray(0, news.lastIndexOf('\n') + 1);
     const mark = `"username":${JSON.stringify(this.user)}`;
-    const found: AuditEntry[] = [];
-    for (const line of whole.toString('utf8').split('\n')) {
-      if (!line.includes(mark)) continue;
-      const entry = parseEntry(JSON.parse(line) as AuditEvent);
-      if (entry.user === this.user) found.push(entry);
-    }
-    this.entries.push(...found);
+    const events = whole
+      .toString('utf8')
+      .split('\n')
+      .filter((line) => line.includes(mark))
+      .map((line) => JSON.parse(line) as AuditEvent)
+      .filter(({ user }) => user.username === this.user);
     this.offset += whole.length;
+    for (const event of events) {
+      if (event.stage === 'RequestReceived') {
+        this.unanswered.add(event.auditID);
+      } else {
+        this.unanswered.delete(event.auditID);
+        this.entries.push(parseEntry({ ...event, stage: event.stage }));
+      }
+    }
   }
 }
 
@@ -120,13 +145,14 @@ async function readFrom(path: string, offset: number): Promise<Buffer> {
 }
 
 /** The part of audit.k8s.io/v1 Event that is read here. */
-interface AuditEvent extends Omit<AuditEntry, 'user' | 'uri' | 'code'> {
+interface AuditEvent extends Omit<AuditEntry, 'user' | 'uri' | 'code' | 'stage'> {
+  readonly stage: AuditEntry['stage'] | 'RequestReceived';
   readonly user: { readonly username: string };
   readonly requestURI: string;
   readonly responseStatus?: { readonly code?: number };
 }
 
-function parseEntry(event: AuditEvent): AuditEntry {
+function parseEntry(event: AuditEvent & Pick<AuditEntry, 'stage'>): AuditEntry {
   const { auditID, stage, userAgent, verb, objectRef, requestReceivedTimestamp, stageTimestamp } = event;
   return {
     ...{ auditID, stage, user: event.user.username, verb, uri: event.requestURI },

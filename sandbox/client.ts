@@ -52,7 +52,7 @@ export interface SandboxClient extends Omit<SandboxHandle, 'kubeconfigs'> {
   /** Runs kubectl. **Errors**: when it fails, with what it printed, unless `allowFailure` is set. */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /**
-   * What the audit log holds of a user's requests, oldest first. A request is logged before its answer ends; a
+   * What the audit log holds of a user's requests, oldest first, those included whose effect is seen already; a
    * watch twice, when it begins and when it ends, under one `auditID`.
    *
    * **Caveats**: requests of the control plane itself (its programs and controllers) are not logged.

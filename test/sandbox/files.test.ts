@@ -1,6 +1,7 @@
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { AuditLog } from '../../sandbox/audit.js';
@@ -87,6 +88,26 @@ describe('the audit log', () => {
 
   test('is empty when it is not there yet', async () => {
     expect(await new AuditLog(join(dir, 'none')).entries('a')).toEqual([]);
+  });
+
+  test('is read with the end of what was being handled, but not of what has lost its API server', async () => {
+    const path = join(dir, 'handled.log');
+    const log = new AuditLog(path, 300);
+    const verbs = async (): Promise<string[]> => (await log.entries('a')).map(({ verb }) => verb);
+    const stage = (name: string, auditID: string, verb: string): string =>
+      `${JSON.stringify({ ...(JSON.parse(event('a', verb)) as object), auditID, stage: name })}\n`;
+
+    await writeFile(path, stage('RequestReceived', 'x', 'delete'));
+    const read = verbs();
+    await delay(50);
+    await appendFile(path, stage('RequestReceived', 'y', 'watch'));
+    await appendFile(path, stage('ResponseComplete', 'x', 'delete'));
+    expect(await read).toEqual(['delete']);
+    await appendFile(path, stage('ResponseStarted', 'y', 'watch'));
+    expect(await verbs()).toEqual(['delete', 'watch']);
+
+    await appendFile(path, stage('RequestReceived', 'lost', 'patch'));
+    expect(await verbs()).toEqual(['delete', 'watch']);
   });
 
   test('is read on where it has grown, by whoever asks at once', async () => {

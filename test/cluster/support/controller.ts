@@ -174,8 +174,12 @@ class ControllerProcess implements RunningController {
   }
 
   private notLogged(what: string): Error {
+    return new Error(`The controller hasn't logged ${what}:\n${this.lastLines()}`);
+  }
+
+  private lastLines(): string {
     const tail = this.log.slice(-5).map((entry) => JSON.stringify(entry));
-    return new Error(`The controller hasn't logged ${what}:\n${[...tail, ...this.strayOutput].join('\n')}`);
+    return [...tail, ...this.strayOutput].join('\n');
   }
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
@@ -184,7 +188,9 @@ class ControllerProcess implements RunningController {
 
   async stop(): Promise<number | null> {
     this.child.kill('SIGTERM');
-    return this.ended;
+    const code = await this.ended;
+    if (code !== 0) console.error(`A controller has ended with ${String(code)}:\n${this.lastLines()}`);
+    return code;
   }
 
   async kill(): Promise<void> {

@@ -4,8 +4,8 @@ import type { Cluster } from './cluster.js';
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * The requests of one user that are received from the moment this is called, by the API server's audit log. A request is
- * logged before its answer ends, so those that were answered are in; one whose effect is seen may be logged a moment later.
+ * The requests of one user that are received from the moment this is called, by the API server's audit log: those that were
+ * answered, and those whose effect is seen.
  */
 export async function requestsFromNowOn(
   cluster: Cluster,
