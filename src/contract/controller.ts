@@ -42,9 +42,16 @@ export interface Controller {
    * @default - a key is taken as soon as a worker is free
    */
   readonly settle?: Settle;
-  /** What is to be done for a key, from what is known now. */
+  /**
+   * Returns what is to be done for a key, from what is known now.
+   * @param now by our clock, or by the API server's where they differ by more than 30 s; so are
+   *   the times of `Reader.deletions` and of `Plan.requeueAt`
+   */
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
+
+/** Difference of clocks that is usual; beyond it the API server's counts. */
+export const TOLERATED_SKEW_MILLISECONDS = 30_000;
 
 /** How long a key waits for further events. */
 export interface Settle {
@@ -122,8 +129,8 @@ export interface Reader {
    */
   deletions(type: TypeRef, key: string): readonly Deletion[];
   /**
-   * How far the API server's clock is ahead of ours, by its last answer: in whole seconds of the server, so up to a
-   * second too little.
+   * How far the API server's clock is ahead of ours now, whatever ours is set to: in whole seconds of the server, so up
+   * to a second too little. It is in the `now` of a reconcile already, where the two are more than 30 s apart.
    * @default - undefined: it hasn't answered yet
    */
   readonly clockSkewMilliseconds: number | undefined;
@@ -172,7 +179,7 @@ export interface Plan {
   /** What to measure, by the controller's `metrics`; computed however the plan has ended. @default - nothing */
   readonly samples?: AfterApply<readonly Sample[]>;
   /**
-   * Reconcile again at this time at the latest; where it depends on how the plan went, it is asked after everything
+   * Reconcile again at this time at the latest, by the clock that gave `now`; where it depends on how the plan went, it is asked after everything
    * else.
    * @default - only when something changes
    */

@@ -45,7 +45,7 @@ type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
 /** Makes the parts of an engine and joins them; nothing runs yet. */
 export function assemble(props: ManagerProps, clock: Clock, random: () => number): Parts {
   const { controllers, log, metrics, instance, namespaces = [], maxWrites, workers = 16 } = props;
-  const time = new ServerTime();
+  const time = new ServerTime(clock);
   const { gate, transport } = connect({
     ...{ wire: props.transport, clock, random, log, metrics, time },
     // Asked once there is something to send. Without an election, nothing is ever held back.

@@ -5,11 +5,15 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { TypeRef } from '../contract/controller.js';
 import type { Clock } from './clock.js';
+import { ServerTime } from './server-time.js';
 
 const LIMIT = 10_000;
 
-interface Remembered extends Deletion {
+interface Remembered {
   readonly name: string;
+  readonly uid: string;
+  /** By the monotonic clock, since the wall clock may be set. */
+  readonly at: number;
 }
 
 /** What a controller has deleted lately, by name: the last 10,000 of 24 hours. */
@@ -18,7 +22,10 @@ export class Deletions {
   private readonly all = new Set<Remembered>();
   private readonly byName = new Map<string, Remembered[]>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly time = new ServerTime(clock),
+  ) {}
 
   add(object: AnyObject): void {
     const { namespace, name: own, uid = '' } = object.metadata;
@@ -26,7 +33,7 @@ export class Deletions {
     const ofName = this.byName.get(name) ?? [];
     // Something has to be finished first, and it was asked for twice.
     if (ofName.some((deletion) => deletion.uid === uid)) return;
-    const deletion: Remembered = { name, uid, at: new Date(this.clock.now()) };
+    const deletion: Remembered = { name, uid, at: this.clock.monotonic() };
     this.all.add(deletion);
     this.byName.set(name, [...ofName, deletion]);
     const [oldest] = this.all;
@@ -36,12 +43,15 @@ export class Deletions {
   /** Oldest first. */
   of(type: TypeRef, key: string): readonly Deletion[] {
     this.forgetOld();
-    return (this.byName.get(nameOf(type, key)) ?? []).map(({ uid, at }) => ({ uid, at }));
+    return (this.byName.get(nameOf(type, key)) ?? []).map(({ uid, at }) => ({
+      uid,
+      at: this.time.at(at),
+    }));
   }
 
   private forgetOld(): void {
     for (const deletion of this.all) {
-      if (this.clock.now() - deletion.at.getTime() < DELETIONS_KEPT_MILLISECONDS) return;
+      if (this.clock.monotonic() - deletion.at < DELETIONS_KEPT_MILLISECONDS) return;
       this.forget(deletion);
     }
   }

@@ -33,6 +33,8 @@ const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INS
 export interface MadePlan {
   readonly plan: Plan;
   readonly plannedFor: Date;
+  /** The same by the monotonic clock. */
+  readonly plannedAt: number;
 }
 
 export interface FollowUpProps {
@@ -79,10 +81,10 @@ export class FollowUp {
   }
 
   /** The plan was carried out, or as much of it as could be; it was made for the time `plannedFor`. */
-  ended(key: string, { plan, plannedFor }: MadePlan, outcome: Outcome, log: ReconcileLog): void {
+  ended(key: string, { plan, plannedFor, plannedAt }: MadePlan, outcome: Outcome, log: ReconcileLog): void {
     const { controller, clock, metrics, queue } = this.props;
     // What a kind may throw comes before anything is forgotten.
-    const requeueIn = requeueDelay(requeueTime(plan, outcome), plannedFor, clock.now());
+    const requeueIn = requeueDelay(requeueTime(plan, outcome), plannedFor, clock.monotonic() - plannedAt);
     const again = plan.again?.(outcome.changes) ?? false;
     const hasChanged = outcome.changes.some(({ skippedFor }) => skippedFor === 'changed');
     const errors = distinct([
@@ -193,10 +195,10 @@ function requeueTime({ requeueAt }: Plan, { changes }: Outcome): Date | undefine
 }
 
 /** A time that had passed already would be met at once, and then again; one that came meanwhile is met soon. */
-function requeueDelay(at: Date | undefined, plannedFor: Date, now: number): number | undefined {
+function requeueDelay(at: Date | undefined, plannedFor: Date, passed: number): number | undefined {
   if (at === undefined) return undefined;
-  const time = at.getTime();
-  if (Number.isNaN(time)) throw new TypeError('requeueAt is not a valid date');
-  if (time <= plannedFor.getTime()) return PAST_REQUEUE_MILLISECONDS;
-  return time > now ? time - now : MISSED_REQUEUE_MILLISECONDS;
+  const delay = at.getTime() - plannedFor.getTime();
+  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
+  if (delay <= 0) return PAST_REQUEUE_MILLISECONDS;
+  return delay > passed ? delay - passed : MISSED_REQUEUE_MILLISECONDS;
 }

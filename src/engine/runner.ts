@@ -22,7 +22,7 @@ import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
 import { ReconcileLog } from './reconcile-log.js';
 import { Rush } from './rush.js';
-import type { ServerTime } from './server-time.js';
+import { ServerTime } from './server-time.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
 import { Triggers } from './triggers.js';
@@ -71,6 +71,7 @@ export class Runner {
   private readonly followUp: FollowUp;
   private readonly kindMetrics: KindMetrics;
   private readonly triggers: Triggers;
+  private readonly time: ServerTime;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics } = props;
@@ -78,10 +79,12 @@ export class Runner {
     const queueMetrics = new QueueMetrics(metrics, controller.name);
     this.queue = new Queue({ clock, random, observer: queueMetrics });
     queueMetrics.readOnScrape(this.queue, clock);
+    this.time = props.time ?? new ServerTime(clock);
+    const { time } = this;
     this.reader = StoreReader.open(controller.watches, stores, {
       controller: controller.name,
-      deletions: new Deletions(clock),
-      ...(props.time && { time: props.time }),
+      deletions: new Deletions(clock, time),
+      time,
     });
     this.log = log.child({ controller: controller.name, kind: controller.kind });
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
@@ -172,7 +175,7 @@ export class Runner {
     try {
       const startedAt = clock.monotonic();
       const log = new ReconcileLog(this.log, key);
-      const plannedFor = new Date(clock.now());
+      const plannedFor = this.time.corrected(clock.now());
       const plan = controller.reconcile(key, this.reader, plannedFor);
       // While the plan is carried out, what it touches may already change again.
       this.blockers.wait(
@@ -189,7 +192,7 @@ export class Runner {
         { controller: controller.name },
         (clock.monotonic() - startedAt) / 1000,
       );
-      this.conclude(key, { plan, plannedFor }, outcome, log);
+      this.conclude(key, { plan, plannedFor, plannedAt: startedAt }, outcome, log);
     } catch (error) {
       this.threw(key, error);
     }

@@ -1,16 +1,48 @@
+import { TOLERATED_SKEW_MILLISECONDS } from '../contract/controller.js';
 import type { Clock } from './clock.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
-/** How far the clock of the API server is ahead of ours, by its last answer that told the time. */
+/**
+ * Clock of the API server, by its last answer with a date.
+ *
+ * @remarks
+ * Kept against the monotonic clock, so that a step of the wall clock changes nothing: the skew follows it at once. While
+ * the machine is suspended the monotonic clock may stand still; until the next answer, times are then late, never early.
+ */
 export class ServerTime {
-  /** @default - undefined: none has told it yet */
-  skewMilliseconds: number | undefined;
+  /** Time of the server less that of the monotonic clock. */
+  private offset: number | undefined;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** How far the server is ahead of the wall clock. @defaultValue undefined: no answer has given a date yet */
+  get skewMilliseconds(): number | undefined {
+    if (this.offset === undefined) return undefined;
+    return Math.round(this.offset + this.clock.monotonic() - this.clock.now());
+  }
+
+  /** Takes a time of the wall clock to the clock that counts: the server's where they differ by more than is tolerated. */
+  corrected(wallMilliseconds: number): Date {
+    const { skewMilliseconds: skew = 0 } = this;
+    return new Date(wallMilliseconds + (Math.abs(skew) > TOLERATED_SKEW_MILLISECONDS ? skew : 0));
+  }
+
+  /** Returns a time of the monotonic clock by the clock that counts. */
+  at(monotonicMilliseconds: number): Date {
+    const { clock } = this;
+    return this.corrected(Math.round(clock.now() - clock.monotonic() + monotonicMilliseconds));
+  }
+
+  /** Learns from the date of an answer to what was sent at a time of the monotonic clock. */
+  answered(dateMilliseconds: number, sentAt: number): void {
+    this.offset = dateMilliseconds - (this.clock.monotonic() + sentAt) / 2;
+  }
 }
 
 /**
  * Reads the server's clock off the answers that pass by.
  *
- * **Caveats.** The server tells whole seconds, so the skew is up to a second too little; and the way back may take more
+ * **Caveats.** The server sends whole seconds, so the skew is up to a second too little; and the way back may take more
  * than half of the time, or less.
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-date
  */
@@ -20,10 +52,7 @@ export function timed(transport: Transport, time: ServerTime, clock: Clock): Tra
   ): Promise<T> => {
     const sentAt = clock.monotonic();
     const { dateMilliseconds } = await answer;
-    if (dateMilliseconds !== undefined) {
-      const wayBack = (clock.monotonic() - sentAt) / 2;
-      time.skewMilliseconds = Math.round(dateMilliseconds - (clock.now() - wayBack));
-    }
+    if (dateMilliseconds !== undefined) time.answered(dateMilliseconds, sentAt);
     return answer;
   };
   return {

@@ -114,7 +114,11 @@ export class StoreReader implements Reader {
   }
 
   static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
-    const { controller = '', deletions = new Deletions(systemClock), time = new ServerTime() } = known;
+    const {
+      controller = '',
+      deletions = new Deletions(systemClock),
+      time = new ServerTime(systemClock),
+    } = known;
     refuseTwins(watches);
     const byType = new Map<string, WatchesOfType>();
     for (const watch of watches) {

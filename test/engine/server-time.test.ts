@@ -8,7 +8,7 @@ const GET = { method: 'GET', path: '/api' } as const;
 /** A server whose clock is so far ahead of ours, and that takes so long for an answer, half of it for the way back. */
 function setup(aheadMilliseconds: number, takesMilliseconds: number, tells = true) {
   const clock = new VirtualClock();
-  const time = new ServerTime();
+  const time = new ServerTime(clock);
   const server = { aheadMilliseconds };
   const answer = <T extends object>(more: T): T & { status: number; dateMilliseconds?: number } => {
     clock.jump(takesMilliseconds / 2);

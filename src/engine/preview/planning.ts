@@ -46,10 +46,11 @@ export class Planning {
   readonly contents: Contents;
   readonly applier: Applier;
   private readonly controller: Controller;
+  private readonly time = new ServerTime(systemClock);
 
   constructor({ controller, transport, given = [], namespaces }: PlanningProps) {
     this.controller = controller;
-    const time = new ServerTime();
+    const { time } = this;
     this.api = new Api(timed(transport, time, systemClock));
     const { api } = this;
     const stores = new Stores({ perNamespace: false, freeze: false });
@@ -83,7 +84,7 @@ export class Planning {
       let made: Planned | undefined;
       let thrown: unknown;
       try {
-        const plan = this.controller.reconcile(key, reader, now);
+        const plan = this.controller.reconcile(key, reader, this.time.corrected(now.getTime()));
         made = { plan, explained: plan.explain?.() ?? [] };
       } catch (error) {
         thrown = error;

@@ -1,13 +1,11 @@
 import { standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
+import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { failureReadiness, worstOf } from '../../contract/failures.js';
 import type { WatcherPass } from './pass.js';
 import type { RunOutcome } from './run.js';
 import type { Watcher } from './watcher.js';
-
-/** A difference of clocks up to this is usual; beyond it the API server's counts. */
-export const TOLERATED_SKEW_MILLISECONDS = 30_000;
 
 /** What the conditions of one watcher are made of. */
 export interface Judged {

@@ -7,7 +7,6 @@ import { objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { TOLERATED_SKEW_MILLISECONDS } from './conditions.js';
 import { ALL_NEWS } from './events.js';
 import { explanationOf } from './explain.js';
 import { Failures } from './failures.js';
@@ -37,16 +36,6 @@ const MAX_DELETES = 1000;
 
 /** Jobs of a name that were deleted before the next one of it is left alone. */
 const RECREATED_AFTER = 2;
-
-/** In milliseconds. */
-interface Times {
-  /** By the clock that counts. */
-  readonly now: number;
-  /** How far that clock is ahead of ours. */
-  readonly ahead: number;
-  /** The same of the API server's clock, whether or not it counts. */
-  readonly skew: number;
-}
 
 export interface JobWatcherControllerProps {
   readonly type: ResourceType;
@@ -83,9 +72,7 @@ export class JobWatcherController implements Controller {
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
-    const skew = reader.clockSkewMilliseconds ?? 0;
-    const ahead = Math.abs(skew) > TOLERATED_SKEW_MILLISECONDS ? skew : 0;
-    const reports = this.look(key, reader, { now: now.getTime() + ahead, ahead, skew });
+    const reports = this.look(key, reader, now.getTime());
     const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
     const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
     return {
@@ -97,13 +84,13 @@ export class JobWatcherController implements Controller {
       samples: (changes) => samples(reports, due, changes, reader),
       requeueAt: (changes) => {
         const next = isMore ? -Infinity : nextTime(reports, changes);
-        return next === undefined ? undefined : new Date(Math.max(next - ahead, now.getTime()));
+        return next === undefined ? undefined : new Date(Math.max(next, now.getTime()));
       },
       explain: () => reports.map(explanationOf),
     };
   }
 
-  private look(key: string, reader: Reader, { now, ahead, skew }: Times): Report[] {
+  private look(key: string, reader: Reader, now: number): Report[] {
     const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
     const all = this.watchers.read(crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined));
     this.untold.retain(new Set(all.map(({ cr }) => uidOf(cr))));
@@ -114,12 +101,17 @@ export class JobWatcherController implements Controller {
       ...{ watchers: matching.watchers, now },
       jobs: reader.mappedTo(JOBS, key) as readonly KeptJob[],
       verdicts: (job) => matching.verdicts(job),
-      recreatedUntil: (job) => recreatedUntil(job, reader, ahead),
+      recreatedUntil: (job) => recreatedUntil(job, reader),
       hasFailed: this.hasFailed,
       opensAt: (watcher) => this.opensAt(watcher, byWatcher.get(watcher)),
     });
     const context = {
-      ...{ now, skewMilliseconds: skew, untold: this.untold, failures: this.failures },
+      ...{
+        now,
+        skewMilliseconds: reader.clockSkewMilliseconds ?? 0,
+        untold: this.untold,
+        failures: this.failures,
+      },
       finishedAt: (outcome: RunOutcome) => lastDeletion(outcome, reader, now),
     };
     return all.map((read) => new Report(read, passOf(read, found), context));
@@ -188,7 +180,6 @@ function samples(reports: readonly Report[], due: readonly DueJob[], changes: Ch
   });
 }
 
-/** By the operator's own clock. */
 function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefined {
   const { uid } = one.job.metadata;
   return reader
@@ -201,12 +192,12 @@ function lastDeletion({ deleted }: RunOutcome, reader: Reader, now: number): num
   return deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now);
 }
 
-/** Until the older of the last two deletions of that name is forgotten, by the clock that counts. */
-function recreatedUntil({ metadata }: KeptJob, reader: Reader, ahead: number): number | undefined {
+/** Until the older of the last two deletions of that name is forgotten. */
+function recreatedUntil({ metadata }: KeptJob, reader: Reader): number | undefined {
   const before = reader.deletions(JOBS, objectKey(metadata.namespace, metadata.name));
   const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
   const older = [...others.values()].at(-RECREATED_AFTER);
-  return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS + ahead;
+  return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS;
 }
 
 /** As it is, without the bookkeeping that nobody reads. */

@@ -72,7 +72,7 @@ export class World {
     this.statusWrites = [];
     this.events = [];
     this.announced = [];
-    const plan = this.controller.reconcile(KEY, this.reader(), new Date(START + this.now * 1000));
+    const plan = this.controller.reconcile(KEY, this.reader(), this.counted());
     this.plan = plan;
     const changes: Change[] = [];
     for (const { object, announce } of plan.delete) {
@@ -116,6 +116,12 @@ export class World {
   remembered(key: string): Deletion[] {
     const since = START + (this.now - 24 * 3600) * 1000;
     return (this.deletions.get(key) ?? []).filter(({ at }) => at.getTime() > since);
+  }
+
+  /** The time as the engine gives it: the server's where it is more than 30 s off. */
+  private counted(): Date {
+    const { now, skew = 0 } = this;
+    return new Date(START + (now + (Math.abs(skew) > 30 ? skew : 0)) * 1000);
   }
 
   private reader(): Reader {
