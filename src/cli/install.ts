@@ -27,6 +27,7 @@ interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly policy?: string;
   readonly apply?: boolean;
   readonly replace?: boolean;
+  readonly acceptDataLoss?: boolean;
   readonly format: 'yaml' | 'helm';
   readonly output?: string;
 }
@@ -83,11 +84,19 @@ export function installCommand(flags = builtInFlags): Command {
         'with --apply: drop what an earlier installation has and this one leaves out, such as its policy',
       ),
     )
+    .addOption(
+      new Option(
+        '--accept-data-loss',
+        'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
+      ),
+    )
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
     .action((options: InstallOptions) => {
       if (options.format === 'helm') checkHelm(options, command.getOptionValueSource('namespace'));
       if (options.replace && !options.apply) throw new CliError('--replace needs --apply: add it', 2);
+      if (options.acceptDataLoss && !options.apply)
+        throw new CliError('--accept-data-loss needs --apply: add it', 2);
       const given = givenOf(options, (name) => command.getOptionValueSource(name) === 'cli');
       return install(options, kindFlagValues(flags, options), {
         replace: options.replace ?? false,
@@ -213,11 +222,13 @@ function folderFor({ output }: InstallOptions): string | undefined {
 }
 
 async function apply(props: InstallProps, options: InstallOptions, request: InstallRequest): Promise<void> {
-  const [{ applyInstallation }, { installableKinds }, { availableMonitoring }] = await Promise.all([
-    import('../install/apply.js'),
-    import('../install/installable.js'),
-    import('../install/monitoring/available.js'),
-  ]);
+  const [{ applyInstallation }, { refuseDataLoss }, { installableKinds }, { availableMonitoring }] =
+    await Promise.all([
+      import('../install/apply.js'),
+      import('./data-loss.js'),
+      import('../install/installable.js'),
+      import('../install/monitoring/available.js'),
+    ]);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, {
       mayLeaveOut: options.kinds === undefined,
@@ -228,7 +239,10 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       { ...props, kinds, ...(monitoring && { monitoring }) },
       cluster,
       (line) => void process.stdout.write(`${line}\n`),
-      request,
+      {
+        ...request,
+        ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
+      },
     );
     for (const line of nextSteps(options)) process.stdout.write(`${line}\n`);
   });

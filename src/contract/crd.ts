@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { messageOf, OperatorError } from './error.js';
 import type { ResourceType } from './resource.js';
@@ -148,7 +149,36 @@ export function checkCrd(value: unknown, origin: string): CustomResourceDefiniti
     if (!schema)
       throw invalid(`${origin}: version ${version.name ?? 'without a name'} has no schema.openAPIV3Schema`);
   }
+  checkShapes(crd as CustomResourceDefinition, origin);
   return crd as CustomResourceDefinition;
+}
+
+/** Without conversion, a field that one version has and another hasn't is lost by a write through the other. */
+function checkShapes({ spec: { versions } }: CustomResourceDefinition, origin: string): void {
+  const [first, ...others] = versions.filter(({ served }) => served);
+  const shape = first && shapeOf(first.schema.openAPIV3Schema);
+  const different = others.find(({ schema }) => !isDeepStrictEqual(shapeOf(schema.openAPIV3Schema), shape));
+  if (!first || !different) return;
+  throw invalid(
+    `${origin}: the served versions ${first.name} and ${different.name} have different fields, and nothing converts ` +
+      'between them, so a write through one drops what only the other has; give them the same fields, or serve one of them',
+  );
+}
+
+/** Which fields there are, of what type: what decides on what the API server keeps. */
+function shapeOf(schema: StructuralSchema): unknown {
+  const { type, properties, additionalProperties, items } = schema;
+  return {
+    type,
+    properties:
+      properties &&
+      Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, shapeOf(property)])),
+    additionalProperties:
+      typeof additionalProperties === 'object' ? shapeOf(additionalProperties) : additionalProperties,
+    items: items && shapeOf(items),
+    preserved: schema['x-kubernetes-preserve-unknown-fields'],
+    intOrString: schema['x-kubernetes-int-or-string'],
+  };
 }
 
 function invalid(message: string, cause?: unknown): OperatorError {

@@ -1,3 +1,4 @@
+import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { KindFlag } from '../contract/kind-flag.js';
 import { objectId, objectKey } from '../contract/object.js';
@@ -28,7 +29,19 @@ export interface InstallRequest {
   readonly flags?: readonly KindFlag[];
   /** For commands that are proposed. @default - nothing */
   readonly given?: Given;
+  /** Rejects where CRDs that are there must not become what they are to be. @default - any change is made */
+  readonly checkDefinitions?: (changes: readonly DefinitionChange[]) => Promise<void>;
 }
+
+/** A CustomResourceDefinition as the cluster has it, and as it is about to be applied. */
+export interface DefinitionChange {
+  readonly present: PresentDefinition;
+  readonly next: CustomResourceDefinition;
+}
+
+type PresentDefinition = CustomResourceDefinition & {
+  readonly status?: { readonly storedVersions?: readonly string[] };
+};
 
 /**
  * Makes the cluster hold this installation, and nothing of one with other options.
@@ -48,6 +61,7 @@ export async function applyInstallation(
     replace = false,
     flags = props.kinds.flatMap((kind) => kind.flags ?? []),
     given = {},
+    checkDefinitions,
   }: InstallRequest = {},
 ): Promise<void> {
   const objects = installManifests(props);
@@ -58,6 +72,18 @@ export async function applyInstallation(
   const present = installed.map(({ object }) => object);
   if (!replace) refuseLosses(optionsInUse(props.namespace, present, flags), present, props, given);
   const isDefinition = ({ object: { kind } }: Step): boolean => kind === definitionType.kind;
+  await checkDefinitions?.(
+    steps.filter(isDefinition).flatMap(({ object, present: there }) =>
+      there
+        ? [
+            {
+              present: there as unknown as PresentDefinition,
+              next: object as unknown as CustomResourceDefinition,
+            },
+          ]
+        : [],
+    ),
+  );
   const last = steps.findLastIndex(isDefinition);
   for (const [index, step] of steps.entries()) {
     await applyStep(step, props.namespace, cluster, tell);

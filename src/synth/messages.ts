@@ -3,7 +3,7 @@ import { formatHelp } from './formats.js';
 import { LIST_KEYS } from './json-schema.js';
 import type { JsonSchema } from './json-schema.js';
 import { helpWithPattern } from './known-patterns.js';
-import { showValue } from './problem.js';
+import { showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Path, Problem } from './problem.js';
 import { suggest } from '../contract/suggest.js';
 
@@ -85,7 +85,7 @@ function unknownField(parent: Path, field: string, schema: JsonSchema): Problem 
     : known.length === 0
       ? 'remove it: nothing may be here'
       : `remove it; the fields here are ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', ...' : ''}`;
-  return { path: [...parent, field], message: 'unknown field', remedy };
+  return { path: [...parent, field], message: UNKNOWN_FIELD, remedy };
 }
 
 function duplicate(path: Path, params: Record<string, unknown>, list: readonly unknown[]): Problem {

@@ -13,6 +13,9 @@ export interface Problem {
   readonly remedy?: string;
 }
 
+/** The message of a field that the schema doesn't name: the API server drops it. */
+export const UNKNOWN_FIELD = 'unknown field';
+
 /** More problems than these are only counted: who reads them has enough to do. */
 const MAX_SHOWN = 20;
 

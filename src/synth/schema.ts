@@ -3,6 +3,7 @@ import type { UnknownRule } from './cel/rule.js';
 import { compileRules } from './cel/rules.js';
 import type { Rules } from './cel/rules.js';
 import { compileOpenApi } from './open-api.js';
+import { UNKNOWN_FIELD } from './problem.js';
 import type { Problem } from './problem.js';
 import { checkReplicas, replicasPath } from './scale.js';
 
@@ -78,6 +79,6 @@ function withStatusOf(value: unknown, old: unknown): unknown {
 /** What is read before the status is dropped: the names of its fields. */
 function unknownInStatus(problems: readonly Problem[]): Problem[] {
   return problems.filter(
-    ({ path, message }) => path[0] === 'status' && path.length > 1 && message === 'unknown field',
+    ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
   );
 }

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../sandbox/audit.js';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
+import type { CrdVersion } from '../../src/contract/crd.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
@@ -557,6 +558,62 @@ test('a CRD that was there first is brought up to date, and a purge leaves it an
   expect(await installed()).toEqual([]);
   expect(await cluster.find(appPlace('old'))).toBeDefined();
   expect(await labels()).toEqual({ of: 'theirs' });
+  await cluster.delete(place);
+  await eventually(async () => {
+    expect(await cluster.find(place)).toBeUndefined();
+  });
+});
+
+test('a CRD that takes fields or versions from stored objects is refused with counts and examples, unless that is accepted', async () => {
+  const { crd } = appService;
+  const [version] = crd.spec.versions as [CrdVersion];
+  const older = structuredClone(version.schema.openAPIV3Schema) as {
+    properties: { spec: { properties: Record<string, object> } };
+  };
+  Object.assign(older.properties.spec.properties, {
+    tier: { type: 'string' },
+    minReadySeconds: { type: 'integer' },
+  });
+  const schema = { openAPIV3Schema: older };
+  const place = { type: definitions, name: crd.metadata.name };
+  await cluster.create(definitions, {
+    ...(crd as unknown as AnyObject),
+    spec: {
+      ...crd.spec,
+      versions: [
+        { ...version, schema },
+        { ...version, name: 'v0', storage: false, schema },
+      ],
+    },
+  });
+  const make = (name: string, spec: object): Promise<unknown> =>
+    eventually(() =>
+      cluster.create(appService.type, {
+        ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name } },
+        spec: { size: 1, image: 'example.com/web:1', ...spec },
+      }),
+    );
+  await make('gold', { tier: 'gold' });
+  await make('negative', { minReadySeconds: -1 });
+
+  const { code, stdout, stderr } = await asAdmin('install', '--apply', '--kinds', 'appservice');
+  const crdName = 'CustomResourceDefinition appservices.kosmos.io';
+  expect([code, stdout]).toEqual([3, '']);
+  expect(stderr.split('\n')).toEqual([
+    `${crdName}: the version v0 would no longer be served (2 AppService objects)`,
+    `${crdName}: spec.tier would be dropped from 1 of 2 AppService objects: ${shop}/gold`,
+    `${crdName}: spec.minReadySeconds would be invalid in 1 of 2 AppService objects: ${shop}/negative (-1 is less than 0)`,
+    expect.stringMatching(/^Nothing was changed: .* --accept-data-loss/),
+    '',
+  ]);
+  expect(await cluster.find({ type: namespaces, name: home })).toBeUndefined();
+  expect((await cluster.get(appPlace('gold'))).spec).toMatchObject({ tier: 'gold' });
+
+  expect(await done('install', '--apply', '--kinds', 'appservice', '--accept-data-loss')).toContain(
+    `${crdName} configured\n`,
+  );
+  expect(await done('install', '--apply', '--kinds', 'appservice')).toContain(`${crdName} unchanged\n`);
+  await done('uninstall', '--purge');
   await cluster.delete(place);
   await eventually(async () => {
     expect(await cluster.find(place)).toBeUndefined();

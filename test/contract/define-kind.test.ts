@@ -52,8 +52,9 @@ const define = (props: object = {}): OwnedKind =>
 describe('defineKind', () => {
   it('takes the stored version and completes the types of children', () => {
     const old = { ...VERSION, name: 'v1alpha1', storage: false };
+    const retired = { ...old, name: 'v0', served: false, schema: { openAPIV3Schema: { type: 'object' } } };
     const kind = define({
-      crd: crd({ versions: [old, VERSION] }),
+      crd: crd({ versions: [retired, old, VERSION] }),
       formerChildren: [{ apiVersion: 'v1', kind: 'Secret' }],
     });
     expect(kind).toMatchObject({
@@ -135,6 +136,18 @@ describe('defineKind', () => {
       'a CRD that stores no version',
       { crd: crd({ versions: [{ ...VERSION, storage: false }] }) },
       'storage: true',
+    ],
+    [
+      'a CRD whose served versions have different fields',
+      {
+        crd: crd({
+          versions: [
+            { ...VERSION, name: 'v0', storage: false, schema: { openAPIV3Schema: { type: 'object' } } },
+            VERSION,
+          ],
+        }),
+      },
+      'v0 and v1 have different fields',
     ],
     [
       'a CRD without status',

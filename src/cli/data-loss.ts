@@ -1,0 +1,104 @@
+import { isDeepStrictEqual } from 'node:util';
+import { servedType, storedVersion } from '../contract/crd.js';
+import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
+import { objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { DefinitionChange } from '../install/apply.js';
+import type { Cluster } from '../install/cluster.js';
+import { applyDefaults } from '../synth/defaults.js';
+import { formatPath, UNKNOWN_FIELD } from '../synth/problem.js';
+import type { Problem } from '../synth/problem.js';
+import { compileSchema } from '../synth/schema.js';
+import { CliError } from './exit.js';
+
+const MAX_EXAMPLES = 3;
+
+/**
+ * Refuses CustomResourceDefinitions that stored objects would lose data to: the API server drops fields that a schema
+ * doesn't name without an error, at the next write of each object.
+ * @throws CliError with exit code 3 that names what would be lost, how often, and examples
+ */
+export async function refuseDataLoss(changes: readonly DefinitionChange[], cluster: Cluster): Promise<void> {
+  const losses: string[] = [];
+  for (const { present, next } of changes) {
+    if (isDeepStrictEqual(present.spec.versions, next.spec.versions)) continue;
+    const served = servedVersion(present);
+    const objects = served ? await cluster.list(servedType(present, served)) : [];
+    const found = dataLosses({ present, next }, objects);
+    losses.push(...found.map((loss) => `CustomResourceDefinition ${next.metadata.name}: ${loss}`));
+  }
+  if (losses.length === 0) return;
+  throw new CliError(
+    [
+      ...losses,
+      'Nothing was changed: keep these fields and versions in the CustomResourceDefinition, or change the objects first; ' +
+        'add --accept-data-loss to apply it all the same',
+    ],
+    3,
+  );
+}
+
+interface Loss {
+  /** As the first of the objects has it. */
+  readonly problem: Problem;
+  readonly keys: string[];
+}
+
+/** Returns one line for each field and version that stored objects would lose, and each place that would be invalid. */
+function dataLosses({ present, next }: DefinitionChange, objects: readonly AnyObject[]): string[] {
+  if (objects.length === 0) return [];
+  const all = `${objects.length} ${next.spec.names.kind} ${objects.length === 1 ? 'object' : 'objects'}`;
+  const before = judgeBy(servedVersion(present) ?? storedVersion(present));
+  const after = judgeBy(storedVersion(next));
+  const losses = new Map<string, Loss>();
+  for (const object of objects) {
+    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const known = new Set(before(object).map(placeOf));
+    for (const problem of after(object)) {
+      const place = placeOf(problem);
+      const loss = losses.get(place) ?? { problem, keys: [] };
+      if (known.has(place) || loss.keys.at(-1) === key) continue;
+      loss.keys.push(key);
+      losses.set(place, loss);
+    }
+  }
+  return [
+    ...lostVersions({ present, next }).map((lost) => `${lost} (${all})`),
+    ...Array.from(losses.values(), (loss) => describeLoss(loss, all)),
+  ];
+}
+
+function lostVersions({ present, next }: DefinitionChange): string[] {
+  const stored = present.status?.storedVersions ?? [];
+  return present.spec.versions.flatMap(({ name, served }) => {
+    const kept = next.spec.versions.find((version) => version.name === name);
+    if (!kept && stored.includes(name))
+      return [`the version ${name}, in which objects are stored, would be removed`];
+    return served && !kept?.served ? [`the version ${name} would no longer be served`] : [];
+  });
+}
+
+function servedVersion({ spec: { versions } }: CustomResourceDefinition): CrdVersion | undefined {
+  return versions.find(({ storage, served }) => storage && served) ?? versions.find(({ served }) => served);
+}
+
+function judgeBy({ schema: { openAPIV3Schema: schema } }: CrdVersion): (object: AnyObject) => Problem[] {
+  const validate = compileSchema(schema);
+  return (object) => validate(applyDefaults(object, schema));
+}
+
+/** Items of a list count as one place. */
+function placeOf({ path, message }: Problem): string {
+  return JSON.stringify([
+    path.map((step) => (typeof step === 'number' ? 0 : step)),
+    message === UNKNOWN_FIELD,
+  ]);
+}
+
+function describeLoss({ problem, keys }: Loss, all: string): string {
+  const place = formatPath(problem.path);
+  const examples = keys.slice(0, MAX_EXAMPLES).join(', ') + (keys.length > MAX_EXAMPLES ? ', ...' : '');
+  return problem.message === UNKNOWN_FIELD
+    ? `${place} would be dropped from ${keys.length} of ${all}: ${examples}`
+    : `${place} would be invalid in ${keys.length} of ${all}: ${examples} (${problem.message})`;
+}
