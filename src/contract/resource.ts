@@ -32,6 +32,25 @@ export function resourceType(props: ResourceTypeProps): ResourceType {
   };
 }
 
+/** `apiextensions.k8s.io/v1`. */
+export const definitionType = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+
+/** Groups that are built into the API server, so that their kinds have no CustomResourceDefinition. */
+const BUILT_IN =
+  /^([^.]*|(admissionregistration|apiextensions|apiregistration|(rbac\.)?authorization|authentication|certificates|coordination|discovery|events|(flowcontrol|internal)\.apiserver|networking|node|resource|scheduling|storage|storagemigration)\.k8s\.io)$/;
+
+export function isBuiltIn({ apiVersion }: ResourceType): boolean {
+  return BUILT_IN.test(groupOf(apiVersion));
+}
+
+/** Name of the CustomResourceDefinition of a type. */
+export function definitionName({ apiVersion, plural }: ResourceType): string {
+  return `${plural}.${groupOf(apiVersion)}`;
+}
+
 /** Group and kind, which name a type whatever version it is served in: `Deployment.apps`, `Service`. */
 export function groupKind(type: { readonly apiVersion: string; readonly kind: string }): string {
   const group = groupOf(type.apiVersion);

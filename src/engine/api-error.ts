@@ -60,6 +60,11 @@ export class ApiError extends Error {
     return this.code === 404 && (reason === undefined || message === UNKNOWN_RESOURCE);
   }
 
+  /** The API server knows the kind, and has no object of the name. */
+  get objectIsGone(): boolean {
+    return this.code === 404 && !this.kindNotServed;
+  }
+
   /** Something that can't be changed would have to be; the object has to be made anew. */
   get immutableField(): boolean {
     const causes = this.status.details?.causes ?? [];

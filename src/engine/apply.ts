@@ -11,7 +11,7 @@ import type { Outcome, Task } from './apply-task.js';
 import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
 import { asStale, handOver } from './hand-over.js';
-import { checkInstalled } from './installed.js';
+import { checkServed } from './installed.js';
 import { ownerKey } from './managed-fields.js';
 import { Newcomers } from './newcomers.js';
 import type { NodePorts } from './node-ports.js';
@@ -80,7 +80,7 @@ export class Applier {
   async apply(step: ApplyStep, reader: StoreReader): Promise<Change> {
     const ref = refOf(step.object);
     try {
-      checkInstalled(step.object, reader);
+      checkServed(step.object, reader);
       if (step.handOver) return { ref, action: await handOver(this.props.api, step, reader) };
       const ensure = async (task: Task): Promise<Outcome> => this.ensure(task);
       const { nodePorts } = this.props;

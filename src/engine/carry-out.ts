@@ -7,6 +7,7 @@ import type { Applier } from './apply.js';
 import { applySteps } from './apply-steps.js';
 import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
+import { notServed } from './installed.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
@@ -101,6 +102,8 @@ async function changeObjects(
   steps: Steps,
   signal: AbortSignal,
 ): Promise<ChangeSet> {
+  const withheld = withholding(plan, reader);
+  if (withheld) return withheld;
   const applying = async (): Promise<ChangeSet> =>
     applySteps(plan.apply, reader, applier, async (ref, step) => steps.take(ref, step));
   const deleting = async (): Promise<ChangeSet> => deleter.carryOut(plan, reader, steps, signal);
@@ -112,6 +115,18 @@ async function changeObjects(
   const failed = applied.some(({ action }) => action === 'failed');
   const skipped = plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const);
   return [...applied, ...(failed ? skipped : await deleting())];
+}
+
+/** Nothing of a plan is done that names an object of which it isn't known whether there is one. */
+function withholding(plan: Plan, reader: StoreReader): ChangeSet | undefined {
+  const judged = [...plan.apply, ...plan.delete].map(({ object }) => ({
+    ref: refOf(object),
+    error: notServed(object, reader),
+  }));
+  if (!judged.some(({ error }) => error)) return undefined;
+  return judged.map(({ ref, error }) =>
+    error ? { ref, action: 'failed', error } : { ref, action: 'skipped' },
+  );
 }
 
 /** A failure is to be told at once. */

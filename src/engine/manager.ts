@@ -66,13 +66,14 @@ export class Manager {
   }
 
   /**
-   * What has yet to deliver its first list; empty when the engine is ready, and from then on. Of a controller whose
-   * custom resources can't be read, these alone are named: its other watches wait for them.
+   * What has yet to deliver its first list, and what may be installed and isn't served. Of a controller whose custom
+   * resources can't be read, these alone are named: its other watches wait for them.
    */
   notReady(): NotReady[] {
     return this.parts.watching.opened().flatMap(({ name, reflector }) => {
+      const { state, doubtful } = reflector;
+      if (doubtful !== undefined) return [{ what: name, why: doubtful }];
       if (reflector.synced) return [];
-      const { state } = reflector;
       return [
         {
           what: name,

@@ -1,59 +1,92 @@
+import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
+import type { CustomResourceDefinition } from '../contract/crd.js';
+import type { ResourceType } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { Scope } from './api.js';
+import { ApiError } from './api-error.js';
+import type { Api, Scope } from './api.js';
 import { backoffDelay } from './backoff.js';
 import type { Clock } from './clock.js';
-import type { Store } from './store.js';
+import type { Store, Unserved } from './store.js';
 import { hintFor } from './watch-failure.js';
 
 /** Half a minute at most, jitter included, so that a kind is in use soon after it was installed. */
 const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 15_000, jitter: 1 };
 
-/**
- * An API server that starts answers 503 and 429 for kinds that it doesn't serve yet, never 404. But whatever stands
- * in front of it may answer 404 for a moment, or one of several servers may be older than the others.
- */
-const CERTAIN_AFTER_MILLISECONDS = 10_000;
+/** Where the CRD can't be asked for, a kind of which nothing was ever known isn't installed after this. */
+const NEVER_SEEN_AFTER_MILLISECONDS = 10_000;
 
 const OPTIONAL_IS_MISSING = 'The kind is not installed; it is not needed, and will be used once it is there';
 
+/** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
+export interface Doubt {
+  readonly isInstalled: boolean;
+  readonly why: string;
+}
+
+/**
+ * Returns why a kind that isn't served may be installed all the same. Only a CRD that doesn't exist proves that it isn't:
+ * its version may have been turned off, and a proxy may answer 404 for anything.
+ */
+export async function doubtOf(
+  api: Api,
+  type: ResourceType,
+  signal?: AbortSignal,
+): Promise<Doubt | undefined> {
+  const version = `${type.kind} is not served as ${type.apiVersion}`;
+  if (isBuiltIn(type))
+    return { isInstalled: false, why: `${version}: run a version of the operator that fits the API server` };
+  const name = definitionName(type);
+  try {
+    const { spec } = (await api.get(definitionType, name, signal)) as Partial<CustomResourceDefinition>;
+    const served = spec?.versions.flatMap((each) => (each.served ? [each.name] : [])).join(', ');
+    const why = `${version}, though its CRD is installed and serves ${served || 'nothing'}: serve that version again, or run a version of the operator that uses one that is served`;
+    return { isInstalled: true, why };
+  } catch (error) {
+    if (error instanceof ApiError && error.objectIsGone) return undefined;
+    const why = `${version}, and its CRD ${name} can't be read (${(error as Error).message}): grant get on it, or restart the operator if the kind was removed`;
+    return { isInstalled: false, why };
+  }
+}
+
 export interface MissingKindProps {
+  readonly api: Api;
   readonly scope: Scope;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
   readonly optional?: boolean;
+  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
+  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
 }
 
 /**
- * What becomes of a watch whose kind the API server doesn't serve: it isn't installed yet, or was removed.
+ * Decides what becomes of a watch whose kind the API server doesn't serve.
  *
- * **Guarantees.** It is looked for again, for ever. Once it was said for ten seconds, and nothing else in between, that
- * there is no such kind, its objects are gone: the store is emptied, and listeners are told.
+ * **Guarantees.** It is looked for again, for ever. Its objects are gone, and the store is emptied, once the API server has
+ * said that its CRD doesn't exist. Until then what is known stays, and the store says that it is doubtful.
  */
 export class MissingKind {
   private tries = 0;
   private since: number | undefined;
   /** A list has filled the store since it was emptied. */
   private filled = false;
+  private doubt: Doubt | undefined;
 
   constructor(private readonly props: MissingKindProps) {}
 
-  /** No list has filled the store, or it was emptied. */
-  get knowsNothing(): boolean {
-    return !this.filled;
+  /** Why it isn't known what there is of the kind; undefined while it is. */
+  get doubtful(): string | undefined {
+    return this.doubt?.why;
   }
 
   /** Returns after how many milliseconds to look again. */
-  notServed(error: Error): number {
-    const { clock, random } = this.props;
-    this.since ??= clock.monotonic();
+  async notServed(error: Error, signal: AbortSignal): Promise<number> {
+    const { random } = this.props;
     const delay = backoffDelay(BACKOFF, this.tries, random);
+    if (this.unserved !== 'missing') await this.judge(error, signal);
     this.tell(error, delay);
     this.tries++;
-    // That a kind has gone is believed less easily than that it has never been there.
-    if (!this.filled) this.setServed(false);
-    else if (clock.monotonic() - this.since >= CERTAIN_AFTER_MILLISECONDS) this.empty();
     return delay;
   }
 
@@ -68,36 +101,53 @@ export class MissingKind {
     this.tries = 0;
     this.since = undefined;
     this.filled = true;
-    this.setServed(true);
+    this.set(undefined);
   }
 
-  private empty(): void {
-    const { store, scope, log } = this.props;
+  private async judge(error: Error, signal: AbortSignal): Promise<void> {
+    const { api, clock, scope, store, log } = this.props;
+    // Nothing is done on what may have gone while the CRD is being asked for.
+    this.set('doubtful', this.doubt ?? { isInstalled: false, why: error.message });
+    this.since ??= clock.monotonic();
+    const doubt = await doubtOf(api, scope.type, signal);
+    const isOld = clock.monotonic() - this.since >= NEVER_SEEN_AFTER_MILLISECONDS;
+    if (doubt && (doubt.isInstalled || this.filled || !isOld)) {
+      this.set('doubtful', doubt);
+      return;
+    }
+    this.set('missing');
+    if (!this.filled) return;
     this.filled = false;
-    this.setServed(false);
     log.warn({ ...this.fields(), objects: store.size }, 'The kind has been removed, and its objects with it');
     // Nothing that was known counts any more, as after a list that is older than everything: versions included.
     store.replace([], '0', scope.namespace);
   }
 
-  private setServed(served: boolean): void {
-    const { store, scope } = this.props;
-    store.setServed(scope.namespace, served);
+  private set(unserved: Unserved | undefined, doubt?: Doubt): void {
+    const { store, scope, onDoubt } = this.props;
+    const wasDoubtful = this.doubt !== undefined;
+    this.doubt = doubt;
+    store.setUnserved(scope.namespace, unserved);
+    if (wasDoubtful !== (doubt !== undefined)) onDoubt?.(!wasDoubtful);
   }
 
   /** The first time is news. */
   private tell(error: Error, delay: number): void {
     const { log, optional } = this.props;
-    const news = optional && !this.filled ? 'info' : 'warn';
+    const news = optional && this.unserved === 'missing' ? 'info' : 'warn';
     log[this.tries === 0 ? news : 'debug'](
       {
         ...this.fields(),
-        error: error.message,
-        ...(news === 'warn' && { hint: hintFor(error) }),
+        error: this.doubtful ?? error.message,
+        ...(news === 'warn' && !this.doubt && { hint: hintFor(error) }),
         retryMilliseconds: Math.round(delay),
       },
       news === 'info' ? OPTIONAL_IS_MISSING : 'The kind is not served, will look for it again',
     );
+  }
+
+  private get unserved(): Unserved | undefined {
+    return this.props.store.unservedIn(this.props.scope.namespace);
   }
 
   private fields(): object {

@@ -21,7 +21,7 @@ export async function prune(api: Api, step: DeleteStep, reader: StoreReader): Pr
     else store.gone(key, object.metadata.uid);
     return { ref, action: 'deleted' };
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404) {
+    if (error instanceof ApiError && error.objectIsGone) {
       store.gone(key, object.metadata.uid);
       // As far as anybody can tell, the first try has got through, and its answer was lost.
       return { ref, action: error.isSecondTry ? 'deleted' : 'unchanged' };

@@ -9,6 +9,7 @@ import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
 import type { CompleteList } from './lists.js';
 import { Milestone } from './milestone.js';
 import { MissingKind } from './missing-kind.js';
+import type { MissingKindProps } from './missing-kind.js';
 import { PresentList } from './present-list.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
 import type { ReflectorState } from './reflector-state.js';
@@ -38,8 +39,12 @@ export interface ReflectorProps {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: ReflectorMetrics;
-  /** While the kind isn't served, having no objects of it is enough to start. @default false */
+  /** While the kind isn't installed, having no objects of it is enough to start. @default false */
   readonly optional?: boolean;
+  /** Plans that name no object of the kind may go on while it is doubtful what there is of it. @default false */
+  readonly mayBeDoubtful?: boolean;
+  /** See `MissingKindProps`. */
+  readonly onDoubt?: MissingKindProps['onDoubt'];
   /** Called with each complete list, once the store holds it. @default - nobody is told */
   readonly onListed?: () => void;
   /** Called with each failure, after which it tries again. @default - nobody is told */
@@ -79,7 +84,12 @@ export class Reflector {
     props.metrics.follow(this);
   }
 
-  /** The store holds a complete list, or an optional kind isn't served; it stays true from then on. */
+  /** Why it isn't known what there is of the kind, although it may be installed; undefined while it is. */
+  get doubtful(): string | undefined {
+    return this.missing.doubtful;
+  }
+
+  /** The store holds a complete list, or an optional kind isn't installed; it stays true from then on. */
   get synced(): boolean {
     return this.listed.isReached;
   }
@@ -259,18 +269,25 @@ export class Reflector {
   /** Waits before the next attempt. */
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const { clock, optional, metrics } = this.props;
+    const { clock, metrics } = this.props;
     this.props.onFailed?.(error);
     if (error instanceof ApiError) this.answeredAt = clock.monotonic();
     if (error instanceof ShortWatch) metrics.watchWasShort();
     if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;
     if (doubtsVersions(error)) this.plan.doubtVersions();
-    const delay = kindIsMissing(error) ? this.missing.notServed(error) : this.failed(error);
-    if (kindIsMissing(error) && optional) this.markSynced();
-    if (kindIsMissing(error) && this.missing.knowsNothing) this.present.complete();
+    const delay = kindIsMissing(error) ? await this.missing.notServed(error, signal) : this.failed(error);
+    if (kindIsMissing(error)) this.goOnWithout();
     const resourceVersion = this.reached;
     this.state = { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
     await sleep(clock, delay, signal);
+  }
+
+  /** The kind isn't served: where that is no reason to wait, there is nothing to wait for. */
+  private goOnWithout(): void {
+    const { optional, mayBeDoubtful } = this.props;
+    if (this.doubtful !== undefined && !mayBeDoubtful) return;
+    if (optional) this.markSynced();
+    this.present.complete();
   }
 
   private failed(error: Error): number {

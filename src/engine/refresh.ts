@@ -22,7 +22,7 @@ export async function refresh(
     store.written(live);
     return live;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 404) throw error;
+    if (!(error instanceof ApiError) || !error.objectIsGone) throw error;
     if (known !== undefined) store.gone(key, known);
     return undefined;
   }

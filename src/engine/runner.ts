@@ -120,6 +120,15 @@ export class Runner {
     if (watched) this.followUp.kindServed();
   }
 
+  /** Begins nothing while it is doubtful what there is of a kind, unless only plans that name an object of it depend on that. */
+  doubted(type: TypeRef, reason: string, isDoubtful: boolean): void {
+    const depends = this.props.controller.watches.some(
+      (watch) => groupKind(watch.type) === groupKind(type) && (!watch.optional || watch.readOnly),
+    );
+    if (depends && isDoubtful) this.queue.hold(reason);
+    else this.queue.release(reason);
+  }
+
   /** Something that no watch tells of has changed: all keys are taken again, behind those that somebody waits for. */
   lookAgain(): void {
     this.triggers.all();

@@ -94,7 +94,7 @@ export class StatusWriter {
       // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
       if (
         error instanceof ApiError &&
-        (error.code === 404 || error.wrongUid || (error.code === 409 && !error.fieldConflict))
+        (error.objectIsGone || error.wrongUid || (error.code === 409 && !error.fieldConflict))
       ) {
         // The watch may have missed it; another reconcile would make children for nobody.
         await refresh(this.api, target, reader);

@@ -40,6 +40,9 @@ export interface StoreProps {
   readonly freeze?: boolean;
 }
 
+/** The kind isn't installed, so there are no objects; or it may be installed, and what is known stays. */
+export type Unserved = 'missing' | 'doubtful';
+
 /**
  * The objects of one type: what the watches delivered and what our own writes returned, whichever is newer.
  *
@@ -57,8 +60,8 @@ export class Store {
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   private readonly live = new Set<string>();
-  /** The watches that know that there is no such kind. */
-  private readonly unserved = new Set<string>();
+  /** By watch, where the API server doesn't serve the kind. */
+  private readonly unserved = new Map<string, Unserved>();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -96,15 +99,14 @@ export class Store {
     else this.live.delete(this.watchOf(namespace));
   }
 
-  /** Whether there may be such objects at all: false once it is certain that the kind isn't installed. */
-  served(namespace: string | undefined): boolean {
-    return !this.unserved.has(this.watchOf(namespace));
+  /** How the API server fails to serve the kind; undefined while it serves it. */
+  unservedIn(namespace: string | undefined): Unserved | undefined {
+    return this.unserved.get(this.watchOf(namespace));
   }
 
-  /** The kind was found to be installed, or not. */
-  setServed(namespace: string | undefined, served: boolean): void {
-    if (served) this.unserved.delete(this.watchOf(namespace));
-    else this.unserved.add(this.watchOf(namespace));
+  setUnserved(namespace: string | undefined, unserved: Unserved | undefined): void {
+    if (unserved) this.unserved.set(this.watchOf(namespace), unserved);
+    else this.unserved.delete(this.watchOf(namespace));
   }
 
   /** @param name what the listener names itself by when it writes */

@@ -85,13 +85,18 @@ export class Watching {
 function partsOf({ metrics, stores, namespaces, runners, ...common }: WatchingProps): Part[] {
   const watchMetrics = new WatchMetrics(metrics, common.clock);
   const { api, clock, random, log } = common;
-  return stores.all().flatMap((watched) =>
+  return stores.all().flatMap((watched, index) =>
     scopesOf(watched, namespaces).map((scope) => ({
       name: watchName(scope),
       watched,
       reflector: new Reflector({
         ...{ api, clock, random, log, scope, store: watched.store, optional: watched.optional },
+        mayBeDoubtful: watched.optional && !watched.readOnly,
         metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+        onDoubt: (isDoubtful) => {
+          const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;
+          for (const runner of runners) runner.doubted(scope.type, reason, isDoubtful);
+        },
         onListed: () => {
           for (const runner of runners) runner.kindServed(scope.type);
         },

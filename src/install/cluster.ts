@@ -55,11 +55,9 @@ export interface Applied {
 /** What was done, or would be, for people. */
 export type Tell = (line: string) => void;
 
-const clusterScoped = (apiVersion: string, kind: string): ResourceType =>
-  resourceType({ apiVersion, kind, namespaced: false });
+export { definitionType } from '../contract/resource.js';
 
-export const namespaceType = clusterScoped('v1', 'Namespace');
-export const definitionType = clusterScoped('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 
 /** Whether the API server can be asked, and a part of what it serves can't. */
 export function isPartial(error: unknown): boolean {

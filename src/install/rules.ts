@@ -2,6 +2,7 @@ import type { Watch, Write } from '../contract/controller.js';
 import type { Kind, KindContext } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
+import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {
@@ -17,13 +18,19 @@ export interface PolicyRule {
 /**
  * The rights that the controllers of these kinds need, and no more: what they watch is listed and watched, and what a
  * watch declares in `writes` may be done, and looked at where it fails. A type that need not be installed needs its
- * rights all the same: they are asked for first.
+ * rights all the same: they are asked for first. The CRDs of kinds may be read, by name, to find out
+ * whether one that isn't served was removed; not with `namespaces`, for which Roles are enough.
  */
 export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
   const watches = kinds
     .flatMap((kind) => kind.controllers({ ...context, render: () => [] }))
     .flatMap((controller) => controller.watches);
   const rules = watches.flatMap(rulesOf);
+  // A Role can't give a right on what is in no namespace.
+  const definitions = { apiGroups: [groupOf(definitionType.apiVersion)], resources: [definitionType.plural] };
+  for (const { type } of context.namespaces ? [] : watches)
+    if (!isBuiltIn(type))
+      rules.push({ ...definitions, verbs: ['get'], resourceNames: [definitionName(type)] });
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
   return merge(rules);
 }

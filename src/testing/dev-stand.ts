@@ -8,7 +8,7 @@ import { startWatchdog } from '#sandbox/watchdog.js';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { messageOf } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
+import { definitionType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { PolicyRule } from '../install/rules.js';
@@ -19,11 +19,6 @@ import { grant } from './rights.js';
 
 /** Ends processes with this one, and with whatever ends it. */
 export { startWatchdog as startGuard };
-
-const definitions = resourceType({
-  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-  namespaced: false,
-});
 
 /** What of a kind is installed: plain data, which another process may have loaded. */
 export interface StandKind {
@@ -95,7 +90,7 @@ class DevStand {
     for (const { type, crd } of others) {
       const { name } = crd.metadata;
       try {
-        await this.cluster.apply(definitions, crd as unknown as AnyObject, 'test');
+        await this.cluster.apply(definitionType, crd as unknown as AnyObject, 'test');
         if (!this.crds.has(name)) {
           await installCrd(this.cluster, { type, crd });
           made.push(name);

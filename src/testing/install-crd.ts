@@ -1,21 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
+import { definitionType } from '../contract/resource.js';
 import { identityOf } from './account.js';
 import { cleanedUp } from './cleaned-up.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 import { grant, withdraw } from './rights.js';
 
-const definitions = resourceType({
-  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-  namespaced: false,
-});
-
 /** Makes a kind known to the whole API server, and leaves nothing else. Can be called by any number of tests at once. */
 export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
-  await eventually(() => cluster.apply(definitions, kind.crd as unknown as AnyObject, 'test'));
+  await eventually(() => cluster.apply(definitionType, kind.crd as unknown as AnyObject, 'test'));
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));
   // Whoever may finalize anything isn't asked about the kind, so the admin is of no use for this.

@@ -82,14 +82,14 @@ test('a kind that is installed late, removed and installed again is followed all
   const health = `127.0.0.1:${(await choosePorts()).apiServer}`;
   const readyz = async (): Promise<string> => (await fetch(`http://${health}/readyz?verbose`)).text();
   await using controller = await startController({
-    ...{ cluster, user, kinds: [kind], config, namespaces: [namespace], awaitStart: false },
+    ...{ cluster, user, kinds: [kind], config, awaitStart: false },
     args: ['--health-bind-address', health],
   });
 
   // The kind itself is required; that a former child's kind doesn't exist is nobody's concern.
   await eventually(async () => {
     expect(await readyz()).toContain(
-      `[-]caches failed: lifecycletasks.lifecycle.example.com in ${namespace}: Watch lifecycletasks: 404 page not found\n`,
+      `[-]caches failed: lifecycletasks.lifecycle.example.com: Watch lifecycletasks: 404 page not found\n`,
     );
   });
 

@@ -129,6 +129,7 @@ describe('Before the first lists', () => {
     const { server, clock, manager } = await started((fake) => (install = unserved(fake, 'services')), {
       optional: SERVICE,
     });
+    await clock.advance(20_000);
     expect(manager.notReady()).toEqual([]);
     expect(server.writes).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/child']);
     server.put(SERVICE, anObject(SERVICE, 'old', { ownerReferences: [ownedBy('web')] }));

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ApplyStep, Controller } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { Api } from '../../src/engine/api.js';
 import { Manager } from '../../src/engine/manager.js';
 import { MissingKind } from '../../src/engine/missing-kind.js';
 import { Store } from '../../src/engine/store.js';
@@ -130,7 +131,6 @@ describe('An optional kind that is not installed', () => {
     expect(told()).toEqual([REFUSAL, '']);
     expect(manager.notReady()).toEqual([]);
     await clock.advance(300_000);
-    // What was sent was sent before it was certain that the kind had gone.
     expect(writesOf('routes')).toHaveLength(tries);
     server.unserved.delete('routes');
     await clock.advance(30_000);
@@ -140,28 +140,80 @@ describe('An optional kind that is not installed', () => {
 });
 
 describe('A kind that was installed', () => {
-  it('counts as gone when its objects do, and not before', () => {
+  it('counts as gone when its objects do, and not before', async () => {
     const clock = new VirtualClock();
     const store = new Store({ keep: (object) => object });
-    const props = { scope: { type: ROUTE }, store, clock, random: () => 0, log: recordingLogger([]) };
+    const api = new Api(new FakeApiServer());
+    const props = { api, scope: { type: ROUTE }, store, clock, random: () => 0, log: recordingLogger([]) };
     const missing = new MissingKind(props);
-    missing.notServed(new Error('404'));
-    expect(store.served('shop')).toBe(false);
     missing.served();
-    expect(store.served('shop')).toBe(true);
-    const told: boolean[] = [];
     store.replace([store.project(anObject(ROUTE, 'web', { resourceVersion: '1' }))], '1');
-    store.onChange(() => told.push(store.served('shop')));
-    missing.notServed(new Error('404'));
-    expect(store.served('shop')).toBe(true);
-    clock.jump(10_000);
-    missing.notServed(new Error('404'));
-    expect(told).toEqual([false]);
+    const told: unknown[] = [];
+    store.onChange(() => told.push(store.unservedIn('shop')));
+    const judged = missing.notServed(new Error('404'), new AbortController().signal);
+    expect(store.unservedIn('shop')).toBe('doubtful');
+    expect(told).toEqual([]);
+    await judged;
+    expect(told).toEqual(['missing']);
   });
 
   it('is missed in its own namespace only, where each has a watch of its own', () => {
     const store = new Store({ keep: (object) => object, perNamespace: true });
-    store.setServed('shop', false);
-    expect([store.served('shop'), store.served('other')]).toEqual([false, true]);
+    store.setUnserved('shop', 'missing');
+    expect([store.unservedIn('shop'), store.unservedIn('other')]).toEqual(['missing', undefined]);
+  });
+});
+
+describe('A kind whose version is not served while its CRD is there', () => {
+  const crd = { spec: { versions: [{ name: 'v2', served: true }] } };
+  const installed = (server: FakeApiServer): void => {
+    server.intercept = ({ path }) =>
+      path.includes('/customresourcedefinitions/') ? { status: 200, body: crd } : undefined;
+  };
+  const endWatches = (server: FakeApiServer, of: string): void => {
+    server.unserved.add(of);
+    for (const { plural, stream } of server.streams) if (plural === of) stream.end();
+  };
+
+  it('holds back what names an optional one, tells why, and goes on without a restart', async () => {
+    const { server, clock, told, writesOf, manager } = await started();
+    server.unserved.delete('routes');
+    await clock.advance(30_000);
+    installed(server);
+    endWatches(server, 'routes');
+    await clock.advance(1_000);
+    server.requests.length = 0;
+    server.put(WIDGET, {
+      ...(server.get(WIDGET, 'shop/web') as AnyObject),
+      spec: { other: true },
+    });
+    server.remove(CONFIG_MAP, 'shop/web');
+    await clock.advance(60_000);
+    expect([...writesOf('routes'), ...writesOf('configmaps')]).toEqual([]);
+    expect(told()).toEqual([expect.stringContaining('Route is not served as gateway.io/v1'), '']);
+    expect(manager.notReady()).toMatchObject([
+      { what: 'routes.gateway.io', why: expect.stringContaining('serves v2') as string },
+    ]);
+    server.unserved.delete('routes');
+    await clock.advance(60_000);
+    expect(told()).toEqual(['', '']);
+    expect(server.get(CONFIG_MAP, 'shop/web')).toBeDefined();
+    expect(manager.notReady()).toEqual([]);
+  });
+
+  it('holds back everything where its objects are the custom resources', async () => {
+    const { server, clock, reconciled, manager } = await started();
+    installed(server);
+    endWatches(server, 'widgets');
+    await clock.advance(1_000);
+    reconciled.length = 0;
+    server.remove(CONFIG_MAP, 'shop/web');
+    await clock.advance(60_000);
+    expect(reconciled).toEqual([]);
+    expect(manager.notReady()).toMatchObject([{ what: 'widgets.demo.example.com' }]);
+    server.unserved.delete('widgets');
+    await clock.advance(30_000);
+    expect(server.get(CONFIG_MAP, 'shop/web')).toBeDefined();
+    expect(manager.notReady()).toEqual([]);
   });
 });

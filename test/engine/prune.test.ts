@@ -70,3 +70,13 @@ it('answers with a failure, whatever goes wrong', async () => {
   expect(await prune(api, { object: seen }, reader)).toMatchObject({ error: { reason: 'Unreachable' } });
   expect(reader.store(CONFIG_MAP).size).toBe(1);
 });
+
+it('takes nothing for gone whose kind is not served', async () => {
+  const { api, server, reader, seen } = setup();
+  server.intercept = () => ({ status: 404, body: '404 page not found\n' });
+  expect(await prune(api, { object: seen }, reader)).toMatchObject({
+    action: 'failed',
+    error: { reason: 'KindNotServed' },
+  });
+  expect(reader.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+});

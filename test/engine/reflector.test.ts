@@ -7,7 +7,7 @@ import { WatchMetrics } from '../../src/engine/reflector-metrics.js';
 import { SILENCE_LIMIT_MILLISECONDS } from '../../src/engine/silence-limit.js';
 import { Store } from '../../src/engine/store.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { CONFIG_MAP, configMap, failure, recordingLogger } from './support/builders.js';
+import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { ScriptedStream, ScriptedTransport } from './support/scripted-transport.js';
 import type { Answer } from './support/scripted-transport.js';
@@ -66,8 +66,8 @@ async function started(
 }
 
 /** A reflector that has a list and watches from version 100. */
-async function watching(scope: Partial<Scope> = {}): Promise<Setup> {
-  const setup = await started(scope);
+async function watching(scope: Partial<Scope> = {}, props: Partial<ReflectorProps> = {}): Promise<Setup> {
+  const setup = await started(scope, undefined, props);
   setup.transport.lastStream
     .event('ADDED', configMap('a', '7'))
     .event('ADDED', configMap('b', '3'))
@@ -859,6 +859,12 @@ describe('Reflector, failing', () => {
 describe('Reflector, of a kind that is not served', () => {
   const missing = { status: 404, body: '404 page not found\n' };
 
+  /** A kind that has a CRD, unless the API server says that it has none. */
+  const scope = { type: WIDGET };
+  const uninstalled = (transport: ScriptedTransport): void => {
+    transport.respond = () => failure(404, 'NotFound', 'customresourcedefinitions "widgets" not found');
+  };
+
   /** Nothing but this answer from now on. */
   const always = (transport: ScriptedTransport, answer: Answer, times = 50): void => {
     for (let n = 0; n < times; n++) transport.refusals.push(answer);
@@ -866,18 +872,20 @@ describe('Reflector, of a kind that is not served', () => {
 
   it('looks for it every half minute at most, for ever, and says so once', async () => {
     const { transport, clock, lines } = await started(
-      {},
+      scope,
       (server) => {
+        uninstalled(server);
         always(server, missing, 200);
       },
       { random: () => 1 },
     );
     await clock.advance(3_600_000);
     expect(transport.streams.length).toBeGreaterThan(120);
+    expect(transport.requests).toHaveLength(1);
     expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
       {
         level: 'warn',
-        fields: { resource: 'configmaps', hint: 'Install the CRD of this kind' },
+        fields: { resource: 'widgets', hint: 'Install the CRD of this kind' },
         message: 'The kind is not served, will look for it again',
       },
     ]);
@@ -885,8 +893,9 @@ describe('Reflector, of a kind that is not served', () => {
 
   it('is told of without alarm where it is optional', async () => {
     const { lines } = await started(
-      {},
+      scope,
       (server) => {
+        uninstalled(server);
         always(server, missing);
       },
       { optional: true },
@@ -900,19 +909,21 @@ describe('Reflector, of a kind that is not served', () => {
   });
 
   it('is not synced by its absence where it is required', async () => {
-    const { reflector } = await started({}, (server) => {
+    const { reflector } = await started(scope, (server) => {
+      uninstalled(server);
       always(server, missing);
     });
     expect(reflector).toMatchObject({
       synced: false,
-      state: { phase: 'waiting', error: { message: 'Watch configmaps: 404 page not found' } },
+      state: { phase: 'waiting', error: { message: 'Watch widgets: 404 page not found' } },
     });
   });
 
   it('is synced by its absence where it is optional, and followed once it is there', async () => {
     const { transport, clock, reflector, lines, names } = await started(
-      {},
+      scope,
       (server) => {
+        uninstalled(server);
         always(server, missing, 3);
       },
       { optional: true },
@@ -938,37 +949,105 @@ describe('Reflector, of a kind that is not served', () => {
   });
 
   it('has no objects any more once it was removed, and tells so', async () => {
-    const { transport, clock, changes, names, reflector, lines } = await watching();
+    const { transport, changes, names, reflector, lines } = await watching(scope);
+    uninstalled(transport);
     always(transport, missing);
     transport.lastStream.end();
-    await clock.advance(9_999);
-    expect(names()).toEqual(['shop/a', 'shop/b']);
-    await clock.advance(20_000);
+    await settled();
+    expect(transport.requests.map(({ path }) => path)).toEqual([
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.example.com',
+    ]);
     expect(changes.sort()).toEqual(['-a', '-b']);
     expect(names()).toEqual([]);
-    expect(reflector.synced).toBe(true);
+    expect(reflector).toMatchObject({ synced: true, doubtful: undefined });
     expect(lines.map(({ message }) => message)).toContain(
       'The kind has been removed, and its objects with it',
     );
   });
 
-  it.each([-3_600_000, 3_600_000])(
-    'is removed after ten seconds also where the clock is set by %i',
-    async (shift) => {
-      const { transport, clock, names } = await watching();
-      always(transport, missing);
-      transport.lastStream.end();
-      await settled();
-      clock.setWallBy(shift);
-      await clock.advance(9_999);
-      expect(names()).toEqual(['shop/a', 'shop/b']);
+  const crd = {
+    spec: {
+      versions: [
+        { name: 'v1', served: false },
+        { name: 'v2', served: true },
+      ],
+    },
+  };
+  it.each<readonly [string, Partial<Scope>, Answer, RegExp]>([
+    ['its CRD serves another version', scope, { status: 200, body: crd }, /not served as demo.*serves v2/],
+    ['its CRD may not be read', scope, failure(403, 'Forbidden', 'not yours'), /not yours.*grant get on/],
+    ['a proxy answers for the CRD too', scope, { status: 404, body: 'not found' }, /can't be read/],
+    ['nothing answers for the CRD', scope, new Error('ECONNRESET'), /ECONNRESET/],
+    [
+      'it is built into the API server',
+      {},
+      failure(404, 'NotFound', 'no CRD'),
+      /as v1: run a version of the operator/,
+    ],
+  ])('keeps its objects for as long as it lasts, and names it, where %s', async (_, of, answer, why) => {
+    const told: boolean[] = [];
+    const onDoubt = (isDoubtful: boolean) => void told.push(isDoubtful);
+    const { transport, clock, changes, reflector, store } = await watching(of, { onDoubt });
+    transport.respond = () => answer;
+    always(transport, missing, 60);
+    transport.lastStream.end();
+    await clock.advance(600_000);
+    expect(store.unservedIn(undefined)).toBe('doubtful');
+    expect(reflector.doubtful).toMatch(why);
+    expect(told).toEqual([true]);
+    transport.refusals.length = 0;
+    await clock.advance(30_000);
+    transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '3'))
+      .listed('200');
+    await settled();
+    expect(changes).toEqual([]);
+    expect(reflector.doubtful).toBeUndefined();
+    expect(told).toEqual([true, false]);
+  });
+
+  it.each([true, false])(
+    'of which nothing was ever known is not installed after ten seconds where its CRD may not be read; optional: %s',
+    async (optional) => {
+      const { transport, clock, reflector, store } = await started(
+        scope,
+        (server) => {
+          server.respond = () => failure(403, 'Forbidden', 'not yours');
+          always(server, missing, 60);
+        },
+        { optional },
+      );
+      await clock.advance(9_000);
+      expect(reflector).toMatchObject({ synced: false, doubtful: expect.any(String) as string });
       await clock.advance(20_000);
-      expect(names()).toEqual([]);
+      expect(store.unservedIn(undefined)).toBe('missing');
+      expect(reflector).toMatchObject({ synced: optional, doubtful: undefined });
+      const asked = transport.requests.length;
+      await clock.advance(600_000);
+      expect(transport.requests).toHaveLength(asked);
+    },
+  );
+
+  it.each([true, false])(
+    'is waited for by a start where its CRD serves another version, unless only its own plans need it: %s',
+    async (mayBeDoubtful) => {
+      const { reflector, clock } = await started(
+        scope,
+        (server) => {
+          server.respond = () => ({ status: 200, body: crd });
+          always(server, missing, 60);
+        },
+        { optional: true, mayBeDoubtful },
+      );
+      await clock.advance(60_000);
+      expect(reflector).toMatchObject({ synced: mayBeDoubtful, doubtful: expect.any(String) as string });
     },
   );
 
   it('is followed again once it is installed again, versions from before forgotten', async () => {
-    const { transport, clock, names } = await watching();
+    const { transport, clock, names } = await watching(scope);
+    uninstalled(transport);
     always(transport, missing, 8);
     transport.lastStream.end();
     await clock.advance(120_000);
@@ -979,32 +1058,10 @@ describe('Reflector, of a kind that is not served', () => {
     expect(names()).toEqual(['shop/a', 'shop/c']);
   });
 
-  it('loses nothing where it is served again within ten seconds', async () => {
-    const { transport, clock, changes } = await watching();
-    always(transport, missing, 4);
-    transport.lastStream.end();
-    await clock.advance(20_000);
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('ADDED', configMap('b', '3'))
-      .listed('200');
-    await settled();
-    expect(changes).toEqual([]);
-  });
-
-  it('loses nothing where something else was answered in between', async () => {
-    const { transport, clock, changes } = await watching();
-    for (let n = 0; n < 7; n++) transport.refusals.push(n % 3 === 2 ? new Error('ECONNRESET') : missing);
-    transport.lastStream.end();
-    await clock.advance(20_000);
-    expect(transport.refusals).toEqual([]);
-    expect(changes).toEqual([]);
-  });
-
   it('is gone from one namespace alone where each is watched by itself', async () => {
     const store = new Store({ keep: (object) => object, perNamespace: true });
     store.observed(configMap('far', '50', { namespace: 'far' }));
-    const { transport, clock } = await started({ namespace: 'shop' }, undefined, { store });
+    const { transport, clock } = await started({ ...scope, namespace: 'shop' }, uninstalled, { store });
     transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
     await settled();
     always(transport, missing);

@@ -78,6 +78,7 @@ test('the operator may write DaemonSets, and neither reads nor writes anything e
 
   expect(rules.sort()).toMatchInlineSnapshot(`
     [
+      "customresourcedefinitions: get",
       "daemonsets: get,list,watch,create,patch,delete",
       "events: create,patch",
       "portrules/finalizers: update",

@@ -1,4 +1,5 @@
 import type { TypeRef, Watch } from '../../contract/controller.js';
+import { OperatorError } from '../../contract/error.js';
 import { objectId, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
@@ -6,6 +7,7 @@ import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
 import type { Api, Scope } from '../api.js';
 import { listPages } from '../lists.js';
+import { doubtOf } from '../missing-kind.js';
 import { scopesOf } from '../scopes.js';
 import type { Entry } from '../store.js';
 import type { StoreReader } from '../stores.js';
@@ -106,7 +108,7 @@ export class Contents {
     try {
       return await this.props.api.get(type, key);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
+      if (error instanceof ApiError && error.objectIsGone) return undefined;
       throw error;
     }
   }
@@ -144,7 +146,11 @@ export class Contents {
     } catch (error) {
       if (!watch.optional || !(error instanceof ApiError) || !(await this.isMissing(watch.type, error)))
         throw error;
-      this.props.reader.storeOf(watch).setServed(undefined, false);
+      const { api, reader } = this.props;
+      const doubt = await doubtOf(api, watch.type);
+      if (doubt?.isInstalled && watch.readOnly)
+        throw new OperatorError({ reason: 'KindNotServed', message: doubt.why, cause: error });
+      reader.storeOf(watch).setUnserved(undefined, doubt?.isInstalled ? 'doubtful' : 'missing');
       const { type, name } = watch;
       this.loaded.add(idOfScope({ type, ...(name !== undefined && { name }) }));
     }

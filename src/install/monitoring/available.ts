@@ -1,7 +1,7 @@
-import { definitionType } from '../cluster.js';
+import { definitionName, definitionType } from '../../contract/resource.js';
 import type { Cluster, Tell } from '../cluster.js';
 import type { MonitoringPart, MonitoringProps } from './props.js';
-import { definitionName, prometheusRuleType, serviceMonitorType } from './types.js';
+import { prometheusRuleType, serviceMonitorType } from './types.js';
 
 const TYPES = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType };
 

@@ -1,5 +1,4 @@
 import { resourceType } from '../../contract/resource.js';
-import type { ResourceType } from '../../contract/resource.js';
 
 /**
  * What is used of the Prometheus operator's types.
@@ -9,11 +8,6 @@ const GROUP = 'monitoring.coreos.com';
 
 export const serviceMonitorType = resourceType({ apiVersion: `${GROUP}/v1`, kind: 'ServiceMonitor' });
 export const prometheusRuleType = resourceType({ apiVersion: `${GROUP}/v1`, kind: 'PrometheusRule' });
-
-/** The name of the CRD of one of these types. */
-export function definitionName({ plural }: ResourceType): string {
-  return `${plural}.${GROUP}`;
-}
 
 export interface ServiceMonitorSpec {
   /** Of Services. */

@@ -3,11 +3,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { repoFolder } from '../../../sandbox/paths.js';
 import type { CustomResourceDefinition } from '../../../src/contract/crd.js';
-import {
-  definitionName,
-  prometheusRuleType,
-  serviceMonitorType,
-} from '../../../src/install/monitoring/types.js';
+import { definitionName } from '../../../src/contract/resource.js';
+import { prometheusRuleType, serviceMonitorType } from '../../../src/install/monitoring/types.js';
 import { goModuleFolder } from './go-module.js';
 
 /** The folder whose go.mod pins the release. */

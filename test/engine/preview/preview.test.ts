@@ -270,6 +270,28 @@ describe('A preview', () => {
     await expect(previewed(server, asking(false))).rejects.toMatchObject({ kindNotServed: true });
   });
 
+  it('takes no kind for missing that is installed in another version: what only is read ends it', async () => {
+    const server = new Server([given]);
+    const crd = { spec: { versions: [{ name: 'v2', served: true }] } };
+    server.intercept = ({ path }) => {
+      if (path.includes('customresourcedefinitions')) return { status: 200, body: crd };
+      return path.includes('routes') ? { status: 404, body: '404 page not found' } : undefined;
+    };
+    const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
+    const asking = (readOnly: boolean) =>
+      controllerOf(
+        (_, reader) => {
+          reader.controlledBy(type, 'uid-web');
+          return NOTHING;
+        },
+        [{ type, optional: true, readOnly }],
+      );
+
+    expect(await actions(server, asking(false))).toEqual([]);
+    const error = { reason: 'KindNotServed', message: expect.stringContaining('serves v2') as string };
+    await expect(previewed(server, asking(true))).rejects.toMatchObject(error);
+  });
+
   it("does without an optional kind that may not be read where it isn't installed, and not where it is", async () => {
     const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
     const asking = controllerOf(

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { Sandbox } from '../../../../sandbox/control-plane.js';
 import type { Kind } from '../../../../src/contract/kind.js';
 import type { AnyObject } from '../../../../src/contract/object.js';
+import { definitionType } from '../../../../src/contract/resource.js';
 import type { ResourceType } from '../../../../src/contract/resource.js';
 import type { PolicyRule } from '../../../../src/install/rules.js';
 import { drop, respond } from '../../../scenarios/support/faults.js';
@@ -98,6 +99,7 @@ export class Walk extends Stage {
    */
   async usedAll(): Promise<void> {
     const { cluster, user, rules, namespaces } = this;
+    await this.asksForDefinitions();
     await eventually(async () => {
       const asked = await cluster.sandbox.audit(user);
       expect(await this.refused()).toEqual([]);
@@ -108,6 +110,21 @@ export class Walk extends Stage {
     const code = await this.controller.stop();
     expect(code, JSON.stringify([this.controller.log.slice(-9), this.controller.strayOutput])).toBe(0);
     await revoke(cluster, { user, rules, ...(namespaces && { namespaces }) });
+  }
+
+  /** Answers watches of what has a CRD as if it weren't served, until the CRD is asked for. */
+  private async asksForDefinitions(): Promise<void> {
+    const message = 'the server could not find the requested resource';
+    for (const right of this.rights.filter(({ resource }) => resource === definitionType.plural)) {
+      const matches = watches(right.name!.split('.')[0]);
+      const rule = this.proxy.on(matches, respond({ status: 404, message }));
+      this.proxy.cut(matches);
+      await eventually(async () => {
+        const asked = await this.cluster.sandbox.audit(this.user);
+        expect(asked.some((entry) => isUsedBy(right, entry))).toBe(true);
+      });
+      rule.remove();
+    }
   }
 
   private get rules(): PolicyRule[] {
