@@ -24,6 +24,13 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
     'no-restricted-imports': [
       'error',
       {
+        paths: [
+          {
+            name: 'yaml',
+            importNames: ['parse', 'parseAllDocuments', 'stringify'],
+            message: 'They read and write other values than kubectl does; use contract/yaml.ts',
+          },
+        ],
         patterns: [
           {
             group: [...Object.keys(layers), 'index.js']

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
-import { parse } from 'yaml';
 import { messageOf, OperatorError } from './error.js';
 import type { ResourceType } from './resource.js';
+import { readYaml } from './yaml.js';
 
 /** A structural schema, as far as this project reads it. @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema */
 export interface StructuralSchema {
@@ -105,7 +105,7 @@ export function loadCrd(file: string | URL | CustomResourceDefinition): CustomRe
 
 /** JSON, which is YAML too, is left to the parser that takes a hundredth of the time and memory. */
 function parseText(text: string): unknown {
-  return text.startsWith('{') ? JSON.parse(text) : parse(text);
+  return text.startsWith('{') ? JSON.parse(text) : readYaml(text);
 }
 
 /** The version of a CRD that is stored; every CRD has exactly one. */

@@ -1,6 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, Parser } from 'yaml';
-import type { CollectionTag, Document as YamlDocument, ParsedNode, ScalarTag, Tags, YAMLError } from 'yaml';
+import type { Document as YamlDocument, ParsedNode, YAMLError } from 'yaml';
 import { messageOf } from '../contract/error.js';
+import { keyOf, valueOf, YAML_OPTIONS, YamlError } from '../contract/yaml.js';
 import type { Path } from './problem.js';
 import type { Source } from './source.js';
 
@@ -20,46 +21,16 @@ export interface Document {
   lineOf(path: Path): number;
 }
 
-/** What `strconv.ParseInt` of Go takes beyond YAML 1.1: `0o17`, and prefixes in capitals. */
-const PREFIXED_NUMBER: ScalarTag = {
-  tag: 'tag:yaml.org,2002:int',
-  default: true,
-  test: /^[-+]?0(?:o[0-7_]*[0-7]|x[0-9a-f_]*[0-9a-f]|b[01_]*[01])$/i,
-  resolve: (text) => {
-    const number = Number(text.replaceAll(/[-+_]/g, ''));
-    return text.startsWith('-') ? -number : number;
-  },
-};
-
-/**
- * YAML as `kubectl` reads it, which matters where the API server would see another value than we do: `0644` is an
- * octal number, `0o644` is the same one, and `yes` is a boolean, but neither times of day nor timestamps are anything
- * but text. That is YAML 1.1 with more prefixes of numbers, without its base 60 numbers, timestamps and collections.
- * @see https://github.com/kubernetes-sigs/yaml/blob/master/goyaml.v2/resolve.go
- */
-const YAML_OPTIONS = {
-  version: '1.1',
-  schema: 'yaml-1.1',
-  merge: true,
-  strict: true,
-  uniqueKeys: true,
-  prettyErrors: false,
-  customTags: (tags: Tags): Tags => [
-    ...tags.filter((tag) => typeof tag === 'string' || isKnownToKubectl(tag)),
-    PREFIXED_NUMBER,
-  ],
-} as const;
-
-function isKnownToKubectl(tag: CollectionTag | ScalarTag): boolean {
-  const isTime = 'format' in tag && tag.format === 'TIME';
-  return !isTime && !/:(timestamp|binary|omap|pairs|set)$/.test(tag.tag);
-}
-
-/** The one document of a text, with its comments, or the first thing that isn't YAML. */
-export function parseOne(text: string): YamlDocument.Parsed | { readonly problem: string } {
+/** Returns the one document of a text, with its comments, and its value; or the first problem. */
+export function parseOne(
+  text: string,
+): { readonly yaml: YamlDocument.Parsed; readonly value: unknown } | { readonly problem: string } {
   const yaml = parseDocument(text, YAML_OPTIONS);
-  const error = yaml.errors[0] ?? yaml.warnings[0];
-  return error ? { problem: explain(error, text) } : yaml;
+  try {
+    return yaml.errors[0] ? { problem: explain(yaml.errors[0]) } : { yaml, value: valueOf(yaml) };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
 }
 
 /**
@@ -78,31 +49,27 @@ export function parseDocuments(source: Source, report: (problem: string) => void
     if (isEmpty(yaml)) continue;
     index += 1;
     const at = (line: number): string => `${source.name}: document ${index}, line ${line}`;
-    const error = yaml.errors[0] ?? yaml.warnings[0];
+    const [error] = yaml.errors;
     if (error) {
-      report(`${at(lines.linePos(error.pos[0]).line)}: ${explain(error, source.text)}`);
+      report(`${at(lines.linePos(error.pos[0]).line)}: ${explain(error)}`);
       continue;
     }
     try {
       const [start, , end] = yaml.range;
-      const text = source.text.slice(start, end);
-      const value: unknown = yaml.toJS();
-      // An alias inside of its own anchor makes a value without end; turning it into JSON throws.
-      if (text.includes('*')) JSON.stringify(value);
-      const lineOf = locator(text, lines.linePos(start).line, latest);
+      const value = valueOf(yaml);
+      const lineOf = locator(source.text.slice(start, end), lines.linePos(start).line, latest);
       const document = { file: source.name, index, path: [], value, lineOf };
       for (const item of listItems(document)) documents.push(item);
-    } catch (cause) {
-      const { line } = lines.linePos(yaml.contents?.range[0] ?? yaml.range[0]);
-      report(`${at(line)}: its anchors can't be resolved: ${messageOf(cause)}; write the values out`);
+    } catch (error) {
+      if (!(error instanceof YamlError)) throw error;
+      report(`${at(lines.linePos(error.offset).line)}: ${error.message}`);
     }
   }
   return documents;
 }
 
 function isEmpty(yaml: YamlDocument.Parsed): boolean {
-  if (yaml.errors.length > 0 || yaml.warnings.length > 0) return false;
-  return yaml.contents === null || (isScalar(yaml.contents) && yaml.contents.value === null);
+  return yaml.errors.length === 0 && (isScalar(yaml.contents) ? valueOf(yaml) : yaml.contents) === null;
 }
 
 function listItems(document: Document): Document[] {
@@ -114,11 +81,7 @@ function listItems(document: Document): Document[] {
   });
 }
 
-function explain(error: YAMLError, text: string): string {
-  if (error.code === 'DUPLICATE_KEY') {
-    const key = /^[^\s:]*/.exec(text.slice(error.pos[0], error.pos[0] + 100))?.[0] ?? '';
-    return `the key ${key} is given twice; keep one of them`;
-  }
+function explain(error: YAMLError): string {
   if (error.message.includes('call stack')) return 'it is nested too deeply; make it flatter';
   const message = error.message.replace(/\.$/, '');
   return `this is not YAML: ${message}; correct it, or put quotes around text with special characters`;
@@ -146,7 +109,7 @@ function offsetOf(root: ParsedNode | null, path: Path): number {
   let offset = root?.range[0] ?? 0;
   for (const step of path) {
     if (isMap<ParsedNode, ParsedNode | null>(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      const pair = node.items.find(({ key }) => isScalar(key) && keyOf(key) === String(step));
       if (!pair) break;
       offset = pair.key.range[0];
       node = pair.value;

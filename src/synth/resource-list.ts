@@ -1,11 +1,11 @@
 import { isMap, isScalar, isSeq } from 'yaml';
-import type { Document as YamlDocument, Node } from 'yaml';
+import type { Node } from 'yaml';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import { writeYaml } from '../contract/yaml.js';
 import { parseOne } from './document.js';
 import type { Document } from './document.js';
-import { yamlText } from './output.js';
 import { InputError, showValue } from './problem.js';
 
 /**
@@ -54,26 +54,29 @@ export function parseResourceList(text: string): ResourceList {
     throw refusal(
       'standard input is empty; give a ResourceList, as kustomize and kpt do, or use synth for files',
     );
-  const yaml = parseOne(text);
-  if ('problem' in yaml) throw refusal(yaml.problem);
-  const list = yaml.toJS() as Readonly<Record<string, unknown>> | null;
+  const read = parseOne(text);
+  if ('problem' in read) throw refusal(read.problem);
+  const { yaml } = read;
+  const list = read.value as Readonly<Record<string, unknown>> | null;
   const { apiVersion, kind } = list ?? {};
   if (kind !== 'ResourceList' || (apiVersion !== API_VERSION && !OLD_API_VERSIONS.includes(apiVersion)))
     throw refusal(
       `holds ${showValue(kind)} of ${showValue(apiVersion)}; give a ResourceList of ${API_VERSION}, as kustomize and kpt do, or use synth for files`,
     );
-  const items = yaml.get('items');
-  if (items !== undefined && items !== null && !isSeq<Node>(items)) throw refusal('items is not a list');
+  const given = yaml.get('items');
+  const items = isSeq<Node>(given) ? given : undefined;
+  if ((list?.items ?? null) !== null && !items) throw refusal('items is not a list');
+  const values = (list?.items ?? []) as readonly unknown[];
   const config = yaml.get('functionConfig');
   return {
-    items: (items?.items ?? []).map((node, index) => itemOf(yaml, node, `items[${index}]`)),
-    ...(isMap(config) && { functionConfig: itemOf(yaml, config, 'functionConfig') }),
+    items: (items?.items ?? []).map((node, index) => itemOf(values[index], node, `items[${index}]`)),
+    ...(isMap(config) && { functionConfig: itemOf(list?.functionConfig, config, 'functionConfig') }),
     write: (written, results) => {
       const seq = items ?? yaml.createNode<Node[]>([]);
       seq.items = written.map(withCommentInside);
       seq.flow = false;
       yaml.set('items', seq);
-      if (results.length > 0) yaml.set('results', yaml.createNode(results));
+      if (results.length > 0) yaml.set('results', nodeIn(writeYaml(results)));
       else yaml.delete('results');
       return yaml.toString({ lineWidth: 0 });
     },
@@ -97,8 +100,7 @@ function refusal(message: string): InputError {
   return new InputError([`<stdin>: ${message}`]);
 }
 
-function itemOf(yaml: YamlDocument.Parsed, node: Node, name: string): Item {
-  const value: unknown = node.toJS(yaml);
+function itemOf(value: unknown, node: Node, name: string): Item {
   const object = isObject(value) ? value : undefined;
   const file = fileOf(object);
   const document = {
@@ -182,7 +184,11 @@ export function nodeOf(object: AnyObject, annotations: Readonly<Record<string, s
     metadata: { ...metadata, ...(Object.keys(merged).length > 0 && { annotations: merged }) },
     ...rest,
   };
-  const yaml = parseOne(yamlText(placed));
-  if ('problem' in yaml || yaml.contents === null) throw new Error(`${identityOf(object)} is no YAML`);
-  return yaml.contents;
+  return nodeIn(writeYaml(placed));
+}
+
+function nodeIn(text: string): Node {
+  const read = parseOne(text);
+  if ('problem' in read || read.yaml.contents === null) throw new Error(`${text} is no YAML`);
+  return read.yaml.contents;
 }

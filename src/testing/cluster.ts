@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { parse } from 'yaml';
 import { randomBytes } from 'node:crypto';
 import type { SandboxClient } from '#sandbox/client.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import { readYaml } from '../contract/yaml.js';
 
 /** The verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -61,7 +61,7 @@ export class Cluster {
   private readonly token: string;
 
   constructor(readonly sandbox: SandboxClient) {
-    const kubeconfig = parse(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
+    const kubeconfig = readYaml(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
     const ca = Buffer.from(kubeconfig.clusters[0].cluster['certificate-authority-data'], 'base64').toString();
     // Not HTTP/2: its session takes 10 MB at once, and tests send texts at the limit of their length, many at a time.
     this.agent = new Agent({ connect: { ca }, connections: 16, allowH2: false });

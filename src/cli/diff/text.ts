@@ -1,7 +1,7 @@
-import { stringify } from 'yaml';
 import type { FieldConflict } from '../../contract/change.js';
 import type { Explanation, Table } from '../../contract/explanation.js';
 import { describeRef } from '../../contract/object.js';
+import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';
 import type { Color, Paint } from '../paint.js';
 import { plain } from '../plain.js';
@@ -76,7 +76,7 @@ function fieldLines({ path, ...change }: FieldChange, paint: Paint): string[] {
 }
 
 function marked(mark: string, value: unknown, color: Color, paint: Paint): string[] {
-  const text = stringify(value, { lineWidth: 0 }).trimEnd();
+  const text = writeYaml(value).trimEnd();
   return text.split('\n').map((line) => paint(color, `${mark} ${line}`));
 }
 

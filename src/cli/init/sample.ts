@@ -1,11 +1,11 @@
-import { stringify } from 'yaml';
+import { writeYaml } from '../../contract/yaml.js';
 import type { Plan } from './code.js';
 import { fieldsOf } from './fields.js';
 
 /** A custom resource that leads to everything that the kind makes. */
 export function sampleText({ names, design }: Plan): string {
   const given = fieldsOf(design, names).filter(({ sample }) => sample !== undefined);
-  return stringify({
+  return writeYaml({
     apiVersion: `${names.group}/v1`,
     kind: names.kind,
     metadata: { name: 'hello' },

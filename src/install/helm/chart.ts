@@ -1,4 +1,4 @@
-import { Yaml } from 'cdk8s';
+import { writeYaml } from '../../contract/yaml.js';
 import { accessTemplate } from './access.js';
 import type { ChartProps } from './chart-props.js';
 import { definitionTemplates } from './definitions.js';
@@ -30,7 +30,7 @@ export interface ChartFile {
  */
 export function helmChart(props: ChartProps): ChartFile[] {
   return [
-    { name: 'Chart.yaml', text: Yaml.stringify(metadata(props)) },
+    { name: 'Chart.yaml', text: writeYaml(metadata(props)) },
     { name: 'values.yaml', text: valuesFile(props) },
     { name: 'values.schema.json', text: `${JSON.stringify(valuesSchema(props), undefined, 2)}\n` },
     { name: '.helmignore', text: IGNORED },

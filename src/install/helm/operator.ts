@@ -1,5 +1,5 @@
-import { Yaml } from 'cdk8s';
 import type { AnyObject } from '../../contract/object.js';
+import { writeYaml } from '../../contract/yaml.js';
 import { installManifests } from '../manifests.js';
 import { COMMON_PLACES, IMAGE, renderProps } from './chart-props.js';
 import type { ChartProps } from './chart-props.js';
@@ -51,7 +51,7 @@ function deploymentIn(deployment: AnyObject, template: Template): object {
   const { volumes, containers, ...pod } = podOf(deployment);
   const [{ args: _, resources: __, volumeMounts, ...container }] = containers;
   const whenPolicy = (member: object): Record<string, string> =>
-    template.lines(() => `{{- if $.Values.policy }}\n${Yaml.stringify(member)}{{- end }}`);
+    template.lines(() => `{{- if $.Values.policy }}\n${writeYaml(member)}{{- end }}`);
   const value = (name: string): Record<string, string> =>
     template.lines(
       (indent) =>

@@ -1,4 +1,4 @@
-import { Yaml } from 'cdk8s';
+import { writeYaml } from '../../contract/yaml.js';
 
 /** Text of a template with a line break between lines; what it is indented by, in spaces, is told. */
 export type Lines = (indent: number) => string;
@@ -32,7 +32,7 @@ export class Template {
 
   /** As YAML, with expressions in it. */
   write(value: unknown): string {
-    const text = Yaml.stringify(value).replaceAll('{{', '{{ "{{" }}');
+    const text = writeYaml(value).replaceAll('{{', '{{ "{{" }}');
     return text
       .replaceAll(/^( *)zztemplate(\d+)zz: .*$/gm, (_, indent: string, index: string) =>
         indented(this.fragment(index)(indent.length), indent.length),

@@ -1,5 +1,5 @@
-import { Yaml } from 'cdk8s';
 import type { Kind } from '../../contract/kind.js';
+import { writeYaml } from '../../contract/yaml.js';
 import { MONITORING_PARTS } from '../monitoring/props.js';
 import type { MonitoringProps } from '../monitoring/props.js';
 import type { ChartProps } from './chart-props.js';
@@ -51,7 +51,7 @@ export function valuesFile(props: ChartProps): string {
 }
 
 function commented(comment: string, value: object): string {
-  return `${comment.replaceAll(/^/gm, '# ')}\n${Yaml.stringify(value)}`;
+  return `${comment.replaceAll(/^/gm, '# ')}\n${writeYaml(value)}`;
 }
 
 function imageParts(image: string): object {

@@ -1,0 +1,134 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { writeYaml } from '../../src/contract/yaml.js';
+import { parseDocuments } from '../../src/synth/document.js';
+import { scalars } from '../synth/support/scalars.js';
+import { withFolder } from './support/commands.js';
+
+const sandbox = openSandbox(inject('sandbox'));
+
+interface Read {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly value?: unknown;
+}
+
+const refused = 'refused';
+
+/** What a text after `value:` becomes, or that it is refused. */
+type Verdicts = ReadonlyMap<string, unknown>;
+
+function objectText(name: number, value: string): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: n${name}\n${value}`;
+}
+
+/** Has kubectl read each text as a file of its own, in one run: it goes on after a file that it refuses. */
+async function kubectlReads(texts: readonly string[]): Promise<Verdicts> {
+  return withFolder(async (folder) => {
+    const files = join(folder, 'files');
+    await mkdir(files);
+    await Promise.all(
+      texts.map((text, name) => writeFile(join(files, `${name}.yaml`), objectText(name, text))),
+    );
+    const { stdout, stderr } = await sandbox.kubectl(
+      ['create', '--dry-run=client', '--validate=false', '-o', 'json', '-f', files],
+      { allowFailure: true },
+    );
+    const printed = stdout.split(/(?<=^\}\n)/m).map((text) => JSON.parse(text) as Read & { items?: Read[] });
+    const objects = new Map(
+      printed.flatMap((each) => each.items ?? [each]).map((each) => [each.metadata.name, each]),
+    );
+    expect(objects.size, stderr.slice(0, 1000)).toBeGreaterThan(texts.length / 3);
+    return new Map(texts.map((text, name) => [text, verdictOf(objects.get(`n${name}`))]));
+  });
+}
+
+function synthReads(texts: readonly string[]): Verdicts {
+  return new Map(
+    texts.map((text, name) => {
+      const problems: string[] = [];
+      const source = { name: 'a.yaml', text: objectText(name, text) };
+      const [document] = parseDocuments(source, (problem) => problems.push(problem));
+      return [text, problems.length > 0 ? refused : verdictOf(document?.value as Read)];
+    }),
+  );
+}
+
+/** Maps are compared as lists of members, since a key may be any text. JSON knows no -0. */
+function verdictOf(object: Read | undefined): unknown {
+  if (!object) return refused;
+  return JSON.parse(
+    JSON.stringify(object.value ?? null, (_, member: unknown) =>
+      typeof member === 'object' && member !== null && !Array.isArray(member)
+        ? Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))
+        : member,
+    ),
+  );
+}
+
+function differences(texts: readonly string[], ours: Verdicts, theirs: Verdicts): unknown[] {
+  return texts
+    .filter((text) => JSON.stringify(ours.get(text)) !== JSON.stringify(theirs.get(text)))
+    .map((text) => ({ text, ours: ours.get(text), kubectl: theirs.get(text) }));
+}
+
+test('synth reads every scalar as kubectl does, as a value and as a key', async () => {
+  const all = scalars(22, 600);
+  const texts = all.flatMap((scalar) => [`value: ${scalar}\n`, `value:\n  ${scalar}: x\n`]);
+
+  expect(differences(texts, synthReads(texts), await kubectlReads(texts))).toEqual([]);
+});
+
+test('synth reads anchors, merge keys, tags and several documents as kubectl does', async () => {
+  const texts = [
+    'value: {a: &a {b: 1}, c: *a, d: {<<: *a, b: 2}, e: {b: 2, <<: *a}}\n',
+    'value: {a: &a {b: 1, c: 1}, d: &d {b: 2}, e: {<<: [*a, *d]}}\n',
+    'value: {<<: {a: 1}, "<<": b}\n',
+    'value: {<<: 1}\n',
+    'value: {<<: [1]}\n',
+    'value: {a: &x 1, b: {a: &x 2}, c: *x}\n',
+    'value: {a: &a [&b 1], c: &b 2, d: *a, e: *b}\n',
+    'value: {&k yes: 1, x: *k}\n',
+    'value: &a [*a]\n',
+    'value: *missing\n',
+    'value: {? [a] : b}\n',
+    'value: !!set {a, b}\n',
+    'value: !!omap [a: 1]\n',
+    'value: !local {a: !local [1]}\n',
+    'value: |\n  yes\n',
+    'value: >-\n  1\n  2\n',
+    'value: 1\n  2\n',
+    'value:\n',
+    'value:\n---\n# nothing\n',
+    'value: 1\n--- # end\n',
+  ];
+  expect(differences(texts, synthReads(texts), await kubectlReads(texts))).toEqual([]);
+});
+
+test('kubectl reads any text that is written as YAML as that text, as a value and as a key', async () => {
+  const odd = [
+    'a\u2028b',
+    'a\u0085b',
+    '\ufeff',
+    '\u007f',
+    ' x\n\n y ',
+    '\ud83d\ude00',
+    '\uffff',
+    '\t',
+    'a\r\nb',
+    '- a',
+    'a: b',
+  ];
+  const all = [...scalars(23, 500), ...scalars(23, 100).map((text) => ` ${text}`), ...odd];
+  const texts = all.map((text) => writeYaml({ value: { list: [text, [text]], map: { [text]: text } } }));
+  const meant = new Map(
+    texts.map((text, at) => {
+      const value = { list: [all[at], [all[at]]], map: { [all[at] ?? '']: all[at] } };
+      return [text, verdictOf({ apiVersion: '', kind: '', metadata: { name: '' }, value })];
+    }),
+  );
+  expect(differences(texts, meant, await kubectlReads(texts))).toEqual([]);
+});
