@@ -122,7 +122,7 @@ export class Applier {
     if (object.metadata.annotations?.[hashName] !== hash) return false;
     const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
     return this.props.settlements.stands(objectId, step.fieldManager, settlement, () =>
-      store.paths.expected(intent),
+      store.paths.expected(intent, settlement.owned),
     );
   }
 
@@ -191,7 +191,8 @@ export class Applier {
   private settle({ step, store, intent, hash, objectId }: Task, object: AnyObject): void {
     const owned = store.ownedOf(object).get(ownerKey(step.fieldManager));
     const settlement = { hash, uid: object.metadata.uid, owned };
-    this.props.settlements.remember(objectId, step.fieldManager, settlement, store.paths.expected(intent));
+    const expected = store.paths.expected(intent, owned);
+    this.props.settlements.remember(objectId, step.fieldManager, settlement, expected);
   }
 
   private correct({ step }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {

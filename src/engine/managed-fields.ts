@@ -19,7 +19,7 @@ export function ownerKey(manager: string, subresource?: string): string {
 }
 
 /** How one list or map is merged, learned from the entries that passed by. */
-type Merge = MapList | { readonly kind: 'set' | 'struct' };
+type Merge = MapList | { readonly kind: 'set' | 'struct' | 'atomic' };
 
 interface MapList {
   readonly kind: 'map-list';
@@ -43,18 +43,24 @@ export class FieldPaths {
   private readonly merges = new Map<string, Merge>();
   /** Objects of one shape are owned alike, and share what says so. */
   private readonly shared = new Map<string, OwnedPaths>();
+  /** Where the status is a subresource, it is dropped from what is applied to the object itself. */
+  private hasPlainStatus = false;
 
   /** Paths whose way of merging is known. */
   get size(): number {
     return this.merges.size;
   }
 
-  /** The digests of all entries that were applied; learns from each. */
+  /** The digests of all entries that were applied; learns from each, and from what others have written. */
   owned(object: AnyObject): OwnedPaths {
     const digests = new Map<string, string>();
     for (const { manager, operation, subresource, fieldsV1 } of managedFieldsOf(object)) {
-      if (operation !== 'Apply' || !manager || !fieldsV1) continue;
-      digests.set(ownerKey(manager, subresource), digest(this.recorded(fieldsV1, '')));
+      if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
+      if (!subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
+      const bare: string[] = [];
+      const canonical = this.recorded(fieldsV1, ROOT, object, bare);
+      if (operation === 'Apply')
+        digests.set(ownerKey(manager, subresource), digest(canonical) + bare.map(mark).join(''));
     }
     return this.share(digests);
   }
@@ -69,9 +75,17 @@ export class FieldPaths {
     return digests;
   }
 
-  /** The digest that our entry will have when exactly this was applied. */
-  expected(intent: object): string {
-    return digest(this.intended(withoutIdentity(intent), ''));
+  /**
+   * The digest that our entry will have when exactly this was applied. An empty list is recorded where it is owned as a
+   * whole, and not where it is merged by items. Until an entry shows which it is, no writer has put anything in it: then
+   * it is right either way.
+   * @param owned the digest that our entry has
+   */
+  expected(intent: object, owned = '', subresource?: 'status'): string {
+    const { status, ...rest } = withoutIdentity(intent);
+    const marks = owned.slice(DIGEST_LENGTH);
+    const applied = subresource || this.hasPlainStatus ? { ...rest, status } : rest;
+    return digest(this.intended(applied, ROOT, marks) ?? LEAF) + marks;
   }
 
   /**
@@ -80,8 +94,8 @@ export class FieldPaths {
    */
   holds(live: unknown, wanted: unknown, path = ''): boolean {
     const merge = this.merges.get(path);
-    if (!merge || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null) {
-      return canonicalJson(live) === canonicalJson(wanted);
+    if (isWhole(merge) || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null) {
+      return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
     }
     if (typeof live !== 'object' || live === null) return false;
     if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge, path);
@@ -98,27 +112,45 @@ export class FieldPaths {
     );
   }
 
-  /** The entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves. */
-  private recorded(fields: FieldsV1, path: string): string {
+  /**
+   * The entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
+   * @param live the object that has it
+   * @param bare receives the leaves with nothing in them
+   */
+  private recorded(fields: FieldsV1, place: Place, live: unknown, bare: string[]): string {
     const segments: string[] = [];
+    const itemOf = itemsByKey(live);
     for (const [segment, child] of Object.entries(fields)) {
       if (segment === '.') continue;
-      this.learn(path, segment);
+      this.learn(place.path, segment);
       const value = segment.slice(2);
-      const canonical = segment.startsWith('f:') ? value : this.appliedKey(path, JSON.parse(value), child);
-      segments.push(`${segment.slice(0, 2)}${canonical}${this.recorded(child, childPath(path, segment))}`);
+      const isField = segment.startsWith('f:');
+      const key: unknown = isField ? value : JSON.parse(value);
+      const canonical = isField ? segment : segment.slice(0, 2) + this.appliedKey(place.path, key, child);
+      const inside = isField ? memberOf(live, value) : itemOf(key);
+      const next = below(place, canonical);
+      if (isField && Object.keys(child).length === 0) this.learnLeaf(next, inside, bare);
+      segments.push(canonical + this.recorded(child, next, inside, bare));
     }
     return node(segments);
+  }
+
+  /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. */
+  private learnLeaf({ path, at }: Place, live: unknown, bare: string[]): void {
+    const isEmpty = typeof live === 'object' ? Object.keys(live ?? {}).length === 0 : live === undefined;
+    if (isEmpty) bare.push(at);
+    if (!Array.isArray(live) && (isEmpty || typeof live !== 'object')) return;
+    if (!this.merges.has(path) && this.merges.size < MERGES_LIMIT) this.merges.set(path, { kind: 'atomic' });
   }
 
   /** In canonical form; learns what the schema's default has added. */
   private appliedKey(path: string, key: unknown, fields: FieldsV1): string {
     const applied = appliedKey(key, fields);
     const merge = this.merges.get(path);
-    if (merge?.kind === 'map-list')
-      for (const name of merge.keys.filter((one) => memberOf(applied, one) === undefined))
-        merge.defaults.set(name, memberOf(key, name));
-    return canonicalJson(applied);
+    if (merge?.kind !== 'map-list') return canonicalJson(applied);
+    for (const name of merge.keys.filter((one) => memberOf(applied, one) === undefined))
+      merge.defaults.set(name, memberOf(key, name));
+    return canonicalKey(applied as object);
   }
 
   private learn(path: string, segment: string): void {
@@ -129,36 +161,56 @@ export class FieldPaths {
         const keys = Object.keys(JSON.parse(segment.slice(2)) as object);
         this.merges.set(path, { kind: 'map-list', keys, defaults: new Map() });
       }
-    } else if (!known) {
+    } else if (isWhole(known)) {
+      // A leaf of somebody who has applied it as `{}` or `null`, with what others have put in it, isn't owned as a whole.
       this.merges.set(path, { kind: segment.startsWith('v:') ? 'set' : 'struct' });
     }
   }
 
-  private intended(value: unknown, path: string): string {
-    const merge = this.merges.get(path);
-    // Never seen with anything below it: a scalar, or a list or map that is owned as a whole.
-    if (!merge) return LEAF;
-    if (Array.isArray(value)) return this.intendedList(value, merge, path);
-    if (typeof value !== 'object' || value === null) return LEAF;
-    const segments: string[] = [];
-    for (const [name, child] of Object.entries(value)) {
-      if (child !== undefined && child !== null)
-        segments.push(`f:${name}${this.intended(child, `${path}.${name}`)}`);
+  /** Nothing where nothing is recorded. */
+  private intended(value: unknown, place: Place, marks: string): string | undefined {
+    const merge = this.merges.get(place.path);
+    if (isWhole(merge)) {
+      const isSure = merge !== undefined || this.merges.size >= MERGES_LIMIT || !vanishes(value);
+      return isSure || marks.includes(mark(place.at)) ? LEAF : undefined;
     }
-    return node(segments);
+    if (Array.isArray(value)) return this.intendedList(value, merge, place, marks);
+    const members = typeof value === 'object' && value !== null ? membersOf(value) : [];
+    if (members.length === 0) return LEAF;
+    const segments = members.flatMap(([name, child]) => {
+      const inside = this.intended(child, below(place, `f:${name}`), marks);
+      return inside === undefined ? [] : `f:${name}${inside}`;
+    });
+    return segments.length === 0 ? undefined : node(segments);
   }
 
-  private intendedList(items: readonly unknown[], merge: Merge, path: string): string {
+  private intendedList(items: readonly unknown[], merge: Merge, place: Place, marks: string) {
+    if (items.length === 0) return undefined;
     if (merge.kind === 'set') return node(items.map((item) => `v:${canonicalJson(item)}`));
     if (merge.kind !== 'map-list') return LEAF;
     return node(
       items.map((item) => {
-        const fields = item as Record<string, unknown>;
-        const key = Object.fromEntries(merge.keys.map((name) => [name, fields[name]]));
-        return `k:${canonicalJson(key)}${this.intended(item, `${path}[]`)}`;
+        const key = Object.fromEntries(merge.keys.map((name) => [name, memberOf(item, name)]));
+        const segment = `k:${canonicalKey(key)}`;
+        return segment + (this.intended(item, below(place, segment), marks) ?? LEAF);
       }),
     );
   }
+}
+
+/** Where in an object: in all of its type alike, and in this one, with the keys of list items. */
+interface Place {
+  readonly path: string;
+  readonly at: string;
+}
+
+const ROOT: Place = { path: '', at: '' };
+
+function below({ path, at }: Place, segment: string): Place {
+  return {
+    path: segment.startsWith('f:') ? `${path}.${segment.slice(2)}` : `${path}[]`,
+    at: `${at}/${segment}`,
+  };
 }
 
 /**
@@ -171,6 +223,41 @@ function appliedKey(key: unknown, fields: FieldsV1): unknown {
   return Object.fromEntries(Object.entries(key).filter(([name]) => owned.includes(`f:${name}`)));
 }
 
+/** A list key without what is empty: of an item that is owned as a whole, nothing shows whether that was applied. */
+function canonicalKey(key: object): string {
+  return canonicalJson(Object.fromEntries(Object.entries(key).filter(([, value]) => value !== '')));
+}
+
+/** Finds the item of a list by the key under which it is recorded. */
+function itemsByKey(list: unknown): (key: unknown) => unknown {
+  let items: Map<string, unknown> | undefined;
+  return (key) => {
+    if (!Array.isArray(list) || typeof key !== 'object' || key === null) return undefined;
+    const names = Object.keys(key).sort();
+    const idOf = (item: unknown): string => canonicalJson(names.map((name) => memberOf(item, name)));
+    items ??= new Map(list.map((item) => [idOf(item), item]));
+    return items.get(idOf(key));
+  };
+}
+
+/** Whether a list or map is owned as a whole, or not known to be anything else. */
+function isWhole(merge: Merge | undefined): merge is undefined | { readonly kind: 'atomic' } {
+  return !merge || merge.kind === 'atomic';
+}
+
+/** Whether nothing may be recorded of a value: of `{}` and `null`, something always is. */
+function vanishes(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (typeof value !== 'object' || value === null) return false;
+  const members = membersOf(value);
+  return members.length > 0 && members.every(([, member]) => vanishes(member));
+}
+
+/** Those that are sent. */
+function membersOf(value: object): [string, unknown][] {
+  return Object.entries(value).filter(([, member]) => member !== undefined);
+}
+
 /** Whether two items are known by the same, also where that is left to the default. */
 function sameKeys(a: unknown, b: unknown, { keys, defaults }: MapList): boolean {
   const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
@@ -178,10 +265,11 @@ function sameKeys(a: unknown, b: unknown, { keys, defaults }: MapList): boolean 
 }
 
 function memberOf(item: unknown, name: string): unknown {
-  return (item as Readonly<Record<string, unknown>>)[name];
+  return (item as Readonly<Record<string, unknown>> | null | undefined)?.[name];
 }
 
 const LEAF = '';
+const DIGEST_LENGTH = 16;
 const SHARED_LIMIT = 10_000;
 const MERGES_LIMIT = 10_000;
 
@@ -189,23 +277,24 @@ function node(segments: string[]): string {
   return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;
 }
 
-function childPath(path: string, segment: string): string {
-  return segment.startsWith('f:') ? `${path}.${segment.slice(2)}` : `${path}[]`;
-}
-
 /** 96 bits are plenty to tell two path sets of one object apart. */
 function digest(canonical: string): string {
-  return hash('sha1', canonical, 'base64').slice(0, 16);
+  return hash('sha1', canonical, 'base64').slice(0, DIGEST_LENGTH);
+}
+
+/** Appended to a digest: a leaf with nothing in it. */
+function mark(at: string): string {
+  return `.${hash('sha1', at, 'base64').slice(0, 8)}`;
 }
 
 /** What names an object is never owned by anybody. */
-function withoutIdentity(intent: object): object {
+function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
-  if (typeof metadata !== 'object' || metadata === null) return rest;
-  const { labels, annotations, ownerReferences, finalizers } = metadata as Record<string, unknown>;
-  const owned = Object.entries({ labels, annotations, ownerReferences, finalizers }).filter(
-    ([, value]) => value,
-  );
+  const { labels, annotations, ownerReferences, finalizers, generateName } = (metadata ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const owned = membersOf({ labels, annotations, ownerReferences, finalizers, generateName });
   return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
 }
 

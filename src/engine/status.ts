@@ -60,7 +60,7 @@ export class StatusWriter {
       uid,
       owned: known?.owned.get(ownerKey(fieldManager, 'status')),
     };
-    const expected = (): string => store.paths.expected({ status });
+    const expected = (): string => store.paths.expected({ status }, settlement.owned, 'status');
     const stands =
       this.settlements.stands(objectId(target), fieldManager, settlement, expected) &&
       store.paths.holds({ status: known?.object.status }, { status });
@@ -87,7 +87,7 @@ export class StatusWriter {
       const send = async (): Promise<Applied> => this.api.apply(reader.resourceType(target), body, options);
       const applied = await store.write(key, reader.writer, send, 'status');
       const owned = store.ownedOf(applied.object).get(ownerKey(fieldManager, 'status'));
-      const expected = store.paths.expected({ status });
+      const expected = store.paths.expected({ status }, owned, 'status');
       this.settlements.remember(objectId(target), fieldManager, { ...settlement, owned }, expected);
       return 'configured';
     } catch (error) {

@@ -94,7 +94,7 @@ const subjects: readonly Subject[] = [
           spec: {
             containers: [
               {
-                ...{ name: 'web', image: 'example.com/web:1', args: ['-a', '-b'] },
+                ...{ name: 'web', image: 'example.com/web:1', args: ['-a', '-b'], command: [] },
                 env: [
                   { name: 'A', value: '1' },
                   { name: 'B', value: '2' },
@@ -103,6 +103,8 @@ const subjects: readonly Subject[] = [
                 resources: { limits: { cpu: '1000m' } },
               },
             ],
+            // One that is merged by its items; `command` is owned as a whole.
+            hostAliases: [],
           },
         },
       },
@@ -115,6 +117,8 @@ const subjects: readonly Subject[] = [
       value('example.com/web:1', 'example.com/web:2').map((image) => apply(pod({ image }))),
       value('1', '9').map((one) => strategic(pod({ env: [{ name: 'A', value: one }] }))),
       value(['-a', '-b'], ['-b', '-a'], ['-a']).map((args) => strategic(pod({ args }))),
+      value([], ['sh']).map((command) => strategic(pod({ command }))),
+      value([], ['sh']).map((command) => apply(pod({ command }))),
       value('1', '1000m', '2').map((cpu) => strategic(pod({ resources: { limits: { cpu } } }))),
       fc.constantFrom(
         strategic(pod({ env: [{ name: 'B', $patch: 'delete' }] })),
@@ -122,6 +126,7 @@ const subjects: readonly Subject[] = [
         strategic(pod({ env: [{ name: 'C', value: '3' }] })),
         strategic(pod({ ports: [{ containerPort: 80, name: 'http' }] })),
         strategic({ spec: { template: { spec: { containers: [sidecar] } } } }),
+        strategic({ spec: { template: { spec: { hostAliases: [{ ip: '192.0.2.1', hostnames: ['a'] }] } } } }),
         apply({ spec: { template: { spec: { containers: [sidecar] } } } }),
         reverse('spec', 'template', 'spec', 'containers', '0', 'env'),
         { ...merge({ status: { readyReplicas: 0 } }), subresource: '/status' },
@@ -172,7 +177,10 @@ async function verdicts({ type, intent }: Subject, name: string, edits: readonly
   });
   expect(applied.status, String(applied.body.message)).toBe(201);
   const paths = new FieldPaths();
-  const stands = (live: AnyObject): boolean => paths.owned(live).get(MANAGER) === paths.expected(wanted);
+  const stands = (live: AnyObject): boolean => {
+    const owned = paths.owned(live).get(MANAGER);
+    return owned === paths.expected(wanted, owned);
+  };
   expect(stands(applied.body)).toBe(true);
   const own = managedFieldsOf(applied.body).find((entry) => isAppliedBy(MANAGER, entry))!.fieldsV1!;
   const before = valuesAt(applied.body, own);

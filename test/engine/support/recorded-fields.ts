@@ -26,19 +26,22 @@ const RULES: Readonly<Record<string, Rule>> = {
 export function recordedFields(applied: object): Record<string, unknown> {
   const { apiVersion, kind, metadata, ...rest } = applied as Record<string, unknown>;
   const { name, namespace, uid, resourceVersion, ...owned } = metadata as Record<string, unknown>;
-  return fields({ ...(Object.keys(owned).length > 0 && { metadata: owned }), ...rest }, '');
+  return fields({ ...(Object.keys(owned).length > 0 && { metadata: owned }), ...rest }, '') ?? {};
 }
 
-function fields(value: unknown, path: string): Record<string, unknown> {
+/** Nothing of an empty list that is merged by items, nor of a map with nothing else in it. */
+function fields(value: unknown, path: string): Record<string, unknown> | undefined {
   const rule = RULES[path];
   if (rule === 'atomic' || typeof value !== 'object' || value === null) return {};
   if (!Array.isArray(value)) {
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([, child]) => child !== undefined)
-        .map(([name, child]) => [`f:${name}`, fields(child, `${path}.${name}`)]),
-    );
+    const members = Object.entries(value).filter(([, child]) => child !== undefined);
+    const owned = members.flatMap(([name, child]) => {
+      const below = fields(child, `${path}.${name}`);
+      return below ? [[`f:${name}`, below] as const] : [];
+    });
+    return members.length > 0 && owned.length === 0 ? undefined : Object.fromEntries(owned);
   }
+  if (rule !== undefined && value.length === 0) return undefined;
   if (rule === 'set') return Object.fromEntries(value.map((item) => [`v:${JSON.stringify(item)}`, {}]));
   if (rule === undefined) return {};
   return Object.fromEntries(
