@@ -2,13 +2,11 @@ import { CommanderError } from 'commander';
 import type { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import { AddressError } from '../telemetry/address-error.js';
-import { CliError } from './exit.js';
+import { BUG, CliError } from './exit.js';
 import { plain } from './plain.js';
 
 /** Bad input or usage. */
 const USAGE = 2;
-/** `EX_SOFTWARE` of sysexits.h. */
-const BUG = 70;
 
 /** Runs a command with the arguments of this process, whose exit code becomes the command's. */
 export async function execute(command: Command): Promise<void> {

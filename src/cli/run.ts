@@ -14,6 +14,7 @@ import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
 import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
+import { BUG } from './exit.js';
 import { FollowedPolicy } from './followed-policy.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
@@ -96,12 +97,7 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   const manager = await createManager(kubeConfig, { ...options, election }, controllers, log, metrics);
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
-  const stop = (): void => {
-    // A second signal ends the process the hard way, as users of a terminal expect.
-    process.off('SIGTERM', stop).off('SIGINT', stop);
-    stopping.abort();
-  };
-  process.on('SIGTERM', stop).on('SIGINT', stop);
+  endProcess(log, stopping);
   // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   try {
@@ -129,6 +125,25 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
     clearInterval(keepAlive);
     await Promise.all(servers.map((server) => server.close()));
   }
+}
+
+/** Stops on a signal, ends at once on a second one or on an error that nothing has caught, and logs why. */
+function endProcess(log: Logger, stopping: AbortController): void {
+  const stop = (signal: NodeJS.Signals): void => {
+    if (!stopping.signal.aborted) {
+      log.info({ signal }, 'Received a signal to stop');
+      stopping.abort();
+      return;
+    }
+    log.warn({ signal }, 'Received a second signal: ending at once, the lease is not released');
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    process.kill(process.pid, signal);
+  };
+  process.on('SIGTERM', stop).on('SIGINT', stop);
+  process.on('uncaughtException', (err: unknown, origin) => {
+    log.error({ err, origin }, 'Uncaught error, which is a bug: ending at once, the lease is not released');
+    process.exit(BUG);
+  });
 }
 
 /** In a cluster several replicas are likely, or follow each other while one is rolled out. */

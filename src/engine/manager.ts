@@ -120,6 +120,8 @@ export class Manager {
       log.info('Stopping: finishing what is in flight');
       for (const { runner } of this.parts.runners) runner.stop();
       drain = this.clock.setTimer(DRAIN_MILLISECONDS, () => {
+        const seconds = DRAIN_MILLISECONDS / 1000;
+        log.warn({ seconds }, 'Still not finished: stopping all the same, the lease is not released');
         for (const { runner } of this.parts.runners) void runner.interrupt();
         giveUp(false);
       });

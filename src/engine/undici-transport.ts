@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { subscribe } from 'node:diagnostics_channel';
+import { constants } from 'node:http2';
+import type { ClientHttp2Stream } from 'node:http2';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, buildConnector, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -23,6 +26,18 @@ const CREDENTIALS_MILLISECONDS = 30_000;
 const LONGEST_READ_MILLISECONDS = 10_000;
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
 const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
+
+/**
+ * The head of an answer may come after its request was given up and before the server has heard of that. Node makes
+ * another stream for it then, which undici doesn't know: with nothing listening to its `error`, the end of the connection
+ * would end the process.
+ */
+subscribe('http2.client.stream.created', (message) => {
+  const { stream, headers } = message as { stream: ClientHttp2Stream; headers: object };
+  if (!(':status' in headers)) return;
+  stream.on('error', () => undefined);
+  stream.close(constants.NGHTTP2_CANCEL);
+});
 
 interface Connection {
   readonly headers: Readonly<Record<string, string>>;
@@ -104,7 +119,19 @@ export class UndiciTransport implements Transport {
     await Promise.all([connection?.requests.destroy(), connection?.watches.destroy()]);
   }
 
-  private async ask(req: ApiRequest, { requests, watches, headers }: Connection): Promise<ApiResponse> {
+  private async ask(req: ApiRequest, connection: Connection): Promise<ApiResponse> {
+    const { signal, ...rest } = req;
+    if (req.body === undefined || !signal) return this.exchange(req, connection);
+    // Node may loop for ever, in native code, where a stream is ended before its body has left. So it isn't: what was
+    // called off isn't sent any more, or nothing waits for its answer.
+    const admit = (): void => {
+      signal.throwIfAborted();
+      req.admit?.();
+    };
+    return unlessAborted(this.exchange({ ...rest, admit }, connection), signal);
+  }
+
+  private async exchange(req: ApiRequest, { requests, watches, headers }: Connection): Promise<ApiResponse> {
     // Where many writes wait for their turn, the lease mustn't.
     const response = await this.dispatch(req, req.lease ? watches : requests, headers);
     const text = await response.body.text();
@@ -185,6 +212,7 @@ export class UndiciTransport implements Transport {
 
   private async refresh(): Promise<Connection> {
     const { tls, headers } = await this.inTime(readCredentials(this.kubeConfig));
+    this.closing.signal.throwIfAborted();
     const tlsHash = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
     const before = this.current;
     const connection: Connection =
