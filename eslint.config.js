@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
@@ -83,6 +84,12 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': 'off' },
   },
   ...layerRules,
+  {
+    // Texts come from users, registries and servers: one that takes long to match holds up everything.
+    files: ['src/**', 'sandbox/**', 'scripts/**'],
+    plugins: { regexp },
+    rules: { 'regexp/no-super-linear-backtracking': 'error', 'regexp/no-super-linear-move': 'error' },
+  },
   {
     files: ['src/**'],
     ignores: ['src/cli/**'],

@@ -37,7 +37,7 @@ export function goBuildArguments(programs: readonly Program[], output: string, f
 
 /** The Kubernetes that the module in `folder` pins, e.g. `v1.36.3`. */
 export function kubernetesVersion(folder: string): string {
-  return goMod(folder, /^\s*(?:require )?k8s\.io\/kubernetes (v\S+)/m);
+  return goMod(folder, /^[\t ]*(?:require )?k8s\.io\/kubernetes (v\S+)/m);
 }
 
 /** Throws unless a Go that can build the modules pinned in `folder` is on the PATH. */

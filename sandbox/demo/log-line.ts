@@ -10,7 +10,7 @@ export function readableLogLine(line: string): string {
     if (value === undefined) return [];
     return `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`;
   });
-  const time = String(entry.time).replace(/^.*T(.*)Z$/, '$1');
+  const time = String(entry.time).replace(/^[^T]*T([^Z]*)Z$/, '$1');
   const start = `${time} ${String(entry.level)} ${String(entry.msg)}`;
   return details.length === 0 ? start : `${start} (${details.join(', ')})`;
 }

@@ -118,7 +118,7 @@ export class ClusterClient implements Cluster {
   async version(): Promise<string | undefined> {
     const { major, minor } = await this.read<{ major?: unknown; minor?: unknown }>('/version');
     return typeof major === 'string' && typeof minor === 'string'
-      ? `${major}.${minor.replace(/\D.*$/, '')}`
+      ? `${major}.${minor.split(/\D/, 1).join('')}`
       : undefined;
   }
 

@@ -72,5 +72,5 @@ function labels(value: string): Record<string, string> {
 function url(value: string): string {
   if (!URL.canParse(value) || !/^https?:/.test(value))
     throw new InvalidArgumentError(`${value} is no URL: write one that begins with https://.`);
-  return value.replace(/\/+$/, '');
+  return value.replace(/(?<!\/)\/+$/, '');
 }

@@ -45,7 +45,7 @@ interface Place {
 /** Reads `    at Widget (file:///kinds/kind.mjs:12:5)`, and the same without a name or a scheme. */
 function placeOf(line: string): Place | undefined {
   const [, where = '', lineAndColumn = ''] =
-    /^\s+at (?:.*\()?(?:async )?(.+?):(\d+:\d+)\)?$/.exec(line) ?? [];
+    /^\s+at (?:.*\()?(?:async )?([^(]+?):(\d+:\d+)\)?$/.exec(line) ?? [];
   if (where.startsWith('file:')) return { file: pathOf(where), lineAndColumn };
   return where.startsWith(sep) ? { file: where, lineAndColumn } : undefined;
 }

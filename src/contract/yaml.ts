@@ -45,6 +45,7 @@ export function readYaml(text: string): unknown {
  */
 export function valueOf(yaml: Document.Parsed): unknown {
   let targets: ReadonlyMap<Alias, Node> | undefined;
+  const values = new Map<Node, { readonly value: unknown; readonly size: number }>();
   const open = new Set<Alias>();
   let decoded = 0;
   let aliased = 0;
@@ -52,13 +53,28 @@ export function valueOf(yaml: Document.Parsed): unknown {
   const read = (node: Node | null): unknown => {
     decoded += 1;
     if (open.size > 0) aliased += 1;
-    if (isAlias(node)) return follow(node, read);
-    if (isMap<Node, Node | null>(node)) return Object.fromEntries(entriesOf(node, new Map()));
-    if (!isScalar(node)) return node ? (node as unknown as { items: Node[] }).items.map(read) : null;
+    if (isAlias(node)) return follow(node, reuse);
+    if (node && 'items' in node) {
+      const before = decoded;
+      const value = isMap<Node, Node | null>(node)
+        ? Object.fromEntries(entriesOf(node, new Map()))
+        : (node.items as Node[]).map(read);
+      if (node.anchor) values.set(node, { value, size: decoded - before });
+      return value;
+    }
+    if (!node) return null;
     const value = scalarOf(node);
     if (typeof value === 'bigint') return Number(value);
     if (typeof value !== 'number' || Number.isFinite(value)) return value;
     throw problem(`JSON has no number ${String(node.value)}; put quotes around it`, node);
+  };
+
+  /** What aliases stand for is one object, which counts as often as it is used. */
+  const reuse = (target: Node): unknown => {
+    const { value, size = 0 } = values.get(target) ?? { value: read(target) };
+    decoded += size;
+    aliased += size;
+    return value;
   };
 
   const follow = <T>(alias: Alias, then: (target: Node) => T): T => {

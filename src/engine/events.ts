@@ -65,5 +65,5 @@ export class EventRecorder {
 }
 
 function nameFor({ name }: EventStep['regarding']): string {
-  return `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${randomUUID().slice(-12)}`;
+  return `${name.slice(0, 200).replace(/(?<![^a-z0-9])[^a-z0-9]+$/, '')}.${randomUUID().slice(-12)}`;
 }

@@ -92,7 +92,7 @@ export class UndiciTransport implements Transport {
     }
     const { origin, pathname, host } = new URL(cluster.server);
     this.origin = origin;
-    this.root = pathname.replace(/\/+$/, '');
+    this.root = pathname.replace(/(?<!\/)\/+$/, '');
     this.host = host;
   }
 

@@ -3,7 +3,7 @@ import { compilePattern } from './regex.js';
 
 /** Leading zeros are taken, as they were in old times. */
 function sloppy(address: string): string {
-  return address.replace(/(^|[.:])0+(?=\d+(?:\.|$))/g, '$1');
+  return address.replace(/(^|[.:])0+(?=(?:0|[1-9]\d*)(?:\.|$))/g, '$1');
 }
 
 /** Also one that is written as IPv6. */
@@ -44,18 +44,18 @@ export function isRequestUri(text: string): boolean {
   const [scheme = ''] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text) ?? [];
   const [rest = ''] = text.slice(scheme.length).split('?');
   if (!rest.startsWith('/')) return scheme !== '' || text === '*';
-  const [, authority = '', path = ''] =
-    scheme === '' ? ['', '', rest] : (/^(?:\/\/([^/]*))?(.*)$/.exec(rest) ?? []);
+  const authority = scheme !== '' && rest.startsWith('//') ? rest.slice(2).split('/', 1).join('') : '';
+  const path = authority === '' ? rest : rest.slice(2 + authority.length);
   return AUTHORITY.test(authority) && !/%(?![\da-fA-F]{2})/.test(path);
 }
 
 const ATOM = "[\\w!#$%&'*+/=?^`{|}~\\u0080-\\u{10ffff}-]+";
 const ADDRESS = `(?:${ATOM}(?:\\.${ATOM})*|"(?:[^"\\\\\\n]|\\\\.)*")@(?:${ATOM}(?:\\.${ATOM})*)`;
-const MAIL = new RegExp(`^\\s*(?:${ADDRESS}|[^<>@,;:\\\\"\\[\\]()]*<${ADDRESS}>)\\s*$`, 'u');
+const MAIL = new RegExp(`^(?:${ADDRESS}|[^<>@,;:\\\\"\\[\\]()]*<${ADDRESS}>)$`, 'u');
 
 /** An address of RFC 5322, which may have a name in front. */
 export function isMailAddress(text: string): boolean {
-  return MAIL.test(text);
+  return MAIL.test(text.trim());
 }
 
 /** Of 6, 8 or 20 bytes. */

@@ -48,16 +48,16 @@ const LONG_UNITS: readonly (readonly [nanoseconds: number, exactly: readonly str
 /** The nanoseconds of `1h30m`, or of `3 days` wherever that is in a text; nothing if there is no duration in it. */
 export function parseDuration(text: string): number | undefined {
   const [, sign, parts = ''] =
-    /^([-+]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text) ?? [];
+    /^([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text) ?? [];
   if (parts !== '') {
-    const sum = [...parts.matchAll(/([\d.]+)([a-zµμ]+)/g)].reduce(
+    const sum = [...parts.matchAll(/(?<![\d.])([\d.]+)([a-zµμ]+)/g)].reduce(
       (total, [, count, unit]) => total + Number(count) * (GO_UNITS[unit ?? ''] ?? 0),
       0,
     );
     return sign === '-' ? -sum : sum;
   }
   let sum: number | undefined;
-  for (const [, count, word = ''] of text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)) {
+  for (const [, count, word = ''] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)) {
     const unit = word.toLowerCase();
     const [nanoseconds] =
       LONG_UNITS.find(([, exactly, beginning]) => exactly.includes(unit) || unit.startsWith(beginning)) ?? [];

@@ -12,8 +12,8 @@ const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   // Whoever logs in to the server through its address.
   [/(\w:\/\/)[^\s/@"\\]+@/g, `$1${REDACTED}@`],
   [/-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|$)/gs, REDACTED],
-  // A JSON web token, wherever it stands: service accounts and OIDC use them.
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, REDACTED],
+  // JSON in base64, with what follows of a JSON web token: service accounts, OIDC and registries use it.
+  [/\beyJ[\w-]{8,}(?:\.[\w-]*)*/g, REDACTED],
   // JSON or a query in the middle of a sentence.
   [new RegExp(`("(?:${SECRET_NAME})"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'), `$1${REDACTED}`],
   [new RegExp(`([?&](?:${SECRET_NAME})=)[^\\s&"']+`, 'gi'), `$1${REDACTED}`],

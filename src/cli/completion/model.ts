@@ -46,7 +46,7 @@ export function withPaths(
 }
 
 function completedOption(option: Option): CompletedOption {
-  const placeholder = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1];
+  const placeholder = /[<[]([^<>[\]]+)[>\]]/.exec(option.flags)?.[1];
   return {
     names: [option.long, option.short].filter((name) => name !== undefined),
     description: option.description,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 /** Where Node says at the top of a stack that a text can't be read: `file:///work/kind.ts:3` or `/work/kind.ts:3`. */
 const TOP = /^(file:\/\/)?(\/.+):(\d+)$/m;
 /** A frame of a stack. */
-const FRAME = /\(?((?:file:\/\/)?\/[^()\n]+?):(\d+):\d+\)?$/;
+const FRAME = /^at (?:.*\(|async )?((?:file:\/\/)?\/[^()\n]+?):(\d+):\d+\)?$/;
 
 /**
  * Where in a project an error comes from, as `src/kind.ts:3`: of a text that can't be read, its line; of what was thrown, the
@@ -20,7 +20,7 @@ export function placeOf(stack: string, root: string, from = root): string | unde
   if (top && isOwn(top[2] ?? '', root)) return shown(top[2] ?? '', top[3] ?? '', from);
   for (const line of stack.split('\n')) {
     const frame = FRAME.exec(line.trim());
-    if (!frame || !/^\s*at /.test(line)) continue;
+    if (!frame) continue;
     const path = pathOf(frame[1] ?? '');
     if (isOwn(path, root)) return shown(path, frame[2] ?? '', from);
   }

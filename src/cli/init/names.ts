@@ -68,9 +68,9 @@ export function refused(what: string, value: string, remedy: string): CliError {
 function near(name: string): string {
   const label = kebabCase(name)
     .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^[^a-z]+|-+$/g, '')
+    .replace(/^[^a-z]+|-$/g, '')
     .slice(0, 40)
-    .replace(/-+$/, '');
+    .replace(/-$/, '');
   return label || 'guest-book';
 }
 

@@ -11,7 +11,10 @@ const PART = /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$/;
  * @see https://github.com/distribution/reference/blob/main/normalize.go
  */
 export function fullImageName(image: string): string | undefined {
-  const name = image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
+  const name = image
+    .split('@', 1)
+    .join('')
+    .replace(/:[^:/]*$/, '');
   const slash = name.indexOf('/');
   const first = name.slice(0, Math.max(slash, 0));
   const hasHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();

@@ -7,7 +7,7 @@ type Profile = AppServiceSpec['securityProfile'];
 /** Why replicas can't be created, in the words of the API server and with a remedy where one is known. */
 export function replicaFailure(text: string, profile: Profile): Readiness {
   const refusal = withoutPod(text);
-  const security = /^violates PodSecurity "([^":]+)[^"]*": (.*)$/s.exec(refusal);
+  const security = /^violates PodSecurity "([^":]+)(?::[^"]*)?": (.*)$/s.exec(refusal);
   if (security) {
     const [, level = '', violations = ''] = security;
     return {

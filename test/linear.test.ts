@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { compileRegularExpression } from '../src/contract/regular-expression.js';
+import { steady, steadyUnschedulable } from '../src/kinds/app-service/status/steady.js';
+import { replicaFailure } from '../src/kinds/app-service/status/replica-failure.js';
+import { isIPv4Format, isMailAddress, isRequestUri } from '../src/synth/addresses.js';
+import { parseDuration } from '../src/synth/times.js';
+import { redactLine } from '../src/telemetry/redact.js';
+
+const of = (text: string, bytes: number): string => text.repeat(Math.ceil(bytes / text.length));
+
+/** Before, each took minutes at this length, or centuries; the bound leaves room for the busiest machine. */
+test.each<readonly [string, () => unknown]>([
+  [
+    'a log line with the beginnings of many tokens',
+    () => redactLine(JSON.stringify({ msg: of('eyJ-', 2_000_000) })),
+  ],
+  ["a kubelet's message with many brackets", () => steady(`pod=${of('(', 60_000)}`, 'web')],
+  ["a kubelet's message with many digits", () => steady(of('1', 1_000_000), 'web')],
+  ["a kubelet's message with many containers", () => steady(of('(pod: "", container: ', 1_000_000), 'web')],
+  [
+    "a scheduler's message with many nodes",
+    () => steadyUnschedulable(`0/5 nodes are available: ${of('. ', 1e6)}`, 'web'),
+  ],
+  [
+    'a refusal by a security standard',
+    () => replicaFailure(`violates PodSecurity "${of('a', 200_000)}`, 'Baseline'),
+  ],
+  ['a duration of many digits', () => parseDuration(of('1', 200_000))],
+  ['an address of many zeros', () => isIPv4Format(`${of('0', 200_000)}x.`)],
+  ['a mail address in front of which is much space', () => isMailAddress(`${of('\u00a0', 200_000)}"`)],
+  ['an address that is much authority', () => isRequestUri(`a://${of('a', 200_000)}\u2028`)],
+  [
+    'a regular expression of many brackets',
+    () => {
+      expect(() => compileRegularExpression(`{+${of('[[:', 30_000)}`)).toThrow();
+    },
+  ],
+])('%s is handled in time that grows with its length', (_, handle) => {
+  const start = performance.now();
+  handle();
+  expect(performance.now() - start).toBeLessThan(10_000);
+});
