@@ -72,29 +72,6 @@ function sameVersion(one, other) {
   return versionOf(one) === versionOf(other);
 }
 
-/**
- * Of client-node, KubeConfig is used. It could also make clients of the generated API, whose thousand modules take
- * 60 MiB of memory; nobody here asks for one.
- */
-export const withoutGeneratedApi = {
-  name: 'without-generated-api',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({
-      path: join(dirname(fileURLToPath(import.meta.resolve('@kubernetes/client-node'))), 'config.js'),
-    }));
-    onResolve({ filter: /^\.\/gen\// }, ({ importer }) =>
-      importer.includes('client-node') ? { path: 'gen', namespace: 'generated-api' } : undefined,
-    );
-    onLoad({ filter: /./, namespace: 'generated-api' }, () => ({
-      contents: `
-        const absent = () => {
-          throw new Error('The generated API of client-node is not part of the bundle');
-        };
-        export { absent as createConfiguration, absent as ServerConfiguration, absent as of };`,
-    }));
-  },
-};
-
 /** Of undici, the dispatchers and `request` are used; its index brings fetch, WebSockets, caches and mocks along. */
 export const undiciInParts = {
   name: 'undici-in-parts',

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
-import { oneYaml, undiciInParts, withinModules, withoutGeneratedApi } from './bundle-plugins.mjs';
+import { oneYaml, undiciInParts, withinModules } from './bundle-plugins.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lib = join(root, 'lib');
@@ -55,12 +55,7 @@ async function bundle({ folder, place, options }) {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
-    plugins: [
-      withinModules({ lib, place, image: values.released }),
-      oneYaml,
-      withoutGeneratedApi,
-      undiciInParts,
-    ],
+    plugins: [withinModules({ lib, place, image: values.released }), oneYaml, undiciInParts],
     ...options,
   });
   writeFileSync(join(outdir, 'meta.json'), JSON.stringify(metafile));

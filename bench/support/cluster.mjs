@@ -1,5 +1,5 @@
 // A control plane of the bench's own, as its admin sees it: raw requests over the project's own transport.
-import { KubeConfig } from '@kubernetes/client-node';
+import { loadKubeconfig } from '../../lib/engine/kubeconfig.js';
 import { UndiciTransport } from '../../lib/engine/undici-transport.js';
 import { appService } from '../../lib/kinds/app-service/kind.js';
 import { startSandbox } from '../../lib/sandbox/control-plane.js';
@@ -29,11 +29,9 @@ export class BenchCluster {
       // Ten thousand NodePort Services are more than the usual 2,768 ports.
       apiServerArguments: ['--service-node-port-range=1024-65535'],
     });
-    const kubeConfig = new KubeConfig();
-    kubeConfig.loadFromFile(sandbox.adminKubeconfig);
     const cluster = new BenchCluster(
       sandbox,
-      new UndiciTransport(kubeConfig, 'bench'),
+      new UndiciTransport(loadKubeconfig({ kubeconfig: sandbox.adminKubeconfig }), 'bench'),
       await startWatchdog(),
       { kinds, apiOnly },
     );

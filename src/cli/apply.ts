@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
@@ -8,6 +7,7 @@ import { plain } from './plain.js';
 import { print } from './print.js';
 import { untilInterrupted } from './until-interrupted.js';
 import { withCluster } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 const DEFAULT_TIMEOUT = '5m';
 

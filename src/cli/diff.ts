@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 import type { FlagValues } from '../contract/kind-flag.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { differs, refusals } from './diff/outcome.js';
 import type { Outcome } from './diff/outcome.js';
@@ -15,6 +14,7 @@ import { plain } from './plain.js';
 import { policyOf, policyParser } from './policy-option.js';
 import { print } from './print.js';
 import { withCluster } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 interface DiffOptions extends ClusterOptions {
   readonly output: 'text' | 'json';

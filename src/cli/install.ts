@@ -6,7 +6,6 @@ import type { Given } from '../install/command-in-use.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME } from '../install/names.js';
 import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
-import type { ClusterOptions } from './cluster.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { monitoringOptions, monitoringProps } from './monitoring-options.js';
@@ -16,6 +15,7 @@ import { kindsOnRequest } from './kinds-on-request.js';
 import { print } from './print.js';
 import { operatorImage, packageVersion } from './version.js';
 import { asCliError, OLDEST, withCluster } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly namespace: string;

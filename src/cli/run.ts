@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { KubeConfig } from '@kubernetes/client-node';
 import { Command, Option } from 'commander';
 import type { Controller } from '../contract/controller.js';
 import type { Kind, KindContext, Policy } from '../contract/kind.js';
 import type { FlagValues } from '../contract/kind-flag.js';
+import type { ClusterAccess } from '../engine/kubeconfig.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import { builtInFlags } from '../kinds/flags.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { currentNamespace, loadKubeConfig, runsInCluster } from './cluster.js';
-import type { ClusterOptions } from './cluster.js';
 import { collectWhenIdle } from './collect-when-idle.js';
 import { loadKinds } from './config.js';
 import { BUG } from './exit.js';
@@ -23,6 +21,8 @@ import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { policyFileOf } from './policy-option.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
+import { clusterAccess } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 interface RunOptions extends ClusterOptions {
   readonly config?: string;
@@ -90,11 +90,11 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   const policy = file && (await FollowedPolicy.open({ file, kinds, clock: systemClock, log, metrics }));
   debugOnSignal(log, systemClock);
   collectWhenIdle(systemClock);
-  const kubeConfig = await loadKubeConfig(options);
-  const election = electionFor(kubeConfig, options);
-  const controllersBy = await controllersOf(kinds, kubeConfig, { ...options, followed: policy, flags });
+  const access = await clusterAccess(options);
+  const election = electionFor(access, options);
+  const controllersBy = await controllersOf(kinds, access, { ...options, followed: policy, flags });
   const controllers = controllersBy(policy?.current);
-  const manager = await createManager(kubeConfig, { ...options, election }, controllers, log, metrics);
+  const manager = await createManager(access, { ...options, election }, controllers, log, metrics);
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   endProcess(log, stopping);
@@ -105,8 +105,8 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
       {
         version: packageVersion(),
         kinds: kinds.map(({ name }) => name),
-        server: kubeConfig.getCurrentCluster()?.server,
-        context: kubeConfig.getCurrentContext(),
+        server: access.cluster.server,
+        context: access.context,
         watchNamespaces: options.watchNamespace ?? 'all',
         policy: options.policy,
         policyDigest: policy?.digest,
@@ -147,10 +147,10 @@ function endProcess(log: Logger, stopping: AbortController): void {
 }
 
 /** In a cluster several replicas are likely, or follow each other while one is rolled out. */
-function electionFor(kubeConfig: KubeConfig, options: RunOptions): ElectionProps | undefined {
-  if (!(options.leaderElect ?? runsInCluster(kubeConfig))) return undefined;
+function electionFor(access: ClusterAccess, options: RunOptions): ElectionProps | undefined {
+  if (!(options.leaderElect ?? access.inPod)) return undefined;
   return {
-    namespace: options.leaderElectionNamespace ?? currentNamespace(kubeConfig),
+    namespace: options.leaderElectionNamespace ?? access.namespace,
     // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
     identity: `${hostname()}_${randomUUID()}`,
   };
@@ -162,14 +162,14 @@ function electionFor(kubeConfig: KubeConfig, options: RunOptions): ElectionProps
  */
 async function controllersOf(
   kinds: readonly Kind[],
-  kubeConfig: KubeConfig,
+  access: ClusterAccess,
   options: RunOptions & { readonly followed: FollowedPolicy | undefined; readonly flags: FlagValues },
 ): Promise<(policy: Policy | undefined) => Controller[]> {
   const { render } = await import('../synth/render.js');
   const context: KindContext = {
     render: (kind, cr) => render(kind, cr, options.followed?.current),
     flags: options.flags,
-    operatorNamespace: currentNamespace(kubeConfig),
+    operatorNamespace: access.namespace,
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),
   };
   return (policy) =>
@@ -177,19 +177,24 @@ async function controllersOf(
 }
 
 async function createManager(
-  kubeConfig: KubeConfig,
+  access: ClusterAccess,
   options: RunOptions & { readonly election: ElectionProps | undefined },
   controllers: readonly Controller[],
   log: Logger,
   metrics: Metrics,
 ): Promise<Manager> {
-  const [{ Manager }, { UndiciTransport }] = await Promise.all([
+  const [{ Manager }, { UndiciTransport }, { UserCredentials }, { systemClock }] = await Promise.all([
     import('../engine/manager.js'),
     import('../engine/undici-transport.js'),
+    import('../engine/credentials.js'),
+    import('../engine/clock.js'),
   ]);
+  const credentials = new UserCredentials(access, (line) => {
+    log.warn({ line }, 'Credential plugin');
+  });
   return new Manager({
     controllers,
-    transport: new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`),
+    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, systemClock, credentials),
     log,
     metrics,
     instance: hostname(),

@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { StatusDocument } from './status/document.js';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 import { kindsOnRequest } from './kinds-on-request.js';
@@ -10,6 +9,7 @@ import { paint } from './paint.js';
 import { print } from './print.js';
 import { untilInterrupted } from './until-interrupted.js';
 import { withCluster } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 interface StatusOptions extends ClusterOptions {
   readonly output: 'text' | 'json';

@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import type { ClusterOptions } from './cluster.js';
 import { kindsOnRequest } from './kinds-on-request.js';
 import { namespace, sharedOptions } from './options.js';
 import { withCluster } from './with-cluster.js';
+import type { ClusterOptions } from './with-cluster.js';
 
 interface UninstallOptions extends ClusterOptions {
   readonly namespace: string;

@@ -1,8 +1,6 @@
-import type { KubeConfig } from '@kubernetes/client-node';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Transport } from '../engine/transport.js';
-import { currentNamespace, loadKubeConfig } from './cluster.js';
-import type { ClusterOptions } from './cluster.js';
+import type { ClusterAccess } from '../engine/kubeconfig.js';
 import type { ClusterClient } from './cluster-client.js';
 import { CliError } from './exit.js';
 import { packageVersion } from './version.js';
@@ -16,6 +14,24 @@ const REMEDIES: Readonly<Record<string, string>> = {
   Forbidden: 'use credentials that have that right, such as those of cluster-admin',
   KindNotServed: 'install it with "reconstruct install --apply" and the options in use, or apply its CRD',
 };
+
+export interface ClusterOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/**
+ * Finds the cluster that the options name.
+ * @throws CliError with exit code 2 when the kubeconfig or the context can't be used, 3 when there is no cluster
+ */
+export async function clusterAccess(options: ClusterOptions): Promise<ClusterAccess> {
+  const { loadKubeconfig } = await import('../engine/kubeconfig.js');
+  try {
+    return loadKubeconfig(options);
+  } catch (error) {
+    throw asCliError(error);
+  }
+}
 
 /** What a command has of the cluster that its options name. */
 export interface Connection {
@@ -36,12 +52,12 @@ export async function withCluster(
     import('./cluster-client.js'),
     import('../engine/undici-transport.js'),
   ]);
-  const kubeConfig: KubeConfig = await loadKubeConfig(options);
-  const transport = new UndiciTransport(kubeConfig, `reconstruct/${packageVersion()}`);
+  const access = await clusterAccess(options);
+  const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`);
   try {
     const cluster = new ClusterClient(transport);
     await requireVersion(cluster, transport.host);
-    await use(cluster, { transport, namespace: currentNamespace(kubeConfig) });
+    await use(cluster, { transport, namespace: access.namespace });
   } catch (error) {
     throw asCliError(error);
   } finally {

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
 import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
-import type { KubeConfig } from '@kubernetes/client-node';
+import { isDeepStrictEqual } from 'node:util';
 import { Agent, buildConnector, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
-import { OperatorError } from '../contract/error.js';
 import { parseBody } from './api.js';
 import { admitting } from './admitting.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { TruncatedAnswer } from './connection-loss.js';
-import { readCredentials } from './credentials.js';
-import type { TlsMaterial } from './credentials.js';
+import { UserCredentials } from './credentials.js';
+import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
+import type { ClusterAccess } from './kubeconfig.js';
 import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 import { unlessAborted } from './unless-aborted.js';
@@ -22,8 +22,6 @@ import { unlessAborted } from './unless-aborted.js';
  * expire.
  */
 const CREDENTIALS_MILLISECONDS = 30_000;
-/** A plugin, or whoever issues tokens, may hang. */
-const LONGEST_READ_MILLISECONDS = 10_000;
 const CONNECT_TIMEOUT_MILLISECONDS = 10_000;
 const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
 
@@ -40,7 +38,7 @@ subscribe('http2.client.stream.created', (message) => {
 });
 
 interface Connection {
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Credentials['headers'];
   readonly requests: Dispatcher;
   readonly watches: Dispatcher;
 }
@@ -64,9 +62,9 @@ interface Current {
  * server takes on one. A connection of which nothing is heard is ended within a minute. An answer is whole, or there is
  * none.
  *
- * **Caveats.** client-node remembers what a plugin has said until it expires, and a token in a file for a minute:
- * reading it again may bring the same. Of the kubeconfig's proxies, HTTP and HTTPS ones are supported; a silent
- * connection through one is only found out when a request on it isn't answered.
+ * **Caveats.** HTTP/2 of undici joins headers of one name, by which two groups would become one: a user who is impersonated
+ * with several is sent over HTTP/1.1. A silent connection through a proxy, or of HTTP/1.1, is only found out when a
+ * request on it isn't answered.
  */
 export class UndiciTransport implements Transport {
   readonly host: string;
@@ -77,20 +75,13 @@ export class UndiciTransport implements Transport {
   private refreshing: Promise<Connection> | undefined;
   private readonly closing = new AbortController();
 
-  /** @throws OperatorError `NoCluster` if the current context names no cluster */
   constructor(
-    private readonly kubeConfig: KubeConfig,
+    private readonly access: ClusterAccess,
     private readonly userAgent: string,
     private readonly clock: Clock = systemClock,
+    private readonly credentials: CredentialSource = new UserCredentials(access),
   ) {
-    const cluster = kubeConfig.getCurrentCluster();
-    if (!cluster) {
-      throw new OperatorError({
-        reason: 'NoCluster',
-        message: `The kubeconfig's current context ${JSON.stringify(kubeConfig.getCurrentContext())} names no cluster: choose one with --context`,
-      });
-    }
-    const { origin, pathname, host } = new URL(cluster.server);
+    const { origin, pathname, host } = new URL(access.cluster.server);
     this.origin = origin;
     this.root = pathname.replace(/(?<!\/)\/+$/, '');
     this.host = host;
@@ -148,14 +139,17 @@ export class UndiciTransport implements Transport {
   withdraw(): void {
     if (!this.current) return;
     const { connection, tls } = this.current;
-    this.current = { ...this.current, connection: { ...connection, requests: this.agent(tls) } };
+    this.current = {
+      ...this.current,
+      connection: { ...connection, requests: this.agent(tls, connection.headers) },
+    };
     void connection.requests.destroy();
   }
 
   private async dispatch(
     req: ApiRequest,
     dispatcher: Dispatcher,
-    headers: Readonly<Record<string, string>>,
+    headers: Credentials['headers'],
     options: { bodyTimeout?: number } = {},
   ): Promise<Dispatcher.ResponseData> {
     return dispatcher.request({
@@ -192,8 +186,12 @@ export class UndiciTransport implements Transport {
   ): Promise<Connection | undefined> {
     // Another request may have found out before.
     if (this.current && this.current.connection !== refused) return this.current.connection;
-    const renewed = this.refreshed().catch(() => undefined);
-    return unlessAborted(renewed, signal);
+    this.credentials.forget();
+    const renewed = await unlessAborted(
+      this.refreshed().catch(() => undefined),
+      signal,
+    );
+    return renewed === refused ? undefined : renewed;
   }
 
   /** Many requests may find the credentials stale at once: they share one refresh. */
@@ -211,14 +209,17 @@ export class UndiciTransport implements Transport {
   }
 
   private async refresh(): Promise<Connection> {
-    const { tls, headers } = await this.inTime(readCredentials(this.kubeConfig));
-    this.closing.signal.throwIfAborted();
+    const { signal } = this.closing;
+    const { tls, headers } = await unlessAborted(this.credentials.read(signal), signal);
+    signal.throwIfAborted();
     const tlsHash = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
     const before = this.current;
     const connection: Connection =
-      before?.tlsHash === tlsHash
-        ? { ...before.connection, headers }
-        : { headers, requests: this.agent(tls), watches: this.agent(tls) };
+      before?.tlsHash !== tlsHash
+        ? { headers, requests: this.agent(tls, headers), watches: this.agent(tls, headers) }
+        : isDeepStrictEqual(before.connection.headers, headers)
+          ? before.connection
+          : { ...before.connection, headers };
     this.current = { connection, tls, tlsHash, readAt: this.clock.monotonic() };
     if (before && before.tlsHash !== tlsHash) {
       const { requests, watches } = before.connection;
@@ -228,30 +229,18 @@ export class UndiciTransport implements Transport {
     return connection;
   }
 
-  /** @throws once the transport is closed, or the time is over */
-  private async inTime<T>(work: Promise<T>): Promise<T> {
-    const late = new AbortController();
-    const timer = this.clock.setTimer(LONGEST_READ_MILLISECONDS, () => {
-      late.abort(new Error(`No credentials have come for ${LONGEST_READ_MILLISECONDS / 1000} s`));
-    });
-    try {
-      return await unlessAborted(work, AbortSignal.any([late.signal, this.closing.signal]));
-    } finally {
-      timer.cancel();
-    }
-  }
-
-  private agent(tls: TlsMaterial): Dispatcher {
+  private agent(tls: TlsMaterial, headers: Credentials['headers']): Dispatcher {
+    const allowH2 = !Object.values(headers).some((value) => typeof value !== 'string' && value.length > 1);
     const options = {
-      allowH2: true,
+      allowH2,
       pingInterval: PING_MILLISECONDS,
       headersTimeout: ANSWER_TIMEOUT_MILLISECONDS,
       bodyTimeout: ANSWER_TIMEOUT_MILLISECONDS,
     };
-    const proxy = this.kubeConfig.getCurrentCluster()?.proxyUrl;
-    const connect = buildConnector({ ...tls, allowH2: true, timeout: CONNECT_TIMEOUT_MILLISECONDS });
+    const { proxy } = this.access;
+    const connect = buildConnector({ ...tls, allowH2, timeout: CONNECT_TIMEOUT_MILLISECONDS });
     const agent = proxy
-      ? new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls } })
+      ? new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls, allowH2 } })
       : new Agent({ ...options, connect: endingSilent(connect, this.clock) });
     return agent.compose(admitting);
   }

@@ -1,5 +1,5 @@
-import { KubeConfig } from '@kubernetes/client-node';
 import type { Kind, KindContext } from '../contract/kind.js';
+import { loadKubeconfig } from '../engine/kubeconfig.js';
 import { Manager } from '../engine/manager.js';
 import { UndiciTransport } from '../engine/undici-transport.js';
 import { render } from '../synth/render.js';
@@ -45,9 +45,7 @@ export class Operator implements Disposable {
   private readonly ended: Promise<void>;
 
   private constructor({ kubeconfig, kinds, namespaces, given, prepare }: OperatorProps) {
-    const config = new KubeConfig();
-    config.loadFromFile(kubeconfig);
-    this.wire = new Wire(new UndiciTransport(config, 'reconstruct-testing'));
+    this.wire = new Wire(new UndiciTransport(loadKubeconfig({ kubeconfig }), 'reconstruct-testing'));
     prepare?.(this.wire);
     this.manager = new Manager({
       controllers: kinds.flatMap((kind) =>

@@ -25,10 +25,8 @@ vi.mock('../../src/telemetry/logger.js', () => ({
   }),
 }));
 vi.mock('../../src/engine/undici-transport.js', () => ({ UndiciTransport: vi.fn() }));
-vi.mock('../../src/cli/cluster.js', () => ({
-  loadKubeConfig: () => ({ getCurrentCluster: () => null, getCurrentContext: () => 'test' }),
-  runsInCluster: () => false,
-  currentNamespace: () => 'ops',
+vi.mock('../../src/cli/with-cluster.js', () => ({
+  clusterAccess: () => ({ context: 'test', cluster: { server: 'https://test' }, user: {}, namespace: 'ops' }),
 }));
 vi.mock('../../src/engine/manager.js', () => ({
   Manager: class {

@@ -5,6 +5,7 @@ import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
 import { systemClock } from '../../src/engine/clock.js';
 import { EventRecorder } from '../../src/engine/events.js';
+import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
 import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -32,10 +33,8 @@ beforeAll(async () => {
 afterAll(() => cluster.close());
 
 test('a storm of equal events is one event with a series, in a few requests that the API server accepts', async () => {
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromFile(await accountKubeconfig(cluster, user));
-  const transport = new UndiciTransport(kubeConfig, 'reconstruct-test');
+  const access = loadKubeconfig({ kubeconfig: await accountKubeconfig(cluster, user) });
+  const transport = new UndiciTransport(access, 'reconstruct-test');
   const metrics = new Metrics();
   const recorder = new EventRecorder({
     api: new Api(transport),

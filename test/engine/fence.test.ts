@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { KubeConfig } from '@kubernetes/client-node';
 import fc from 'fast-check';
 import { Agent, buildConnector, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -13,6 +12,7 @@ import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { FakeApiServer } from './support/fake-api-server.js';
+import { accessTo } from './support/h2-server.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
 import { SimulatedProcess } from './support/simulated-process.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
@@ -76,14 +76,7 @@ async function realServer(): Promise<{ url: string; received: string[]; ports: (
 }
 
 function transportTo(url: string): UndiciTransport {
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromOptions({
-    clusters: [{ name: 'c', server: url, skipTLSVerify: true }],
-    users: [{ name: 'u' }],
-    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
-    currentContext: 'x',
-  });
-  const transport = new UndiciTransport(kubeConfig, 'test');
+  const transport = new UndiciTransport(accessTo(url), 'test');
   onTestFinished(() => transport.close());
   return transport;
 }

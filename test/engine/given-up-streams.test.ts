@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { H2Server } from './support/h2-server.js';
+import { accessTo, H2Server } from './support/h2-server.js';
 
 const lib = pathToFileURL(join(repoFolder(), 'lib')).href;
 
@@ -13,20 +13,12 @@ const lib = pathToFileURL(join(repoFolder(), 'lib')).href;
  * are given up at a random moment, and a little later their connections end.
  */
 const client = (port: number, end: string): string => `
-  import { KubeConfig } from '${pathToFileURL(join(repoFolder(), 'node_modules/@kubernetes/client-node/dist/index.js')).href}';
   import { UndiciTransport } from '${lib}/engine/undici-transport.js';
-  const server = 'https://127.0.0.1:${port}';
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromOptions({
-    clusters: [{ name: 'c', server, skipTLSVerify: true }],
-    users: [{ name: 'u', token: 't' }],
-    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
-    currentContext: 'x',
-  });
+  const access = ${JSON.stringify(accessTo(`https://127.0.0.1:${port}`))};
   const ignored = () => undefined;
   const some = (milliseconds) => new Promise((resolve) => setTimeout(resolve, Math.random() * milliseconds));
   for (let round = 0; round < 60; round++) {
-    const transport = new UndiciTransport(kubeConfig, 'test');
+    const transport = new UndiciTransport(access, 'test');
     await transport.request({ method: 'GET', path: '/warm' });
     const abort = new AbortController();
     const watch = async (n) => {

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Manager } from '../../src/engine/manager.js';
 import { Store } from '../../src/engine/store.js';
@@ -16,6 +15,7 @@ import { anObject, configMap, failure } from './support/builders.js';
 import type { ApiRequest, ApiResponse, ApiStream } from '../../src/engine/transport.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
+import { accessTo } from './support/h2-server.js';
 
 const APP = { apiVersion: 'kosmos.io/v1', kind: 'AppService', plural: 'appservices', namespaced: true };
 const app = (uid = 'u1') => anObject(APP, 'web', { uid, generation: 1 }, { spec: { size: 1, image: 'a' } });
@@ -218,20 +218,8 @@ describe('UndiciTransport', () => {
       server.closeAllConnections();
       server.close();
     });
-    const kubeConfig = new KubeConfig();
-    kubeConfig.loadFromOptions({
-      clusters: [
-        {
-          name: 'c',
-          server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-          skipTLSVerify: true,
-        },
-      ],
-      users: [{ name: 'u', token: 'expired' }],
-      contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
-      currentContext: 'x',
-    });
-    const transport = new UndiciTransport(kubeConfig, 'test');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = new UndiciTransport(accessTo(url, 'expired'), 'test');
 
     for (let n = 0; n < 20; n++)
       expect((await transport.request({ method: 'GET', path: '/' })).status).toBe(401);

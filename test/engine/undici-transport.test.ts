@@ -12,13 +12,13 @@ import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { eventually } from '../../src/testing/eventually.js';
-import { H2Server, kubeConfigFor, Relay } from './support/h2-server.js';
+import { H2Server, accessTo, Relay } from './support/h2-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 const JSON_HEADERS = { ':status': 200, 'content-type': 'application/json' };
 
 function transportTo(port: number, clock?: Clock): UndiciTransport {
-  const transport = new UndiciTransport(kubeConfigFor(`https://127.0.0.1:${port}`), 'test', clock);
+  const transport = new UndiciTransport(accessTo(`https://127.0.0.1:${port}`), 'test', clock);
   onTestFinished(() => transport.close());
   return transport;
 }
@@ -241,8 +241,8 @@ it('finds the API below the path that the kubeconfig names, with what is asked i
   server.respond = (_, stream) => {
     answer(stream);
   };
-  const kubeConfig = kubeConfigFor(`https://127.0.0.1:${server.port}/k8s/clusters/c-1/`);
-  const transport = new UndiciTransport(kubeConfig, 'test');
+  const access = accessTo(`https://127.0.0.1:${server.port}/k8s/clusters/c-1/`);
+  const transport = new UndiciTransport(access, 'test');
   onTestFinished(() => transport.close());
   await transport.request({ method: 'GET', path: '/api/v1/pods', query: { labelSelector: 'a=b,c' } });
   expect(server.streams.map(({ path }) => path)).toEqual([

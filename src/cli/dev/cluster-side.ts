@@ -1,10 +1,10 @@
 import { Api } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
 import { UndiciTransport } from '../../engine/undici-transport.js';
-import { loadKubeConfig } from '../cluster.js';
 import { ClusterClient } from '../cluster-client.js';
 import { answering } from '../diff/answering.js';
 import { packageVersion } from '../version.js';
+import { clusterAccess } from '../with-cluster.js';
 import { Samples } from './samples.js';
 import type { Stand } from './stand.js';
 
@@ -18,8 +18,8 @@ export interface ClusterSide {
 }
 
 export async function clusterSide(stand: Stand, clock: Clock): Promise<ClusterSide> {
-  const kubeConfig = await loadKubeConfig({ kubeconfig: stand.adminKubeconfig });
-  const transport = new UndiciTransport(kubeConfig, `reconstruct-dev/${packageVersion()}`);
+  const access = await clusterAccess({ kubeconfig: stand.adminKubeconfig });
+  const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
   return {
     ...{ stand, api: new Api(transport) },
     samples: new Samples(new ClusterClient(answering(transport)), clock),

@@ -2,8 +2,8 @@ import { createSecureServer } from 'node:http2';
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
+import type { ClusterAccess } from '../../../src/engine/kubeconfig.js';
 import { selfSigned } from './self-signed.js';
 
 /** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */
@@ -89,15 +89,12 @@ export class Relay {
   }
 }
 
-export function kubeConfigFor(server: string): KubeConfig {
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromOptions({
-    clusters: [{ name: 'c', server, skipTLSVerify: true }],
-    users: [{ name: 'u', token: 't' }],
-    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
-    currentContext: 'x',
-  });
-  return kubeConfig;
+export function accessTo(server: string, token = 't'): ClusterAccess {
+  return {
+    ...{ context: 'x', namespace: 'default', inPod: false, clusterAt: 'test', userAt: 'test' },
+    cluster: { server, 'insecure-skip-tls-verify': true },
+    user: { token },
+  };
 }
 
 function listening(server: Server | Http2Server): Promise<void> {

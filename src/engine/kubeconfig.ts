@@ -1,0 +1,298 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { BlockList, isIP } from 'node:net';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve, sep } from 'node:path';
+import { messageOf, OperatorError } from '../contract/error.js';
+import { suggest } from '../contract/suggest.js';
+import { readYaml } from '../contract/yaml.js';
+
+type Text<Names extends string> = Readonly<Partial<Record<Names, string>>>;
+type PemNames = 'client-certificate' | 'client-certificate-data' | 'client-key' | 'client-key-data';
+
+/** `cluster` of a kubeconfig, as far as it is used; paths are absolute. */
+export interface KubeconfigCluster extends Text<
+  'tls-server-name' | 'certificate-authority' | 'certificate-authority-data' | 'proxy-url'
+> {
+  readonly server: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'disable-compression'?: boolean;
+  readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
+}
+
+/** `user` of a kubeconfig; paths are absolute. */
+export interface KubeconfigUser extends Text<
+  PemNames | 'token' | 'tokenFile' | 'username' | 'password' | 'as' | 'as-uid'
+> {
+  readonly 'as-groups'?: readonly string[];
+  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
+  readonly 'auth-provider'?: { readonly name?: string };
+  readonly exec?: KubeconfigExec;
+}
+
+/** @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
+export interface KubeconfigExec extends Text<'installHint' | 'interactiveMode'> {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly provideClusterInfo?: boolean;
+}
+
+/** The way to one API server: a context of the kubeconfigs, or the service account of a Pod. */
+export interface ClusterAccess {
+  /** Name of the context. */
+  readonly context: string;
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
+  /** File and entry, for messages. */
+  readonly clusterAt: string;
+  readonly userAt: string;
+  /** Namespace of the context, else of the Pod that this process runs in, else `default`; as kubectl has it. */
+  readonly namespace: string;
+  /** URL of the HTTP or HTTPS proxy. @default - none */
+  readonly proxy?: string;
+  /** This process runs in a Pod, be it of this cluster or of another. */
+  readonly inPod: boolean;
+}
+
+export interface KubeconfigOptions {
+  /** Path of the one kubeconfig. @default - those of $KUBECONFIG, else ~/.kube/config, else the Pod's service account */
+  readonly kubeconfig?: string;
+  /** @default - the current one */
+  readonly context?: string;
+  /** @default - that of this process */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Folder where a Pod has its service account. @default - where Kubernetes mounts it */
+  readonly mounted?: string;
+  /** @default - that of this user */
+  readonly home?: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Entry {
+  /** File, kind and name, for messages. */
+  readonly at: string;
+  readonly fields: Fields;
+}
+
+/** Several kubeconfigs as one. */
+interface Merged extends Readonly<Record<'cluster' | 'user' | 'context', Map<string, Entry>>> {
+  readonly files: string;
+  readonly current: string | undefined;
+}
+
+type Found = Omit<ClusterAccess, 'inPod' | 'namespace' | 'proxy'> & { readonly namespace?: string };
+
+const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
+const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
+const BOOLEANS = ['insecure-skip-tls-verify', 'disable-compression'];
+const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
+
+/**
+ * Finds the way to the API server by client-go's rules.
+ *
+ * @throws OperatorError `InvalidInput` with file, entry and remedy for what can't be read, is contradictory or isn't
+ * supported; `NoCluster` where nothing leads to a cluster
+ * @see https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
+ */
+export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
+  const { kubeconfig, context, env = process.env, mounted = MOUNTED, home = homedir() } = options;
+  const merged = merge(filesOf(kubeconfig, env, home));
+  const names = [...merged.context.keys()];
+  if (context !== undefined && !names.includes(context)) {
+    const near = suggest(context, names);
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
+    const there = names.join(', ') || 'none';
+    throw invalid(`--context ${context}: there is no such context; there are ${there}${meant}`);
+  }
+  if (names.length === 0 && (kubeconfig !== undefined || merged.cluster.size > 0))
+    throw invalid(`${merged.files}: names no cluster; it isn't a kubeconfig, or has no current context`);
+  const found = names.length > 0 ? chosen(context ?? merged.current, merged) : serviceAccount(env, mounted);
+  const namespaceFile = join(mounted, 'namespace');
+  const podNamespace = existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '';
+  const proxy = proxyOf(found, env);
+  return {
+    ...found,
+    namespace: found.namespace?.trim() || podNamespace || 'default',
+    // Where the token isn't mounted, there is the address of the API server still.
+    inPod: existsSync(join(mounted, 'token')) || Boolean(env.KUBERNETES_SERVICE_HOST),
+    ...(proxy && { proxy }),
+  };
+}
+
+function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string): string[] {
+  if (kubeconfig !== undefined) {
+    if (existsSync(kubeconfig)) return [kubeconfig];
+    throw invalid(`${kubeconfig}: there is no such file; check the path given to --kubeconfig`);
+  }
+  const named = [...new Set(env.KUBECONFIG?.split(delimiter).filter((file) => file !== ''))];
+  const files = named.length > 0 ? named : [join(home, '.kube', 'config')];
+  const there = files.filter((file) => existsSync(file));
+  if (there.length > 0 || named.length === 0) return there;
+  throw invalid(
+    `${env.KUBECONFIG ?? ''} (from $KUBECONFIG): there is no such file; correct or unset KUBECONFIG`,
+  );
+}
+
+/** Takes each entry, and the current context, from the first file that has it. */
+function merge(files: readonly string[]): Merged {
+  const entries = {
+    cluster: new Map<string, Entry>(),
+    user: new Map<string, Entry>(),
+    context: new Map<string, Entry>(),
+  };
+  let current: string | undefined;
+  for (const file of files) {
+    try {
+      const content = (readYaml(readFileSync(file, 'utf8')) ?? {}) as Fields;
+      current ||= content['current-context'] as string | undefined;
+      for (const [kind, known] of Object.entries(entries)) {
+        for (const entry of (content[`${kind}s`] ?? []) as Fields[]) {
+          const name = String(entry.name);
+          const fields = textual((entry[kind] ?? {}) as Fields, `${kind} "${name}"`, dirname(file));
+          if (!known.has(name)) known.set(name, { at: `${file}: ${kind} "${name}"`, fields });
+        }
+      }
+    } catch (error) {
+      throw invalid(`${file}: can't be read as a kubeconfig: ${messageOf(error)}`);
+    }
+  }
+  return { ...entries, files: files.join(delimiter), current };
+}
+
+/** Paths count from the folder of the kubeconfig; a command without a slash is looked for on the PATH. */
+function textual(fields: Fields, at: string, folder: string): Fields {
+  const read: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === 'number' || (typeof value === 'boolean' && !BOOLEANS.includes(name)))
+      throw new Error(`${at}: ${name} isn't text: put it in quotes`);
+    read[name] = PATHS.includes(name) && value ? resolve(folder, value as string) : value;
+  }
+  const exec = fields.exec as Partial<KubeconfigExec> | null | undefined;
+  const command = exec?.command?.includes(sep) ? resolve(folder, exec.command) : exec?.command;
+  return { ...read, ...(exec && { exec: { ...exec, command } }) };
+}
+
+function chosen(name: string | undefined, merged: Merged): Found {
+  const lost = (wrong: string): OperatorError =>
+    invalid(`${merged.files}: ${wrong}; choose one with --context: ${[...merged.context.keys()].join(', ')}`);
+  if (!name) throw lost('has no current context');
+  const context = merged.context.get(name);
+  if (!context) throw lost(`its current context ${name} isn't there`);
+  const names = context.fields as Text<'cluster' | 'user' | 'namespace'>;
+  const cluster = merged.cluster.get(names.cluster ?? '');
+  if (!cluster) throw lost(`its context ${name} names a cluster that isn't there`);
+  const user = names.user ? merged.user.get(names.user) : { at: context.at, fields: {} };
+  if (!user) throw lost(`its context ${name} names a user that isn't there`);
+  const found = {
+    ...{ context: name, clusterAt: cluster.at, userAt: user.at },
+    cluster: cluster.fields as unknown as KubeconfigCluster,
+    user: user.fields as KubeconfigUser,
+    ...(names.namespace && { namespace: names.namespace }),
+  };
+  const wrong = wrongIn(found.cluster);
+  if (wrong) throw invalid(`${cluster.at}: ${wrong}`);
+  const wrongUser = wrongInUser(found.user);
+  if (wrongUser) throw invalid(`${user.at}: ${wrongUser}`);
+  return found;
+}
+
+function wrongIn(cluster: KubeconfigCluster): string | undefined {
+  const { server, 'certificate-authority': file, 'certificate-authority-data': data } = cluster;
+  if (!server) return 'has no server';
+  if (!isHttp(server)) return `server ${JSON.stringify(server)} is no URL; write https://HOST:PORT`;
+  if (cluster['insecure-skip-tls-verify'] && (file || data))
+    return 'has both insecure-skip-tls-verify and a certificate-authority; remove one of them';
+  return undefined;
+}
+
+function wrongInUser(user: KubeconfigUser): string | undefined {
+  const { 'auth-provider': provider, exec } = user;
+  if (provider)
+    return `auth-provider ${JSON.stringify(provider.name)} isn't supported; use exec with a credential plugin (for OIDC, kubelogin), or a token`;
+  if ((user.token || user.tokenFile) && (user.username || user.password))
+    return 'has both a token and a username with password; remove one of them';
+  if (hasCertificate(user) !== Boolean(user['client-key'] || user['client-key-data']))
+    return 'has a client certificate without its key, or a key without its certificate; add the other one';
+  if (!user.as && (user['as-uid'] || user['as-groups']?.length || user['as-user-extra']))
+    return 'as-uid, as-groups and as-user-extra need a user to impersonate; add "as"';
+  if (exec && !exec.command) return "exec has no command; write the credential plugin's";
+  if (exec && !EXEC_VERSIONS.includes(exec.apiVersion))
+    return `exec has apiVersion ${exec.apiVersion}; use one of ${EXEC_VERSIONS.join(', ')}`;
+  if (exec?.interactiveMode === 'Always')
+    return 'exec has interactiveMode Always, but plugins have no terminal here; log in before, and use IfAvailable';
+  return undefined;
+}
+
+/** Reports whether a user has a client certificate beside what a credential plugin issues. */
+export function hasCertificate(user: KubeconfigUser): boolean {
+  return Boolean(user['client-certificate'] || user['client-certificate-data']);
+}
+
+function serviceAccount(env: NodeJS.ProcessEnv, mounted: string): Found {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+  const tokenFile = join(mounted, 'token');
+  if (!host || !port || !existsSync(tokenFile)) {
+    throw new OperatorError({
+      reason: 'NoCluster',
+      message: 'No cluster is configured: give --kubeconfig FILE, set KUBECONFIG, or run inside a cluster',
+    });
+  }
+  const server = `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const at = `${mounted}: service account`;
+  return {
+    ...{ context: 'in-cluster', clusterAt: at, userAt: at, user: { tokenFile } },
+    cluster: { server, 'certificate-authority': join(mounted, 'ca.crt') },
+  };
+}
+
+function proxyOf({ cluster, clusterAt }: Found, env: NodeJS.ProcessEnv): string | undefined {
+  const { 'proxy-url': given, server } = cluster;
+  const proxy = given || proxyFromEnvironment(new URL(server), env);
+  if (!proxy || isHttp(proxy)) return proxy;
+  const where = given ? `${clusterAt}: proxy-url` : 'HTTPS_PROXY or HTTP_PROXY:';
+  throw invalid(`${where} ${proxy} can't be used; give the URL of an HTTP or HTTPS proxy`);
+}
+
+function isHttp(url: string): boolean {
+  return /^https?:/.test(url) && URL.canParse(url);
+}
+
+/**
+ * Chooses the proxy by HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case, as Go's programs do.
+ * @see https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
+ */
+function proxyFromEnvironment(server: URL, env: NodeJS.ProcessEnv): string | undefined {
+  const given = (name: string): string => env[name] || env[name.toLowerCase()] || '';
+  const isSecure = server.protocol === 'https:';
+  const proxy = given(isSecure ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  const host = server.hostname.replace(/^\[|\]$/g, '');
+  const port = server.port || (isSecure ? '443' : '80');
+  const direct = ['localhost', '127.0.0.0/8', '::1', ...given('NO_PROXY').split(',')];
+  if (!proxy || direct.some((entry) => isMeant(entry.trim().toLowerCase(), host, port))) return undefined;
+  return proxy.includes('://') ? proxy : `http://${proxy}`;
+}
+
+/** Reports whether a host is meant by a star, address, network or domain, which may have a port. */
+function isMeant(entry: string, host: string, port: string): boolean {
+  if (entry === '' || entry === '*') return entry === '*';
+  const parts = /^(?:\[(?<address>[^\]]*)\]|(?<plain>[^:]*))(?::(?<onPort>\d+))?$/.exec(entry)?.groups;
+  if (parts?.onPort !== undefined && parts.onPort !== port) return false;
+  const name = parts?.address ?? parts?.plain ?? entry;
+  const [address = '', prefix] = name.split('/');
+  const family = isIP(address);
+  if (family === 0) {
+    const domain = name.replace(/^\*/, '');
+    return domain.startsWith('.') ? host.endsWith(domain) : host === domain || host.endsWith(`.${domain}`);
+  }
+  const all = family === 4 ? 32 : 128;
+  const network = new BlockList();
+  if (Number(prefix ?? all) <= all)
+    network.addSubnet(address, Number(prefix ?? all), `ipv${family as 4 | 6}`);
+  return isIP(host) !== 0 && network.check(host, `ipv${isIP(host) as 4 | 6}`);
+}
+
+function invalid(message: string): OperatorError {
+  return new OperatorError({ reason: 'InvalidInput', message });
+}

@@ -1,0 +1,66 @@
+import type { ChildProcess } from 'node:child_process';
+
+/** How a program ended. */
+export interface ProgramEnd {
+  /** Null where a signal has ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** How long a program is waited for, and what is said meanwhile. */
+export interface WaitProps {
+  /** Names the program in lines and errors, e.g. `go env GOVERSION`. */
+  readonly what: string;
+  /** Sentence on what to do where it hangs. */
+  readonly remedy: string;
+  /** Takes the line that says what is waited for. @default - standard error */
+  readonly say?: (line: string) => void;
+  /** How long it may be silent before the line comes, and again as long for each further one. @default 10000 */
+  readonly sayMilliseconds?: number;
+  /** How long it may be silent before it is killed. @default 300000 */
+  readonly limitMilliseconds?: number;
+}
+
+/**
+ * Waits for the end of a program, which counts from its last output: on the pipes that it has for that.
+ *
+ * @returns once its pipes are closed too
+ * @throws Error where it can't be started; where it is silent for too long, after SIGKILL, with the remedy
+ */
+export async function programEnded(
+  child: ChildProcess,
+  { what, remedy, say = toStderr, sayMilliseconds = 10_000, limitMilliseconds = 300_000 }: WaitProps,
+): Promise<ProgramEnd> {
+  let heard = performance.now();
+  const pipes = [child.stdout, child.stderr];
+  for (const pipe of pipes) pipe?.on('data', () => (heard = performance.now()));
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>();
+  const seconds = (): number => Math.round((performance.now() - heard) / 1000);
+  const line = setInterval(() => {
+    if (performance.now() - heard >= sayMilliseconds)
+      say(`waiting for ${what}: no output for ${seconds()} s, at most ${limitMilliseconds / 1000} s`);
+  }, sayMilliseconds);
+  const look = (): void => {
+    const left = limitMilliseconds - (performance.now() - heard);
+    if (left > 0) {
+      limit = setTimeout(look, left);
+      return;
+    }
+    child.kill('SIGKILL');
+    // Its own children may hold them open.
+    for (const pipe of pipes) pipe?.destroy();
+    reject(new Error(`${what} gave no output for ${seconds()} s and was killed; ${remedy}`));
+  };
+  let limit = setTimeout(look, limitMilliseconds);
+  child.once('error', reject).once('close', (code, signal) => {
+    resolve({ code, signal });
+  });
+  return promise.finally(() => {
+    clearInterval(line);
+    clearTimeout(limit);
+  });
+}
+
+function toStderr(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

@@ -1,0 +1,179 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
+import type { ClusterAccess } from '../../src/engine/kubeconfig.js';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const IN_POD = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
+
+/** The service account's files, as a Pod finds them. */
+function mounted(namespace = 'ops'): string {
+  const place = join(folder, 'serviceaccount');
+  mkdirSync(place);
+  writeFileSync(join(place, 'token'), 'pod-token');
+  writeFileSync(join(place, 'namespace'), `${namespace}\n`);
+  return place;
+}
+
+/** Kubeconfig with a context for each name, all of one cluster. */
+function written(content: object): string {
+  const file = join(folder, 'config');
+  writeFileSync(file, JSON.stringify(content));
+  return file;
+}
+
+const config = (
+  current: string | undefined,
+  { clusters = ['here'], server = 'https://api.example.com', ...context } = {},
+) => ({
+  ...{ apiVersion: 'v1', kind: 'Config', users: [{ name: 'u', user: { token: 't' } }] },
+  clusters: clusters.map((name) => ({ name, cluster: { server } })),
+  contexts: ['staging', 'production'].map((name) => ({
+    name,
+    context: { cluster: 'here', user: 'u', ...context },
+  })),
+  ...(current !== undefined && { 'current-context': current }),
+});
+
+describe('in a Pod', () => {
+  test('without a kubeconfig, the cluster is the one of the service account', () => {
+    const place = mounted();
+    const env = { ...IN_POD, KUBECONFIG: '' };
+    expect(loadKubeconfig({ env, mounted: place, home: folder })).toEqual({
+      ...{ context: 'in-cluster', inPod: true, namespace: 'ops' },
+      cluster: { server: 'https://[fd00::1]:443', 'certificate-authority': join(place, 'ca.crt') },
+      user: { tokenFile: join(place, 'token') },
+      ...{ clusterAt: `${place}: service account`, userAt: `${place}: service account` },
+    });
+  });
+
+  test.each<[string, NodeJS.ProcessEnv, boolean]>([
+    ['its token is mounted', {}, true],
+    ['its token is not mounted, but it knows its cluster', IN_POD, false],
+  ])('a process with a kubeconfig knows that it is in one where %s', (_, env, isMounted) => {
+    const place = isMounted ? mounted() : folder;
+    const kubeconfig = written(config('staging'));
+    expect(loadKubeconfig({ kubeconfig, env, mounted: place }).inPod).toBe(true);
+    expect(loadKubeconfig({ kubeconfig, env: {}, mounted: join(folder, 'none') }).inPod).toBe(false);
+  });
+});
+
+describe('the namespace', () => {
+  const namespaceOf = (context: object, place: string): string =>
+    loadKubeconfig({ kubeconfig: written(config('staging', context)), env: {}, mounted: place }).namespace;
+
+  test("is the context's, else the Pod's, else default", () => {
+    const place = mounted();
+    expect(namespaceOf({ namespace: 'shop' }, place)).toBe('shop');
+    expect(namespaceOf({}, place)).toBe('ops');
+    expect(namespaceOf({}, join(folder, 'none'))).toBe('default');
+  });
+});
+
+describe('what is wrong with a kubeconfig is named with the file', () => {
+  const message = (options: Parameters<typeof loadKubeconfig>[0]): string => {
+    try {
+      loadKubeconfig({ env: {}, mounted: join(folder, 'none'), home: folder, ...options });
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return 'accepted';
+  };
+
+  test('a file that is none', () => {
+    const kubeconfig = written({ kind: 'Page', spec: {} });
+    expect(message({ kubeconfig })).toBe(
+      `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
+    );
+  });
+
+  test('a file that is not there', () => {
+    expect(message({ kubeconfig: '/gone' })).toBe(
+      '/gone: there is no such file; check the path given to --kubeconfig',
+    );
+    expect(message({ env: { KUBECONFIG: '/gone:/gone-too' } })).toBe(
+      '/gone:/gone-too (from $KUBECONFIG): there is no such file; correct or unset KUBECONFIG',
+    );
+  });
+
+  test('nothing at all', () => {
+    expect(message({})).toBe(
+      'No cluster is configured: give --kubeconfig FILE, set KUBECONFIG, or run inside a cluster',
+    );
+  });
+
+  test.each([
+    ['none is chosen', config(undefined), 'has no current context'],
+    ['it is not there', config('gone'), "its current context gone isn't there"],
+    [
+      'its cluster is not there',
+      config('staging', { clusters: ['other'] }),
+      "its context staging names a cluster that isn't there",
+    ],
+  ])('the contexts that there are, where %s', (_, content, wrong) => {
+    const kubeconfig = written(content);
+    expect(message({ kubeconfig })).toBe(
+      `${kubeconfig}: ${wrong}; choose one with --context: staging, production`,
+    );
+  });
+
+  test('the context that may be meant', () => {
+    expect(message({ kubeconfig: written(config('staging')), context: 'stagin' })).toBe(
+      '--context stagin: there is no such context; there are staging, production; did you mean staging?',
+    );
+  });
+});
+
+describe('NO_PROXY, as Go reads it', () => {
+  const proxyFor = (server: string, NO_PROXY: string): ClusterAccess['proxy'] =>
+    loadKubeconfig({
+      kubeconfig: written(config('staging', { server })),
+      env: { HTTPS_PROXY: 'proxy:3128', NO_PROXY },
+      mounted: folder,
+    }).proxy;
+
+  test.each([
+    ['https://api.example.com', '*'],
+    ['https://api.example.com', 'example.com'],
+    ['https://api.example.com', '.example.com'],
+    ['https://api.example.com', '*.example.com'],
+    ['https://API.example.com', 'other.com, EXAMPLE.com'],
+    ['https://example.com', 'example.com'],
+    ['https://example.com:6443', 'example.com:6443'],
+    ['https://api.example.com', 'example.com:443'],
+    ['https://10.1.2.3', '10.0.0.0/8'],
+    ['https://10.1.2.3', '10.1.2.3'],
+    ['https://10.1.2.3:6443', '10.1.2.3:6443'],
+    ['https://[fd00::1]:6443', 'fd00::/8'],
+    ['https://[fd00::1]:6443', 'fd00:0::1'],
+    ['https://[fd00::1]:6443', '[fd00::1]:6443'],
+    ['https://localhost:6443', ''],
+    ['https://127.0.0.2:6443', ''],
+    ['https://[::1]:6443', ''],
+  ])('%s is not sent through a proxy with "%s"', (server, noProxy) => {
+    expect(proxyFor(server, noProxy)).toBeUndefined();
+  });
+
+  test.each([
+    ['https://api.example.com', ''],
+    ['https://example.com', '.example.com'],
+    ['https://example.com', '*.example.com'],
+    ['https://notexample.com', 'example.com'],
+    ['https://example.com:6443', 'example.com:443'],
+    ['https://11.1.2.3', '10.0.0.0/8'],
+    ['https://10.1.2.3', '10.0.0.0/99'],
+    ['https://10.1.2.3:6443', '10.1.2.3:443'],
+    ['https://[fe00::1]:6443', 'fd00::/8'],
+  ])('%s is sent through the proxy with "%s"', (server, noProxy) => {
+    expect(proxyFor(server, noProxy)).toBe('http://proxy:3128');
+  });
+});
