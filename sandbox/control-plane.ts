@@ -77,6 +77,8 @@ function toSandbox(controlPlane: RunningControlPlane, handle: SandboxHandle): Sa
       await controlPlane.stopApiServer();
       await controlPlane.startApiServer();
     },
+    stopEtcd: () => controlPlane.stopEtcd(),
+    startEtcd: () => controlPlane.startEtcd(),
     restartControllerManager: () => controlPlane.restartControllerManager(),
     stop,
     [Symbol.asyncDispose]: stop,

@@ -60,12 +60,27 @@ export class RunningControlPlane {
     const { layout, users, watchdog, apiOnly } = this.#props;
     watchdog.watchFolder(layout.dir);
     await writeLayout(layout, users.values());
-    await this.#startEtcd();
+    await this.startEtcd();
     await this.startApiServer();
     await this.#writeKubeconfigs();
     await this.#waitForObject('the namespace default', '/api/v1/namespaces/default');
     if (!apiOnly) await this.#startControllers();
     this.#started = true;
+  }
+
+  /** Starts etcd and waits until it answers. */
+  async startEtcd(): Promise<void> {
+    const { layout } = this.#props;
+    const etcd = await this.#run('etcd', etcdArguments(layout));
+    await waitFor('etcd to answer', () => hasMember(etcdUrl(layout), layout.id), {
+      timeoutMilliseconds: startTimeout,
+      processes: [etcd],
+    });
+  }
+
+  /** Ends etcd, which the API server must not need any more. */
+  async stopEtcd(): Promise<void> {
+    await this.#end('etcd');
   }
 
   /** Starts the API server and waits until it is ready. Does nothing if it runs. */
@@ -104,15 +119,6 @@ export class RunningControlPlane {
     await this.#end('etcd'); // Last: the API server waits for it while it shuts down.
     await rm(this.#props.layout.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     await this.#props.watchdog.release();
-  }
-
-  async #startEtcd(): Promise<void> {
-    const { layout } = this.#props;
-    const etcd = await this.#run('etcd', etcdArguments(layout));
-    await waitFor('etcd to answer', () => hasMember(etcdUrl(layout), layout.id), {
-      timeoutMilliseconds: startTimeout,
-      processes: [etcd],
-    });
   }
 
   async #startControllers(): Promise<void> {

@@ -71,6 +71,10 @@ export interface Sandbox extends SandboxClient, AsyncDisposable {
   /** Starts the API server again, on the same port and data, and waits until it is ready. */
   startApiServer(): Promise<void>;
   restartApiServer(): Promise<void>;
+  /** Ends etcd, once the API server was stopped; its folder may be replaced then. */
+  stopEtcd(): Promise<void>;
+  /** Starts etcd again, on the same ports, and waits until it answers. */
+  startEtcd(): Promise<void>;
   /**
    * Ends the controller manager and starts it again. Its garbage collector looks for new kinds every 30 s only, and
    * when it starts: after this, it knows those of the CRDs installed so far.

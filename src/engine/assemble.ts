@@ -10,7 +10,6 @@ import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
 import { holdWhilePaused } from './hold-while-paused.js';
 import { Leadership } from './leadership.js';
-import type { Candidate } from './leadership.js';
 import type { ManagerProps } from './manager.js';
 import { NodePorts } from './node-ports.js';
 import { Refusals } from './refusals.js';
@@ -83,12 +82,19 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     gate,
     everyRunner.map(({ queue }) => queue),
   );
-  const watching = new Watching({ ...common, stores, namespaces, controllers, runners: everyRunner });
+  const watching = new Watching({
+    ...{ ...common, stores, namespaces, controllers, runners: everyRunner },
+    onWentBack: () => {
+      leadership.wentBack(clock.monotonic());
+    },
+  });
   const candidates = runners.map(({ runner, controller }) => ({
     runner,
     watches: watching.of(controller),
   }));
-  const elector = electorOf(props, transport, common, candidates);
+  const leadership = new Leadership(candidates);
+  const elector = electorOf(props, transport, common, leadership);
+  if (!elector) leadership.gained(-Infinity);
   for (const { store, readOnly } of stores.all()) {
     if (readOnly) continue;
     store.onChange((before, after) => {
@@ -113,10 +119,9 @@ function electorOf(
   { election, transport: wire }: ManagerProps,
   transport: Transport,
   { clock, random, log, metrics }: Common,
-  candidates: readonly Candidate[],
+  leadership: Leadership,
 ): Elector | undefined {
   if (!election) return undefined;
-  const leadership = new Leadership(candidates);
   return new Elector({
     ...{ ...election, transport, clock, random, log, metrics },
     onLeading: (aloneSince) => {

@@ -17,12 +17,12 @@ export interface Candidate {
  *
  * **Guarantees.** A change of leadership loses no key: what was in work is put back, what happened meanwhile has come
  * by the watches. What was begun in one term is over before the next one's work begins. Nothing is done on a view that
- * is older than what another leader may have acted on.
+ * is older than what another leader may have acted on, nor on one from before the server went back to an older state.
  *
  * **Caveats.** A runner waits for as long as one of its types can't be listed.
  */
 export class Leadership {
-  private term = new AbortController();
+  private term: AbortController | undefined;
   private interrupted: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly candidates: readonly Candidate[]) {
@@ -31,13 +31,21 @@ export class Leadership {
 
   /** @param aloneSince since when, by the monotonic clock, no other process can have written */
   gained(aloneSince: number): void {
-    this.term.abort();
+    this.term?.abort();
     const { signal } = (this.term = new AbortController());
     for (const candidate of this.candidates) void this.admit(candidate, aloneSince, signal);
   }
 
+  /** A list shows that the server went back to an older state: work goes on as in a new term, once all is listed. */
+  wentBack(now: number): void {
+    if (!this.term) return;
+    this.lost();
+    this.gained(now);
+  }
+
   lost(): void {
-    this.term.abort();
+    this.term?.abort();
+    this.term = undefined;
     for (const { runner } of this.candidates) runner.queue.hold(STANDBY);
     this.interrupted = Promise.all(this.candidates.map(({ runner }) => runner.interrupt()));
   }

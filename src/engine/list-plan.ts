@@ -7,7 +7,10 @@ const LIFETIME_MILLISECONDS = 10 * 3_600_000;
 /** One that was due and failed is tried again after this; what is known is followed meanwhile. */
 const AGAIN_MILLISECONDS = 3_600_000;
 
-/** When to list, and how. */
+/** A server that lags behind for longer was restored from a backup: API servers catch up in seconds, caches in a minute. */
+const LAG_MILLISECONDS = 120_000;
+
+/** When to list, how, and which list counts. */
 export class ListPlan {
   private dueAt = Infinity;
   /** Servers that don't stream lists are asked for pages. */
@@ -15,6 +18,8 @@ export class ListPlan {
   /** The last streamed list never ended. */
   private pagesNext = false;
   private doubtful = false;
+  /** When the first list came that was older than what was delivered. */
+  private olderSince: number | undefined;
 
   isDue(now: number): boolean {
     return now >= this.dueAt;
@@ -27,9 +32,21 @@ export class ListPlan {
     return stream ? 'stream' : 'pages';
   }
 
-  /** A list is complete. */
+  /** Reports whether a list that is older than what was delivered counts: once the server has lagged for too long. */
+  believesOlder(now: number): boolean {
+    this.olderSince ??= now;
+    return now - this.olderSince >= LAG_MILLISECONDS;
+  }
+
+  /** The server isn't behind what was delivered. */
+  caughtUp(): void {
+    this.olderSince = undefined;
+  }
+
+  /** A list is complete, and counts. */
   done(now: number, random: () => number): void {
     this.doubtful = false;
+    this.olderSince = undefined;
     this.dueAt = now + LIFETIME_MILLISECONDS * (1 + random() / 10);
   }
 

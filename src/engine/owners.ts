@@ -1,4 +1,5 @@
 import { OperatorError } from '../contract/error.js';
+import { objectKey } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { Api } from './api.js';
 import type { Task } from './apply-task.js';
@@ -43,12 +44,17 @@ export class Owners {
     if (live?.metadata.uid !== owner.uid) throw ownerGone(owner);
   }
 
-  /** The owner as he is now, of which the store hears too. */
+  /** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */
   private async read({ reader, step }: Task, owner: OwnerReference): Promise<AnyObject | undefined> {
     const { apiVersion, kind, name } = owner;
     const { namespace } = step.object.metadata;
     const metadata = reader.resourceType(owner).namespaced && namespace ? { name, namespace } : { name };
-    return refresh(this.api, { apiVersion, kind, metadata }, reader);
+    const known = reader.get(owner, objectKey(metadata.namespace, name))?.metadata.generation;
+    const live = await refresh(this.api, { apiVersion, kind, metadata }, reader);
+    const { uid, generation = known } = live?.metadata ?? {};
+    if (uid !== owner.uid || generation === (known ?? generation)) return live;
+    const message = `${kind} ${name} is not as it was when the plan was made`;
+    throw new OperatorError({ reason: 'Conflict', message, retry: 'now' });
   }
 }
 

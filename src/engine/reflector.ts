@@ -20,6 +20,7 @@ import type { ObjectEvent } from './watch-events.js';
 import {
   doubtsVersions,
   kindIsMissing,
+  OutdatedList,
   refusesRequest,
   ShortWatch,
   SilentWatch,
@@ -47,6 +48,8 @@ export interface ReflectorProps {
   readonly onDoubt?: MissingKindProps['onDoubt'];
   /** Called with each complete list, once the store holds it. @default - nobody is told */
   readonly onListed?: () => void;
+  /** Called when a list that nothing waits for shows an older state of the server. @default - no one is told */
+  readonly onWentBack?: () => void;
   /** Called with each failure, after which it tries again. @default - nobody is told */
   readonly onFailed?: (error: Error) => void;
 }
@@ -200,10 +203,17 @@ export class Reflector {
   }
 
   private complete(list: CompleteList, startedAt: number): void {
-    const { store, scope, clock, random, metrics } = this.props;
-    store.replace(list.entries, list.resourceVersion, scope.namespace);
+    const { store, scope, clock, random, metrics, log } = this.props;
+    const { entries, resourceVersion } = list;
+    if (store.hasPassed(resourceVersion, scope.namespace) && !this.plan.believesOlder(clock.monotonic()))
+      throw new OutdatedList(resourceVersion);
+    if (store.replace(entries, resourceVersion, scope.namespace)) {
+      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
+      log.warn(fields, 'The API server went back to an older state, as after a restored backup');
+      if (!this.present.isDemanded) this.props.onWentBack?.();
+    }
     this.plan.done(clock.monotonic(), random);
-    this.reach(list.resourceVersion);
+    this.reach(resourceVersion);
     this.missing.served();
     this.markSynced();
     this.catchUp.done();
@@ -230,7 +240,9 @@ export class Reflector {
   private change({ type, object }: ObjectEvent): void {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
-    const news = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0') > 0;
+    const order = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0');
+    if (order >= 0) this.plan.caughtUp();
+    const news = order > 0;
     if (type === 'BOOKMARK') {
       store.advance(resourceVersion, scope.namespace);
       this.catchUp.done();

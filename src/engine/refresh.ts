@@ -18,9 +18,7 @@ export async function refresh(
   const key = objectKey(object.metadata.namespace, object.metadata.name);
   const known = store.get(key)?.object.metadata.uid;
   try {
-    const live = await api.get(reader.resourceType(object), key);
-    store.written(live);
-    return live;
+    return await store.read(key, async () => api.get(reader.resourceType(object), key));
   } catch (error) {
     if (!(error instanceof ApiError) || !error.objectIsGone) throw error;
     if (known !== undefined) store.gone(key, known);

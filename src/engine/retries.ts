@@ -2,7 +2,7 @@ import type { Logger } from '../telemetry/logger.js';
 import { ApiError, askedDelay } from './api-error.js';
 import type { Scope } from './api.js';
 import { backoffDelay } from './backoff.js';
-import { hintFor } from './watch-failure.js';
+import { hintFor, OutdatedList } from './watch-failure.js';
 
 /** The numbers of client-go's reflector. @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go */
 const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 };
@@ -22,6 +22,7 @@ export class Retries {
   private tries = 0;
   /** Since a version expired last, a watch was at work for a while. */
   private hasWorked = true;
+  private last: Error | undefined;
 
   constructor(
     private readonly props: { readonly scope: Scope; readonly random: () => number; readonly log: Logger },
@@ -37,7 +38,9 @@ export class Retries {
   failed(error: Error, relist: boolean): number {
     const { log, scope } = this.props;
     const delay = this.delay(error);
-    log.warn(
+    const isNews = !(error instanceof OutdatedList && this.last instanceof OutdatedList);
+    this.last = error;
+    log[isNews ? 'warn' : 'debug'](
       {
         resource: scope.type.plural,
         watchNamespace: scope.namespace,

@@ -1,4 +1,5 @@
-import { objectKey } from '../contract/object.js';
+import { isDeepStrictEqual } from 'node:util';
+import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { ControllerIndex } from './controller-index.js';
 import { hasDrifted } from './drift.js';
@@ -46,9 +47,9 @@ export type Unserved = 'missing' | 'doubtful';
 /**
  * The objects of one type: what the watches delivered and what our own writes returned, whichever is newer.
  *
- * **Guarantees.** An object never goes back to an older version. What was deleted doesn't come back through the
- * late answer to a write. A relist replaces everything at once, and tells what has gone. An object that is of no
- * interest any more goes as one that is deleted.
+ * **Guarantees.** An object never goes back to an older version, unless a complete list or a read of it says so. What was
+ * deleted doesn't come back through the late answer to a write. A relist replaces everything at once, and tells what has
+ * gone. An object that is of no interest any more goes as one that is deleted.
  *
  * **Caveats.** Objects are shared, not copied: they must not be changed.
  */
@@ -153,50 +154,62 @@ export class Store {
     if (known && !isNewer(known.object, object)) this.remove(key, {});
   }
 
-  /** A watch has delivered all objects of a namespace, or of the cluster, as they were at one version. */
-  replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): void {
-    const entries = all.filter((entry) => entry !== undefined);
-    const listed = new Set(entries.map(({ object }) => keyOf(object)));
-    // A list is never older than what was delivered before, unless the server itself was put back to a backup: then
-    // nothing that was known counts.
-    const watch = this.watchOf(namespace);
-    const rewound = compareResourceVersions(resourceVersion, this.seen.get(watch) ?? '0') < 0;
-    if (rewound) this.seen.delete(watch);
+  /** Reports whether the watch has delivered something newer than this version. */
+  hasPassed(resourceVersion: string, namespace: string | undefined): boolean {
+    return compareResourceVersions(resourceVersion, this.seenOf(namespace)) < 0;
+  }
+
+  /**
+   * Takes a complete list of a namespace, or of the cluster, at one version. It counts for every object, but for what
+   * our own writes returned later; a list that is older than what the watch has delivered counts for these too.
+   * @returns whether the server has gone back to an older state, as after a restored backup
+   */
+  replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): boolean {
+    const listed = new Map(all.flatMap((entry) => (entry ? [[keyOf(entry.object), entry] as const] : [])));
+    let wentBack = this.hasPassed(resourceVersion, namespace);
+    if (wentBack) this.seen.delete(this.watchOf(namespace));
     for (const [key, { object }] of this.entries) {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
-      const writtenSince =
-        compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) > 0;
-      if (rewound || (!listed.has(key) && !writtenSince)) this.remove(key, { list: true });
+      if (!wentBack && compareResourceVersions(versionOf(object), resourceVersion) > 0) listed.delete(key);
+      else if (!listed.has(key)) this.remove(key, { list: true });
     }
-    for (const entry of entries) this.put(entry, { list: true });
+    for (const [key, entry] of listed) {
+      const known = this.entries.get(key);
+      if (isDeepStrictEqual(known, entry)) continue;
+      wentBack ||= known !== undefined && isNewer(known.object, entry.object);
+      this.put(entry, { list: true });
+    }
     this.advance(resourceVersion, namespace);
+    return wentBack;
   }
 
   /** A bookmark: everything up to this version has been delivered, of the namespace or of the cluster. */
   advance(resourceVersion: string | undefined, namespace: string | undefined): void {
-    const watch = this.watchOf(namespace);
-    if (resourceVersion && compareResourceVersions(resourceVersion, this.seen.get(watch) ?? '0') > 0) {
-      this.seen.set(watch, resourceVersion);
+    if (resourceVersion && compareResourceVersions(resourceVersion, this.seenOf(namespace)) > 0) {
+      this.seen.set(this.watchOf(namespace), resourceVersion);
     }
   }
 
-  /** The API server has answered a write, or a read of one object, with this. */
+  /** The API server has answered a write with this; what the watches have passed was changed or deleted since. */
   written(object: AnyObject, writer?: Writer): void {
-    const version = object.metadata.resourceVersion ?? '0';
     const known = this.entries.get(keyOf(object));
-    // Whether the selector matches it, only the watch can tell.
-    if (!known && (this.props.selective || !this.isAskedFor(object))) return;
-    // The watches have passed this version, so an object that they don't show has been deleted since.
-    const seen = this.seen.get(this.watchOf(object.metadata.namespace)) ?? '0';
-    if (!known && compareResourceVersions(version, seen) <= 0) return;
+    const isNews = !this.hasPassed(versionOf(object), object.metadata.namespace);
     // The watch may have been faster.
-    if (!known || isNewer(object, known.object)) {
-      const entry = this.project(object);
-      // Removed now, it could come back with an older version that the watch has yet to deliver.
-      if (!entry) return;
-      this.put(entry, { writer });
-    }
-    this.explained(keyOf(object), version);
+    if (isNews && (!known || isNewer(object, known.object))) this.take(object, { writer });
+    this.explained(keyOf(object), versionOf(object));
+  }
+
+  /** Reads one object as it is in etcd: an older version than the known one counts, unless more was learned meanwhile. */
+  async read(key: string, get: () => Promise<AnyObject>): Promise<AnyObject> {
+    const { namespace } = splitKey(key);
+    const [before, seen] = [this.entries.get(key), this.seenOf(namespace)];
+    const object = await get();
+    const version = versionOf(object);
+    const wasPassed = compareResourceVersions(version, seen) < 0;
+    const isCurrent = this.entries.get(key) === before && wasPassed === this.hasPassed(version, namespace);
+    if (isCurrent && before?.object.metadata.resourceVersion !== version) this.take(object, {});
+    else this.written(object);
+    return object;
   }
 
   /** Who owns what of an object that the API server has answered with: as a rule, that is known already. */
@@ -241,19 +254,28 @@ export class Store {
     if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key, {});
   }
 
-  private isAskedFor({ metadata }: AnyObject): boolean {
-    return this.props.name === undefined || this.props.name === metadata.name;
+  private seenOf(namespace: string | undefined): string {
+    return this.seen.get(this.watchOf(namespace)) ?? '0';
   }
 
   private watchOf(namespace: string | undefined): string {
     return this.props.perNamespace ? (namespace ?? '') : '';
   }
 
+  /** An object that no watch has delivered. */
+  private take(object: AnyObject, source: Source): void {
+    const { selective, name = object.metadata.name } = this.props;
+    // Whether the selector matches it, only the watch can tell.
+    if (!this.entries.has(keyOf(object)) && (selective || name !== object.metadata.name)) return;
+    const entry = this.project(object);
+    // Removed now, it could come back with an older version that the watch has yet to deliver.
+    if (entry) this.put(entry, source);
+  }
+
   private put(entry: Entry, source: Source): void {
     const { object } = entry;
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
-    if (before && !isNewer(object, before)) return;
     this.controllers.move(key, before, object);
     this.entries.set(key, entry);
     this.listeners.tell(key, before, object, source);
@@ -274,8 +296,12 @@ function keyOf(object: AnyObject): string {
   return objectKey(object.metadata.namespace, object.metadata.name);
 }
 
+function versionOf({ metadata }: AnyObject): string {
+  return metadata.resourceVersion ?? '0';
+}
+
 function isNewer(a: AnyObject, b: AnyObject): boolean {
-  return compareResourceVersions(a.metadata.resourceVersion ?? '0', b.metadata.resourceVersion ?? '0') > 0;
+  return compareResourceVersions(versionOf(a), versionOf(b)) > 0;
 }
 
 function deepFreeze(value: unknown): void {

@@ -37,6 +37,13 @@ export class UnfinishedList extends Error {
   }
 }
 
+/** The server that has answered lags behind the one before, or was restored from a backup. */
+export class OutdatedList extends Error {
+  constructor(resourceVersion: string) {
+    super(`The list (${resourceVersion}) is older than the watch; it counts if that lasts for two minutes`);
+  }
+}
+
 /** The connection is fine, and of no use: some proxy closes at once. */
 export class ShortWatch extends Error {
   constructor() {
@@ -80,6 +87,7 @@ export function doubtsVersions(error: Error): boolean {
  * | the connection broke, 429, 503 | the same version again, since listing would make an overload worse |
  * | 500, 502, 504 | the same version again for half a minute, then a list |
  * | silence | the same version again, where anything had come; else a list |
+ * | a list that is older than what was delivered | what was to be done before it |
  * | 410, version too large, anything else | a list |
  * @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go
  */

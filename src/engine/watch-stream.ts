@@ -4,7 +4,7 @@ import type { Clock } from './clock.js';
 import { SilenceLimit } from './silence-limit.js';
 import { watchEvents } from './watch-events.js';
 import type { ObjectEvent, WatchEvent } from './watch-events.js';
-import { ShortWatch, SilentWatch, UnfinishedRefusal, UnusableEvent } from './watch-failure.js';
+import { OutdatedList, ShortWatch, SilentWatch, UnfinishedRefusal, UnusableEvent } from './watch-failure.js';
 
 /** A watch that ends sooner than this without an event has failed, whatever it says. */
 const SHORT_WATCH_MILLISECONDS = 1_000;
@@ -73,7 +73,7 @@ export class WatchStream {
     try {
       this.props.handle(event);
     } catch (error) {
-      throw new UnusableEvent(error);
+      throw error instanceof OutdatedList ? error : new UnusableEvent(error);
     }
   }
 }

@@ -16,6 +16,7 @@ export interface WatchingProps extends Pick<ReflectorProps, 'api' | 'clock' | 'r
   readonly namespaces: readonly string[];
   readonly runners: readonly Runner[];
   readonly controllers: readonly Controller[];
+  readonly onWentBack: NonNullable<ReflectorProps['onWentBack']>;
 }
 
 interface Part {
@@ -82,7 +83,7 @@ export class Watching {
   }
 }
 
-function partsOf({ metrics, stores, namespaces, runners, ...common }: WatchingProps): Part[] {
+function partsOf({ metrics, stores, namespaces, runners, onWentBack, ...common }: WatchingProps): Part[] {
   const watchMetrics = new WatchMetrics(metrics, common.clock);
   const { api, clock, random, log } = common;
   return stores.all().flatMap((watched, index) =>
@@ -90,7 +91,7 @@ function partsOf({ metrics, stores, namespaces, runners, ...common }: WatchingPr
       name: watchName(scope),
       watched,
       reflector: new Reflector({
-        ...{ api, clock, random, log, scope, store: watched.store, optional: watched.optional },
+        ...{ api, clock, random, log, onWentBack, scope, store: watched.store, optional: watched.optional },
         mayBeDoubtful: watched.optional && !watched.readOnly,
         metrics: watchMetrics.named(watchLabel(scope, namespaces)),
         onDoubt: (isDoubtful) => {

@@ -48,6 +48,19 @@ describe('Applier, a child that has gone', () => {
     expect(setup.reader.get(WIDGET, 'shop/web')?.metadata.uid).toBe(owner);
   });
 
+  it('is not made of a plan that was made from another generation of its owner', async () => {
+    const setup = await vanished('uid-web');
+    const restored = { ...widget('web'), metadata: { ...widget('web').metadata, generation: 7 } };
+    setup.server.put(WIDGET, restored);
+    expect(await setup.apply()).toMatchObject({
+      action: 'failed',
+      error: { reason: 'Conflict', retry: 'now' },
+    });
+    expect(methods(setup)).toEqual(['GET']);
+    expect(setup.reader.get(WIDGET, 'shop/web')?.metadata.generation).toBe(7);
+    expect(await setup.apply()).toMatchObject({ action: 'created' });
+  });
+
   it('costs no question when it was another owner who had it', async () => {
     const setup = await vanished('uid-web');
     await setup.apply(step(deployment(), ownedBy('next')));

@@ -44,6 +44,7 @@ interface Setup {
 async function started(
   prepare: (server: FakeApiServer, clock: VirtualClock) => void = () => undefined,
   reconcile: (key: string, reader: Reader) => Plan = () => plan({}),
+  election = true,
 ): Promise<Setup> {
   const server = new FakeApiServer();
   const clock = new VirtualClock();
@@ -56,7 +57,7 @@ async function started(
     ...{ name: 'widget', kind: 'Widget' },
     watches: [
       { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
-      { type: CONFIG_MAP, mapsTo: () => [] },
+      { type: CONFIG_MAP, mapsTo: ({ metadata }) => (metadata.name === 'child' ? ['shop/web'] : []) },
       ...(server.unserved.has('gadgets') ? [{ type: GADGET, optional: true, mapsTo: () => [] }] : []),
     ],
     reconcile: (key, reader) => {
@@ -67,7 +68,7 @@ async function started(
   const manager = new Manager({
     ...{ controllers: [controller], transport: server, metrics, clock, instance: 'pod-1', random: () => 0 },
     log: recordingLogger(lines),
-    election: { namespace: 'ops', identity: 'me' },
+    ...(election && { election: { namespace: 'ops', identity: 'me' } }),
   });
   const stopping = new AbortController();
   const running = manager.run(stopping.signal);
@@ -369,6 +370,45 @@ describe('A manager in an election', () => {
     expect(leaseOf(server)).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1 });
     expect(server.closed).toBe(true);
   });
+
+  /** The child says which generation it was rendered from. */
+  const byContent = (_key: string, reader: Reader): Plan => {
+    const owner = reader.get(WIDGET, 'shop/web');
+    const data = { generation: String(owner?.metadata.generation) };
+    const object = { ...childOf('child'), data };
+    return plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] });
+  };
+
+  it.each([
+    ['in an election', true],
+    ['without an election', false],
+  ])(
+    'applies nothing of what a restored backup has lost, %s, whichever list comes first',
+    async (_, election) => {
+      const first = widget('web', { generation: 1 }) as unknown as AnyObject;
+      const setup = await started((fake) => void fake.put(WIDGET, first), byContent, election);
+      const { server, clock, writes } = setup;
+      const data = (): unknown => server.get(CONFIG_MAP, 'shop/child')?.data;
+      expect(data()).toEqual({ generation: '1' });
+      const restore = server.backup();
+      for (const last of ['widgets', 'configmaps']) {
+        server.put(WIDGET, { ...first, metadata: { ...first.metadata, generation: 2 } });
+        await settled();
+        expect(data()).toEqual({ generation: '2' });
+        const before = writes().length;
+        server.heldBack.add(last);
+        restore();
+        await clock.advance(5_000);
+        server.openWatches(last);
+        await clock.advance(5_000);
+        expect(data()).toEqual({ generation: '1' });
+        expect(writes().slice(before)).toEqual([]);
+      }
+      server.put(WIDGET, { ...first, metadata: { ...first.metadata, generation: 3 } });
+      await settled();
+      expect(data()).toEqual({ generation: '3' });
+    },
+  );
 
   it('is unhealthy when its elector is', async () => {
     const { clock, manager } = await started();

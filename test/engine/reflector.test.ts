@@ -463,7 +463,7 @@ describe('Reflector, watching', () => {
     for (let n = 0; n < 2; n++) await clock.advance(SILENCE_LIMIT_MILLISECONDS + 5_000);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
     const after = configMap('a', '7', { labels: { after: 'the backup' } });
-    transport.lastStream.event('ADDED', after).listed('20');
+    transport.lastStream.event('ADDED', after).listed('120');
     await settled();
     expect(store.get('shop/a')?.object).toEqual(after);
   });
@@ -748,6 +748,125 @@ describe('Reflector, measured', () => {
     transport.lastStream.break();
     await clock.advance(400_000);
     expect(reflector.silentForMilliseconds(clock.monotonic())).toBeLessThan(30_001);
+  });
+});
+
+describe('Reflector, of a server that is in an older state', () => {
+  /** Its watch, at version 100, has ended, and it lists. */
+  async function relisting(props: Partial<ReflectorProps> = {}): Promise<Setup> {
+    const setup = await started({}, undefined, props);
+    setup.transport.lastStream
+      .event('ADDED', configMap('a', '7'))
+      .event('ADDED', configMap('b', '3'))
+      .listed('90')
+      .event('MODIFIED', configMap('a', '100'))
+      .event('ERROR', { code: 410, reason: 'Expired' });
+    await setup.clock.advance(800);
+    setup.changes.length = 0;
+    setup.lines.length = 0;
+    return setup;
+  }
+
+  const older = ({ lastStream }: ScriptedTransport): ScriptedStream =>
+    lastStream.event('ADDED', configMap('a', '7')).listed('95');
+
+  /** Each list is older, for so long. */
+  async function stayOlder({ transport, clock }: Setup, milliseconds: number): Promise<void> {
+    const until = clock.monotonic() + milliseconds;
+    let answered: ScriptedStream | undefined;
+    while (clock.monotonic() < until) {
+      if (answered !== transport.lastStream) answered = older(transport);
+      await clock.advance(Math.min(200, until - clock.monotonic()));
+    }
+  }
+
+  it('believes a list that is newer than all it has seen, also of objects that it knows newer', async () => {
+    let wentBack = 0;
+    const { transport, store, lines } = await relisting({ onWentBack: () => wentBack++ });
+    transport.lastStream.event('ADDED', configMap('a', '7')).listed('1000');
+    await settled();
+    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe('7');
+    expect(wentBack).toBe(1);
+    expect(lines).toMatchObject([
+      { level: 'warn', message: 'The API server went back to an older state, as after a restored backup' },
+    ]);
+  });
+
+  it('does not believe a list that is older than what it has seen, says so once, and lists again', async () => {
+    const setup = await relisting();
+    const { transport, clock, changes, lines, reflector } = setup;
+    const before = transport.streams.length;
+    await stayOlder(setup, 100_000);
+    expect(transport.streams.length - before).toBeGreaterThan(4);
+    expect(transport.streams.slice(before).every(({ request }) => request.query?.sendInitialEvents)).toBe(
+      true,
+    );
+    expect(changes).toEqual([]);
+    expect(reflector.synced).toBe(true);
+    expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
+      {
+        level: 'warn',
+        fields: { error: expect.stringMatching(/^The list \(95\) is older/) as string },
+        message: 'Watch failed, will list again',
+      },
+    ]);
+    await clock.advance(30_000);
+    transport.lastStream.event('ADDED', configMap('a', '100')).event('ADDED', configMap('b', '3'));
+    transport.lastStream.listed('101');
+    await settled();
+    expect(changes).toEqual([]);
+    expect(reflector).toMatchObject({ state: { phase: 'watching', resourceVersion: '101' } });
+  });
+
+  it('believes it of a server that has stayed older for two minutes, whatever the wall clock says', async () => {
+    const setup = await relisting();
+    const { clock, changes, store, lines } = setup;
+    await stayOlder(setup, 60_000);
+    clock.setWallBy(3_600_000);
+    await stayOlder(setup, 59_000);
+    expect(changes).toEqual([]);
+    await stayOlder(setup, 32_000);
+    expect(changes).toEqual(['-b', '~a']);
+    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe('7');
+    expect(lines.map(({ message }) => message)).toContain(
+      'The API server went back to an older state, as after a restored backup',
+    );
+  });
+
+  it('does the same where lists come in pages', async () => {
+    const { transport, clock, changes } = await started({}, (server) => {
+      server.refusals.push(failure(400, 'BadRequest', 'unknown'));
+      server.answers.push(page('100', [configMap('a', '100')]), page('95', [configMap('a', '7')]));
+      server.answers.push(page('101', [configMap('a', '101')]));
+    });
+    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
+    await clock.advance(10_000);
+    expect(changes).toEqual(['+a', '~a']);
+    expect(transport.requests).toHaveLength(3);
+  });
+
+  it('counts the two minutes anew once the server was as new as before', async () => {
+    const setup = await relisting();
+    const { transport, clock, changes } = setup;
+    older(transport);
+    await clock.advance(800);
+    transport.lastStream.event('ADDED', configMap('a', '100')).event('ADDED', configMap('b', '3'));
+    transport.lastStream.listed('101');
+    await clock.advance(200_000);
+    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
+    await stayOlder(setup, 60_000);
+    expect(changes).toEqual([]);
+  });
+
+  it('is not present for a leader before its list is believed', async () => {
+    const setup = await relisting();
+    const { reflector, clock } = setup;
+    let present = false;
+    void reflector.presentSince(clock.monotonic(), new AbortController().signal).then(() => (present = true));
+    await stayOlder(setup, 100_000);
+    expect(present).toBe(false);
+    await stayOlder(setup, 60_000);
+    expect(present).toBe(true);
   });
 });
 

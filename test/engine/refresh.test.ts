@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
 import { refresh } from '../../src/engine/refresh.js';
+import type { Store } from '../../src/engine/store.js';
 import { newBench } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { CONFIG_MAP, configMap, failure } from './support/builders.js';
@@ -17,6 +19,76 @@ function benchWhere(meanwhile: (bench: Bench) => void): Bench {
   };
   return bench;
 }
+
+/** The server has this; meanwhile something happens. */
+function benchWith(live: AnyObject, meanwhile: (store: Store) => void = () => undefined): Bench {
+  const bench = newBench(new FakeApiServer());
+  bench.server.intercept = () => {
+    meanwhile(bench.reader.store(CONFIG_MAP));
+    return { status: 200, body: live };
+  };
+  return bench;
+}
+
+const version = ({ reader }: Bench): string | undefined =>
+  reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion;
+const at = (resourceVersion: string): AnyObject => configMap('a', resourceVersion, { uid: 'uid-a' });
+
+describe('refresh', () => {
+  it('believes the answer also where it is older than what was known, as after a restored backup', async () => {
+    const bench = benchWith(at('10'));
+    bench.reader.store(CONFIG_MAP).observed(at('200'));
+    await refresh(bench.api, A, bench.reader);
+    expect(version(bench)).toBe('10');
+  });
+
+  it('believes that an object is back whose deletion was seen', async () => {
+    const bench = benchWith(at('10'));
+    const store = bench.reader.store(CONFIG_MAP);
+    store.observed(at('10'));
+    store.observedDeletion(at('200'));
+    await refresh(bench.api, A, bench.reader);
+    expect(version(bench)).toBe('10');
+  });
+
+  it.each([
+    [
+      'was changed',
+      (store: Store) => {
+        store.observed(at('300'));
+      },
+      '300',
+    ],
+    [
+      'was written',
+      (store: Store) => {
+        store.written(at('300'));
+      },
+      '300',
+    ],
+    [
+      'was deleted',
+      (store: Store) => {
+        store.observedDeletion(at('300'));
+      },
+      undefined,
+    ],
+  ])('does not go back to an answer that is old because the object %s meanwhile', async (_, act, is) => {
+    const bench = benchWith(at('200'), act);
+    bench.reader.store(CONFIG_MAP).observed(at('200'));
+    await refresh(bench.api, A, bench.reader);
+    expect(version(bench)).toBe(is);
+  });
+
+  it('does not bring back what has come and gone meanwhile', async () => {
+    const bench = benchWith(at('300'), (store) => {
+      store.observed(at('300'));
+      store.observedDeletion(at('301'));
+    });
+    await refresh(bench.api, A, bench.reader);
+    expect(version(bench)).toBeUndefined();
+  });
+});
 
 describe('refresh, of an object that is gone', () => {
   it('lets go of the one that was known', async () => {

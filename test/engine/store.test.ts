@@ -17,8 +17,8 @@ function newStore(props: Partial<StoreProps> = {}): { store: Store; changes: Cha
   return { store, changes };
 }
 
-function replace(store: Store, resourceVersion: string, objects: AnyObject[], namespace?: string): void {
-  store.replace(
+function replace(store: Store, resourceVersion: string, objects: AnyObject[], namespace?: string): boolean {
+  return store.replace(
     objects.map((object) => store.project(object)),
     resourceVersion,
     namespace,
@@ -61,7 +61,7 @@ describe('Store', () => {
     expect(changes).toHaveLength(1);
   });
 
-  it('never goes back, whatever comes in whatever order', () => {
+  it('never goes back, whatever comes in whatever order, unless a complete list says so', () => {
     const input = fc.record({
       how: fc.constantFrom('observed', 'written', 'replaced'),
       name: fc.constantFrom('a', 'b'),
@@ -70,8 +70,8 @@ describe('Store', () => {
     fc.assert(
       fc.property(fc.array(input), (inputs) => {
         const { store } = newStore();
-        store.onChange((before, after) => {
-          if (before && after)
+        store.onChange((before, after, origin) => {
+          if (before && after && origin !== 'list')
             expect(Number(after.metadata.resourceVersion)).toBeGreaterThan(
               Number(before.metadata.resourceVersion),
             );
@@ -163,6 +163,41 @@ describe('Store', () => {
     replace(store, '10', [configMap('changed', '9')]);
     expect(versionIn(store, 'shop/created')).toBe('12');
     expect(versionIn(store, 'shop/changed')).toBe('11');
+  });
+
+  it('believes a complete list of every object, also where it shows an older one, and says so', () => {
+    const { store, changes } = newStore();
+    for (const name of ['same', 'old', 'gone']) store.observed(configMap(name, '150'));
+    store.observed(configMap('old', '200'));
+    store.written(configMap('written', '201'));
+    changes.length = 0;
+    const list = [configMap('same', '150'), configMap('old', '150'), configMap('written', '140')];
+    expect(replace(store, '1000', list)).toBe(true);
+    expect(changes).toEqual([
+      ['gone@150', undefined],
+      ['old@200', 'old@150'],
+      ['written@201', 'written@140'],
+    ]);
+    expect(replace(store, '1001', list)).toBe(false);
+  });
+
+  it('does not take an object back to what a late answer to a write from before the list says', () => {
+    const { store } = newStore();
+    store.observed(configMap('a', '200'));
+    replace(store, '1000', [configMap('a', '150')]);
+    store.written(configMap('a', '205'));
+    expect(versionIn(store, 'shop/a')).toBe('150');
+    store.written(configMap('a', '1001'));
+    expect(versionIn(store, 'shop/a')).toBe('1001');
+  });
+
+  it('takes an object of the same version for another one where a list shows other content', () => {
+    const { store, changes } = newStore();
+    store.observed(configMap('a', '7'));
+    store.observed(configMap('b', '8'));
+    changes.length = 0;
+    replace(store, '10', [configMap('a', '7', { labels: { after: 'the backup' } }), configMap('b', '8')]);
+    expect(changes).toEqual([['a@7', 'a@7']]);
   });
 
   it('drops on the next list what was written and is not there any more', () => {

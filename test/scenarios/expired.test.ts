@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { services } from '../cluster/support/cluster.js';
+import { deployments, services } from '../cluster/support/cluster.js';
 import { eventually } from '../cluster/support/eventually.js';
 import { settled } from '../cluster/support/settled.js';
+import { Backup, etcdutl } from './support/backup.js';
 import type { RecordedRequest } from './support/exchange.js';
+import type { FaultProxy } from './support/fault-proxy.js';
+import { Gate } from './support/faults.js';
 import { small } from './support/kinds.js';
-import { watches } from './support/proxied-request.js';
+import { lists as listsOf, watches } from './support/proxied-request.js';
 import type { Matcher } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
@@ -14,6 +17,7 @@ import { WatchLine } from '../../src/testing/watch-line.js';
 /** With a control plane of its own, whose API server forgets what it has cached. */
 let sandbox: Sandbox;
 beforeAll(async () => {
+  await etcdutl();
   sandbox = await startSandbox({ apiOnly: true });
 });
 afterAll(() => sandbox.stop());
@@ -128,6 +132,53 @@ test('a compaction of etcd while the API server is away leads to a list, and no 
   expect(expired.length).toBeGreaterThan(0);
   expect((await cluster.list(services, scenario.namespace)).length).toBe(count + 1);
 });
+
+test('after etcd was restored from a backup, nothing of what was lost is applied to what is back', async () => {
+  await using scenario = await Scenario.start({ purpose: 'restored', sandbox });
+  const { subject, cluster, proxy } = scenario;
+  const { ports, ...portless } = small;
+  await subject.create('web', portless);
+  await subject.create('deleted', small);
+  for (const name of ['web', 'deleted']) await subject.asRendered(name);
+  await settled(cluster, scenario.user);
+  const backup = await Backup.take(sandbox);
+  const kept = await cluster.get(subject.childPlace(deployments, 'web'));
+  // An edit that changes one child and adds another, a creation and a deletion.
+  await subject.edit('web', { ...portless, image: 'example.com/web:2', ports });
+  await subject.create('lost', small);
+  await subject.delete('deleted');
+  for (const type of [deployments, services]) await cluster.delete(subject.childPlace(type, 'deleted'));
+  for (const name of ['web', 'lost']) await subject.asRendered(name);
+  await settled(cluster, scenario.user);
+  const lists = ['services', 'deployments', 'appservices'].map((resource) => listedInTurn(proxy, resource));
+  const requests = scenario.requestsFromNowOn();
+
+  await backup.restore();
+  // Custom resources last, so that the lost ones are known for longest.
+  for (const list of lists) await list();
+
+  await subject.edit('deleted', { ...small, image: 'example.com/web:3' });
+  await scenario.endsWell();
+  expect(await cluster.find(subject.place('lost'))).toBeUndefined();
+  expect(await cluster.get(subject.childPlace(deployments, 'web'))).toEqual(kept);
+  expect(await cluster.find(subject.childPlace(services, 'web'))).toBeUndefined();
+  expect(writesIn(requests()).filter((line) => !/\/deleted|^\w+ events/.test(line))).toEqual([]);
+});
+
+/** Holds lists of a resource back until the result is called, which resolves once one is complete. */
+function listedInTurn(proxy: FaultProxy, resource: string): () => Promise<void> {
+  const gate = new Gate();
+  proxy.on(listsOf(resource), gate.fault);
+  return async () => {
+    const complete = Promise.withResolvers<undefined>();
+    const stop = proxy.listen(listsOf(resource), ({ type }) => {
+      if (type === 'BOOKMARK') complete.resolve(undefined);
+    });
+    gate.open();
+    await complete.promise;
+    stop();
+  };
+}
 
 /** Forgets the history up to now. @see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
 async function compact(etcdUrl: string): Promise<void> {

@@ -185,3 +185,34 @@ test.concurrent('a list that was true once leads to nothing wrong when it is ser
   await scenario.endsWell({ deadlineMilliseconds: 120_000 });
   expect(writesIn(requests()).filter((line) => line.startsWith('DELETE'))).toEqual([]);
 });
+
+test.concurrent(
+  'a running controller whose list is answered with an older state writes nothing',
+  async () => {
+    await using scenario = await Scenario.prepare({ purpose: 'older-list' });
+    const { subject, cluster, proxy } = scenario;
+    await subject.create('web', small);
+    const lines: WatchLine[] = [];
+    const stop = proxy.listen(lists('appservices'), (line) => lines.push(line));
+    await scenario.startController();
+    stop();
+    const list = lines.slice(0, lines.findIndex(({ type }) => type === 'BOOKMARK') + 1);
+    await subject.edit('web', edited);
+    await subject.ready('web');
+    await settled(cluster, scenario.user);
+    const requests = scenario.requestsFromNowOn();
+
+    const rule = proxy.on(lists('appservices'), recorded(list));
+    expire(scenario, 'appservices');
+    await eventually(() => {
+      expect(rule.hits).toBeGreaterThan(0);
+    });
+    rule.remove();
+
+    await subject.create('next', small);
+    await subject.ready('next');
+    await scenario.endsWell();
+    const others = /\/next\b|^\w+ events/;
+    expect(writesIn(requests()).filter((line) => !others.test(line))).toEqual([]);
+  },
+);

@@ -71,6 +71,18 @@ export class FakeApiServer implements Transport {
     this.tell(type.plural, 'DELETED', { ...object, metadata });
   }
 
+  /** Returns what restores the state of this moment under a later version; all watches expire. */
+  backup(): () => void {
+    const kept = new Map(this.objects);
+    return () => {
+      this.objects.clear();
+      for (const [id, stored] of kept) this.objects.set(id, stored);
+      this.version += 1_000_000;
+      for (const { stream } of this.streams)
+        if (!stream.closed) stream.event('ERROR', { code: 410, reason: 'Expired' });
+    };
+  }
+
   async request(request: ApiRequest): Promise<ApiResponse> {
     this.requests.push(request);
     const own = await this.intercept(request);
