@@ -1,5 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { compilePattern } from './regex.js';
+import { compileRegularExpression } from '../contract/regular-expression.js';
 
 /** Leading zeros are taken, as they were in old times. */
 function sloppy(address: string): string {
@@ -30,7 +30,7 @@ const HOST_NAME =
 export function isHostname(text: string): boolean {
   const isShort = (part: string, bytes: number): boolean => Buffer.byteLength(part) <= bytes;
   return (
-    compilePattern(HOST_NAME).test(text) &&
+    compileRegularExpression(HOST_NAME).test(text) &&
     isShort(text, 255) &&
     text.split('.').every((part) => isShort(part, 63))
   );

@@ -5,7 +5,7 @@ import { FORMATS } from './formats.js';
 import { LIST_KEYS, rootJsonSchema } from './json-schema.js';
 import { describeErrors, pathOf } from './messages.js';
 import type { Path, Problem } from './problem.js';
-import { compilePattern } from './regex.js';
+import { compileRegularExpression } from '../contract/regular-expression.js';
 import { isUnchangedAt } from './unchanged.js';
 
 /** What a schema says about a value, without its rules in CEL. */
@@ -35,7 +35,7 @@ export function compileOpenApi(schema: StructuralSchema): ValidateOpenApi {
     ownProperties: true,
     formats: FORMATS,
     // Patterns are written for Go.
-    code: { regExp: Object.assign(compilePattern, { code: 'compilePattern' }) },
+    code: { regExp: Object.assign(compileRegularExpression, { code: 'compileRegularExpression' }) },
   });
   ajv.addKeyword({
     keyword: LIST_KEYS,

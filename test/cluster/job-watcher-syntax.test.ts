@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { parseGoDuration } from '../../src/kinds/job-watcher/duration.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { Patterns } from '../../src/kinds/job-watcher/patterns.js';
+import { compileRegularExpression } from '../../src/contract/regular-expression.js';
 import { formatProblem } from '../../src/synth/problem.js';
 import type { Problem } from '../../src/synth/problem.js';
 import { durations, patterns } from '../kinds/job-watcher/syntax.js';
@@ -87,7 +87,7 @@ test(
 
 function isUsable(pattern: string): boolean {
   try {
-    return new Patterns([pattern], []).match('a'.repeat(63)) || true;
+    return compileRegularExpression(pattern).test('a'.repeat(63)) || true;
   } catch {
     return false;
   }

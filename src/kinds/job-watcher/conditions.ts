@@ -95,20 +95,24 @@ function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
 
 const MAX_NAMED = 5;
 
-function overlapping({ overlaps }: WatcherPass): ConditionProps {
+/** It names nothing that is in other namespaces either. */ function overlapping({
+  overlaps,
+}: WatcherPass): ConditionProps {
   const type = 'Overlapping';
-  if (overlaps.size === 0)
+  if (overlaps.most === 0)
     return {
       type,
       status: 'False',
       reason: 'NoOverlap',
       message: 'No other JobWatcher matches the same Jobs',
     };
-  const names = [...overlaps].sort();
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  const message =
-    `The same Jobs are matched by ${names.slice(0, MAX_NAMED).join(', ')}${more}: the highest priority decides, among ` +
-    'equals the longest TTL';
+  const named = [...overlaps.names].sort().slice(0, MAX_NAMED);
+  const more = Math.max(overlaps.most, overlaps.names.size) - named.length;
+  const others =
+    named.length === 0
+      ? `${more} JobWatcher${more === 1 ? '' : 's'} of other namespaces`
+      : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const message = `The same Jobs are matched by ${others}: the highest priority decides, among equals the longest TTL`;
   return { type, status: 'True', reason: 'SharedJobs', message };
 }
 

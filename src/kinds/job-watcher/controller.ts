@@ -13,6 +13,7 @@ import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
+import { Matching } from './matching.js';
 import { lookAt, pass } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import { Report } from './report.js';
@@ -34,6 +35,12 @@ export const KEY = 'jobs';
 /** A plan needn't hold more than can be deleted before the next one. */
 const MAX_DELETES = 1000;
 
+/** How long reading and matching may keep the event loop busy at a time. */
+const SLICE_MILLISECONDS = 50;
+
+/** Afterwards, Jobs that have yet to be matched are left out, so that no number of them holds up all others. */
+const MOST_SLICES = 20;
+
 /** Jobs of a name that were deleted before the next one of it is left alone. */
 const RECREATED_AFTER = 2;
 
@@ -41,6 +48,18 @@ export interface JobWatcherControllerProps {
   readonly type: ResourceType;
   readonly settings: Settings;
   readonly deletesPerSecond: number;
+  /** Milliseconds, never set back: how long a plan keeps the process busy, which decides nothing else. */
+  readonly clock: () => number;
+}
+
+/** What a plan is made of. */
+interface Seen {
+  readonly all: readonly ReadWatcher[];
+  /** Those of them that can work. */
+  readonly watchers: readonly Watcher[];
+  readonly jobs: readonly KeptJob[];
+  /** Namespaces of which Jobs are missing. */
+  readonly waiting: ReadonlySet<string>;
 }
 
 /**
@@ -57,6 +76,8 @@ export class JobWatcherController implements Controller {
   readonly metrics = metrics;
   readonly settle = { quietMilliseconds: 100, longestMilliseconds: 500 };
   private readonly watchers: WatcherSet;
+  private readonly matching: Matching;
+  private slices = 0;
   private readonly untold = new Untold();
   private readonly failures = new Failures();
   private readonly hasFailed = (job: KeptJob): boolean => this.failures.has(job);
@@ -64,6 +85,7 @@ export class JobWatcherController implements Controller {
   constructor(private readonly props: JobWatcherControllerProps) {
     this.kind = props.type.kind;
     this.watchers = new WatcherSet(props.settings);
+    this.matching = new Matching(props.settings);
     const mapsTo = (): readonly string[] => [KEY];
     this.watches = [
       { type: props.type, keep: keepWatcher, writes: ['status'], mapsTo },
@@ -72,13 +94,49 @@ export class JobWatcherController implements Controller {
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
-    const reports = this.look(key, reader, now.getTime());
+    const seen = this.see(key, reader);
+    return seen ? this.plan(seen, reader, now) : this.goOn(key, reader, now);
+  }
+
+  /** Reads and matches what hasn't been yet, and goes on in the next plan where that takes long. */
+  private see(key: string, reader: Reader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
+    const { clock } = this.props;
+    const end = clock() + milliseconds;
+    const isTimeUp = (): boolean => clock() > end;
+    const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
+    const all = this.watchers.read(
+      crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+      isTimeUp,
+    );
+    if (!all) return undefined;
+    const watchers = all.flatMap(({ watcher }) => (watcher instanceof OperatorError ? [] : [watcher]));
+    this.matching.update(watchers);
+    const jobs = reader.mappedTo(JOBS, key) as readonly KeptJob[];
+    const waiting = this.matching.catchUp(jobs, isTimeUp);
+    if (waiting.size > 0 && ++this.slices <= MOST_SLICES) return undefined;
+    this.slices = 0;
+    return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
+  }
+
+  private goOn(key: string, reader: Reader, now: Date): Plan {
+    return {
+      ...{ apply: [], delete: [], status: [], events: [], again: () => true },
+      explain: () => {
+        const seen = this.see(key, reader, Infinity);
+        return (seen && this.plan(seen, reader, now).explain?.()) ?? [];
+      },
+    };
+  }
+
+  private plan(seen: Seen, reader: Reader, now: Date): Plan {
+    const reports = this.look(seen, reader, now.getTime());
     const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
     const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
     return {
       apply: [],
       delete: due.slice(0, MAX_DELETES).map(deleteStep),
       deletesPerSecond: this.props.deletesPerSecond,
+      again: () => seen.waiting.size > 0,
       status: reports.map((report) => this.statusStep(report)),
       events: reports.flatMap(eventSteps),
       samples: (changes) => samples(reports, due, changes, reader),
@@ -90,20 +148,17 @@ export class JobWatcherController implements Controller {
     };
   }
 
-  private look(key: string, reader: Reader, now: number): Report[] {
-    const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
-    const all = this.watchers.read(crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined));
+  private look({ all, watchers, jobs, waiting }: Seen, reader: Reader, now: number): Report[] {
     this.untold.retain(new Set(all.map(({ cr }) => uidOf(cr))));
     for (const { cr } of all) this.untold.seen(uidOf(cr), cr.status);
-    const { matching } = this.watchers;
     const byWatcher = new Map(all.map(({ cr, watcher }) => [watcher, cr] as const));
     const found = pass({
-      ...{ watchers: matching.watchers, now },
-      jobs: reader.mappedTo(JOBS, key) as readonly KeptJob[],
-      verdicts: (job) => matching.verdicts(job),
+      ...{ watchers, jobs, now },
+      verdicts: (job) => this.matching.verdicts(job),
       recreatedUntil: (job) => recreatedUntil(job, reader),
       hasFailed: this.hasFailed,
-      opensAt: (watcher) => this.opensAt(watcher, byWatcher.get(watcher)),
+      opensAt: (watcher) =>
+        isWaiting(watcher, waiting) ? now + 1000 : this.opensAt(watcher, byWatcher.get(watcher)),
     });
     const context = {
       ...{
@@ -135,6 +190,13 @@ export class JobWatcherController implements Controller {
       status: (changes) => report.after(changes).status,
     };
   }
+}
+
+/** Limits are about all Jobs of a watcher. */
+function isWaiting({ limits, namespace, namespacePatterns }: Watcher, waiting: ReadonlySet<string>): boolean {
+  return (
+    limits !== undefined && (waiting.has(namespace) || (namespacePatterns !== undefined && waiting.size > 0))
+  );
 }
 
 function passOf({ watcher }: ReadWatcher, found: ReadonlyMap<Watcher, WatcherPass>): WatcherPass | undefined {
@@ -202,7 +264,8 @@ function recreatedUntil({ metadata }: KeptJob, reader: Reader): number | undefin
 
 /** As it is, without the bookkeeping that nobody reads. */
 function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
-  const { name, namespace, uid, resourceVersion, generation, deletionTimestamp } = metadata;
+  const { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp } =
+    metadata;
   return {
     ...{ apiVersion, kind },
     metadata: {
@@ -211,6 +274,7 @@ function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): A
       ...(uid !== undefined && { uid }),
       ...(resourceVersion !== undefined && { resourceVersion }),
       ...(generation !== undefined && { generation }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     },
     spec,

@@ -33,11 +33,14 @@ export function judge(job: KeptJob, matching: readonly Watcher[], isProtected: b
   if (never !== undefined || finish === undefined || finish === 'unclear') {
     return matching.map((watcher) => ({ watcher, stays: never ?? 'NotFinished' }));
   }
-  const active = matching.filter(({ dryRun }) => !dryRun);
-  const decided = decide(job, finish, active);
+  const { priority, decider, verdicts } = decide(job, finish, matching);
   return matching.map((watcher) => {
-    const verdicts = watcher.dryRun ? decide(job, finish, [...active, watcher]) : decided;
-    return verdicts.find((verdict) => verdict.watcher === watcher) ?? { watcher, stays: 'DecidedByOther' };
+    const stays: Stays = { watcher, stays: 'DecidedByOther' };
+    if (!watcher.dryRun) return verdicts.get(watcher) ?? stays;
+    const alone = verdictOf(job, finish, watcher);
+    if (watcher.priority > priority) return alone;
+    if (watcher.priority < priority) return stays;
+    return 'stays' in alone || (decider && holds(alone, decider)) ? alone : stays;
   });
 }
 
@@ -51,23 +54,32 @@ function neverReason({ metadata, finish, overrides }: KeptJob, isProtected: bool
   return overrides === 'invalid' ? 'InvalidAnnotation' : undefined;
 }
 
-/** The verdicts of those with the highest priority. */
-function decide(job: KeptJob, finish: Finish, watchers: readonly Watcher[]): readonly Verdict[] {
-  const priority = Math.max(...watchers.map((watcher) => watcher.priority));
-  const top = watchers.filter((watcher) => watcher.priority === priority);
-  const alone = top.map((watcher) => verdictOf(job, finish, watcher));
-  const due = alone.filter((verdict): verdict is Due => 'ttlSeconds' in verdict);
-  const decider = due.length === alone.length ? last(due) : undefined;
-  return alone.map((verdict) =>
-    'stays' in verdict || verdict === decider
-      ? verdict
-      : { watcher: verdict.watcher, stays: 'DecidedByOther' },
-  );
+/** What those decide that aren't dry runs. */
+interface Decision {
+  /** The highest. @default - that of none is -Infinity */
+  readonly priority: number;
+  /** Of those with that priority, the one whose TTL holds. @default - one of them keeps the Job */
+  readonly decider?: Due;
+  /** Of each that decides. */
+  readonly verdicts: ReadonlyMap<Watcher, Verdict>;
 }
 
-/** The one with the longest TTL; of several, always the same. */
-function last(due: readonly Due[]): Due | undefined {
-  return [...due].sort((a, b) => b.ttlSeconds - a.ttlSeconds || (a.watcher.key < b.watcher.key ? -1 : 1))[0];
+function decide(job: KeptJob, finish: Finish, matching: readonly Watcher[]): Decision {
+  const active = matching.filter(({ dryRun }) => !dryRun);
+  const priority = active.reduce((most, watcher) => Math.max(most, watcher.priority), -Infinity);
+  const top = active.filter((watcher) => watcher.priority === priority);
+  const alone = top.map((watcher) => verdictOf(job, finish, watcher));
+  const stays = alone.filter((verdict) => 'stays' in verdict);
+  const verdicts = new Map<Watcher, Verdict>(stays.map((verdict) => [verdict.watcher, verdict]));
+  const [first, ...others] = alone.filter((verdict): verdict is Due => 'ttlSeconds' in verdict);
+  if (stays.length > 0 || !first) return { priority, verdicts };
+  const decider = others.reduce((best, due) => (holds(due, best) ? due : best), first);
+  return { priority, decider, verdicts: verdicts.set(decider.watcher, decider) };
+}
+
+/** Whether of two the TTL of the first holds: the longer; of equals, always the same. */
+function holds(a: Due, b: Due): boolean {
+  return a.ttlSeconds === b.ttlSeconds ? a.watcher.key < b.watcher.key : a.ttlSeconds > b.ttlSeconds;
 }
 
 /** What a watcher would make of a finished Job if it were the only one. */

@@ -1,6 +1,7 @@
 import { controllerOf } from '../../contract/object.js';
 import type { Finish, Outcome } from './finish.js';
 import type { KeptJob } from './keep-job.js';
+import { addTo } from './settle.js';
 import type { KeepLast } from './spec.js';
 
 interface Member {
@@ -21,9 +22,7 @@ export function newest(keepLast: KeepLast, jobs: Iterable<KeptJob>): ReadonlySet
       continue;
     if (!keepLast[finish.outcome]) continue;
     const group = `${finish.outcome} ${groupOf(job, keepLast.groupByLabel)}`;
-    const members = groups.get(group);
-    if (members) members.push({ job, finish });
-    else groups.set(group, [{ job, finish }]);
+    addTo(groups, group, { job, finish });
   }
   const kept = new Set<KeptJob>();
   for (const members of groups.values()) {

@@ -1,23 +1,28 @@
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import { checkStatusSchema } from '../../contract/check-definition.js';
 import type { Kind } from '../../contract/kind.js';
-import type { RenderTogether } from '../../contract/render-together.js';
+import type { Finding, RenderTogether } from '../../contract/render-together.js';
 import { JobWatcherController } from './controller.js';
 import { deletesPerSecondOf, flags, settingsOf } from './flags.js';
+import { checkPatterns } from './patterns.js';
+import type { JobWatcherSpec } from './spec.js';
+import { attempt } from './watcher-set.js';
 
 const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
 const version = storedVersion(crd);
 checkStatusSchema(crd, version);
 const type = servedType(crd, version);
 
-/** There is nothing that a JobWatcher is made into, which is worth a word to whoever asks for it. */
+/** Refuses what the controller would refuse; there is nothing that a JobWatcher is made into, which is worth a note. */
 const together: RenderTogether = (resources) => ({
   manifests: [],
-  findings: resources.map((of) => ({
-    level: 'note',
-    of,
-    message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster',
-  })),
+  findings: resources.map((of): Finding => {
+    const refused = attempt(() => {
+      checkPatterns(of.spec as JobWatcherSpec);
+    });
+    if (refused) return { level: 'error', of, path: refused.path, message: refused.message };
+    return { level: 'note', of, message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster' };
+  }),
 });
 
 /** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
@@ -32,6 +37,7 @@ export const jobWatcher: Kind = {
       type,
       settings: settingsOf(context),
       deletesPerSecond: deletesPerSecondOf(context),
+      clock: () => performance.now(),
     }),
   ],
 };

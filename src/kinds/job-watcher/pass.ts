@@ -3,14 +3,14 @@ import type { Due, Verdict } from './judge.js';
 import { newest } from './keep-last.js';
 import type { KeptJob } from './keep-job.js';
 import type { Reason } from './reasons.js';
-import { count, settle } from './settle.js';
+import { addTo, count, settle } from './settle.js';
 import { Tallies } from './tallies.js';
 import type { Tally } from './tallies.js';
 import type { Watcher } from './watcher.js';
 
 export interface PassInput {
   readonly watchers: readonly Watcher[];
-  readonly jobs: Iterable<KeptJob>;
+  readonly jobs: readonly KeptJob[];
   /** By the API server's clock where it differs; milliseconds since the epoch. */
   readonly now: number;
   /** See `Matching.verdicts`. */
@@ -31,6 +31,16 @@ export interface DueJob {
   readonly dueAt: number;
 }
 
+/** What is to be told of others: no name from another namespace, and of very many not each. */
+export interface Overlaps {
+  /** In the same namespace, `namespace/name`: of each list of watchers that share a Job the first, at most 20 in all. */
+  readonly names: Set<string>;
+  /** On one Job at most, wherever they are. */
+  most: number;
+}
+
+const MAX_OVERLAPS = 20;
+
 /** What one pass has found for one watcher. */
 export interface WatcherPass {
   readonly namespaces: Set<string>;
@@ -43,8 +53,8 @@ export interface WatcherPass {
   failed: readonly DueJob[];
   /** More were due than the limits allow, and none is deleted. */
   exceeded?: { readonly due: number };
-  /** The keys of others, no dry runs, that match the same Jobs. */
-  readonly overlaps: Set<string>;
+  /** Others, no dry runs, that match the same Jobs. */
+  readonly overlaps: Overlaps;
   /** When something is due next, or may be deleted that is; never where nothing will be. */
   nextDeletion?: number;
   /** When to judge again what the limits hold back, or what comes back, whatever becomes of it. */
@@ -60,14 +70,18 @@ export function lookAt({
   return Math.min(nextDeletion, judgedAgainAt);
 }
 
-/** The newest Jobs of each watcher that keeps some. */
-type NewestOf = ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
+/** The newest Jobs that watchers keep. */
+interface Newest {
+  /** Whatever the priority: any watcher may keep a Job, but for dry runs. */
+  readonly kept: ReadonlySet<KeptJob>;
+  readonly byDryRun: ReadonlyMap<Watcher, ReadonlySet<KeptJob>>;
+}
 
 /** Looks at all Jobs once: what is due, what stays and why. */
 export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
   const results = new Map(input.watchers.map((watcher) => [watcher, emptyPass()] as const));
-  const jobs = [...input.jobs];
-  const newestOf = newestByWatcher(input, jobs);
+  const { jobs } = input;
+  const newestJobs = newestOf(input, jobs);
   const due = new Map<Watcher, DueJob[]>();
   let noted: readonly Verdict[] = [];
   const tallies = new Tallies((tally) => {
@@ -81,22 +95,16 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
     const verdicts = input.verdicts(job);
     for (const verdict of tallies.add(job, verdicts)) {
       const result = results.get(verdict.watcher) as WatcherPass;
-      const reason = isNewest(verdict, job, verdicts, newestOf)
-        ? 'KeepLast'
-        : ripe(verdict, job, input, result);
-      if (typeof reason !== 'string') collect(due, reason);
+      // A dry run is judged as if it were none.
+      const isKept = newestJobs.kept.has(job) || newestJobs.byDryRun.get(verdict.watcher)?.has(job);
+      const reason = isKept ? 'KeepLast' : ripe(verdict, job, input, result);
+      if (typeof reason !== 'string') addTo(due, reason.watcher, reason);
       else count(result, reason);
     }
   }
   tallies.end();
   for (const [watcher, jobsDue] of due) settle(watcher, jobsDue, results.get(watcher) as WatcherPass, input);
   return results;
-}
-
-function collect(due: Map<Watcher, DueJob[]>, found: DueJob): void {
-  const others = due.get(found.watcher);
-  if (others) others.push(found);
-  else due.set(found.watcher, [found]);
 }
 
 function emptyPass(): WatcherPass {
@@ -107,7 +115,7 @@ function emptyPass(): WatcherPass {
     skipped: new Map(),
     due: [],
     failed: [],
-    overlaps: new Set(),
+    overlaps: { names: new Set(), most: 0 },
   };
 }
 
@@ -123,19 +131,6 @@ function addUp(
     result.finished += finished;
     if ('stays' in verdict) count(result, verdict.stays, matched);
   }
-}
-
-/** Whether somebody who has a say keeps the Job as one of the newest. */
-function isNewest(verdict: Due, job: KeptJob, all: readonly Verdict[], newestOf: NewestOf): boolean {
-  return (
-    newestOf.size > 0 &&
-    all.some(({ watcher }) => hasSay(watcher, verdict) && (newestOf.get(watcher)?.has(job) ?? false))
-  );
-}
-
-/** Any other than a dry run may keep a Job, whatever its priority; a dry run is judged as if it were none. */
-function hasSay(watcher: Watcher, verdict: Verdict): boolean {
-  return !watcher.dryRun || watcher === verdict.watcher;
 }
 
 /** The Job, where its time has come; else why it stays for now, and the result learns until when. */
@@ -157,17 +152,29 @@ function sameWatchers(a: readonly Verdict[], b: readonly Verdict[]): boolean {
 }
 
 function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher, WatcherPass>): void {
-  for (const { watcher } of verdicts)
-    for (const { watcher: other } of verdicts)
-      if (other !== watcher && !other.dryRun) results.get(watcher)?.overlaps.add(other.key);
+  const active = verdicts.flatMap(({ watcher }) => (watcher.dryRun ? [] : watcher));
+  const byNamespace = new Map<string, string[]>();
+  for (const { namespace, key } of active) {
+    const keys = byNamespace.get(namespace) ?? [];
+    // One more, since each leaves itself out.
+    if (keys.length <= MAX_OVERLAPS) keys.push(key);
+    byNamespace.set(namespace, keys);
+  }
+  for (const { watcher } of verdicts) {
+    const { overlaps } = results.get(watcher) as WatcherPass;
+    overlaps.most = Math.max(overlaps.most, active.length - (watcher.dryRun ? 0 : 1));
+    for (const key of byNamespace.get(watcher.namespace) ?? [])
+      if (key !== watcher.key && overlaps.names.size < MAX_OVERLAPS) overlaps.names.add(key);
+  }
 }
 
-function newestByWatcher({ watchers, verdicts }: PassInput, jobs: readonly KeptJob[]): NewestOf {
-  const keeping = watchers.filter(({ keepLast }) => keepLast);
-  return new Map(
-    keeping.map((keeper) => {
-      const matched = jobs.filter((job) => verdicts(job).some(({ watcher }) => watcher === keeper));
-      return [keeper, newest(keeper.keepLast ?? {}, matched)];
-    }),
-  );
+function newestOf({ verdicts }: PassInput, jobs: readonly KeptJob[]): Newest {
+  const matched = new Map<Watcher, KeptJob[]>();
+  for (const job of jobs)
+    for (const { watcher } of verdicts(job)) if (watcher.keepLast) addTo(matched, watcher, job);
+  const all = [...matched].map(([watcher, its]) => [watcher, newest(watcher.keepLast ?? {}, its)] as const);
+  return {
+    kept: new Set(all.flatMap(([{ dryRun }, its]) => (dryRun ? [] : [...its]))),
+    byDryRun: new Map(all.filter(([{ dryRun }]) => dryRun)),
+  };
 }

@@ -25,10 +25,15 @@ export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep 
       type: 'Normal',
       reason: 'TTLExpired',
       action: 'Delete',
-      note: `JobWatcher ${watcher.key} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,
+      note: `${nameFor(job, watcher)} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,
     },
     audit: { watcher: watcher.key, finish: finish.outcome, finishedAt, ttlSeconds, dueAt: isoSeconds(dueAt) },
   };
+}
+
+/** Users of a Job's namespace needn't be allowed to know names in others; the log has them. */
+function nameFor({ metadata }: DueJob['job'], { key, namespace }: DueJob['watcher']): string {
+  return namespace === metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
 }
 
 /** What a change set says of what was due. A Job that was gone already counts as neither. */

@@ -57,3 +57,10 @@ export function inTurn(due: readonly DueJob[], hasFailed: (job: KeptJob) => bool
     (a, b) => turn(a) - turn(b) || a.dueAt - b.dueAt || (a.job.metadata.uid < b.job.metadata.uid ? -1 : 1),
   );
 }
+
+/** Adds an item to those of a key. */
+export function addTo<K, V>(map: Map<K, V[]>, key: K, item: V): void {
+  const others = map.get(key);
+  if (others) others.push(item);
+  else map.set(key, [item]);
+}

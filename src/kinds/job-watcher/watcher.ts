@@ -3,7 +3,7 @@ import { objectKey } from '../../contract/object.js';
 import type { CustomResource } from '../../contract/object.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './finish.js';
-import { Patterns } from './patterns.js';
+import { checkPatterns, findsOne } from './patterns.js';
 import { selects } from './selector.js';
 import { isListed } from './settings.js';
 import type { Settings } from './settings.js';
@@ -29,22 +29,23 @@ export interface Watcher {
   readonly allowsShorter: boolean;
   /** Its patterns may name other namespaces, and count in its own alone. */
   readonly isScopeLimited: boolean;
-  /** Whether Jobs of a namespace are its concern; the admin's protected ones aren't left out here. */
-  coversNamespace(namespace: string): boolean;
-  coversJob(name: string, labels: Readonly<Record<string, string>>): boolean;
+  /** Where it acts, the admin's protected namespaces not left out. @default - in its own namespace alone */
+  readonly namespacePatterns?: readonly string[];
+  /** @param found which patterns are in that name, as far as that is known */
+  coversJob(name: string, labels: Readonly<Record<string, string>>, found?: Map<string, boolean>): boolean;
 }
 
 const DEFAULT_FREQUENCY_SECONDS = 60;
 
 /**
  * Reads a JobWatcher.
- * @throws OperatorError `InvalidPattern`, `InvalidDuration` for what the API server would refuse today, and
- *   `NamespaceNotPermitted` where nothing can be in its scope
+ * @throws OperatorError `PatternsTooLarge`, `InvalidPattern`, `InvalidDuration` for what the API server would refuse
+ *   today, and `NamespaceNotPermitted` where nothing can be in its scope
  */
 export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings): Watcher {
   const namespace = metadata.namespace ?? '';
-  const { limits, keepLast, selector = {} } = spec;
-  const names = spec.jobNamePatterns && new Patterns(spec.jobNamePatterns, ['spec', 'jobNamePatterns']);
+  const { limits, keepLast, selector = {}, jobNamePatterns } = spec;
+  checkPatterns(spec);
   return {
     key: objectKey(metadata.namespace, metadata.name),
     namespace,
@@ -71,7 +72,8 @@ export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings)
     ...(keepLast && { keepLast }),
     allowsShorter: spec.allowShorterOverrides ?? false,
     ...scope(namespace, spec.namespacePatterns, settings),
-    coversJob: (name, labels) => (names?.match(name) ?? true) && selects(selector, labels),
+    coversJob: (name, labels, found) =>
+      selects(selector, labels) && (!jobNamePatterns || findsOne(jobNamePatterns, name, found)),
   };
 }
 
@@ -80,15 +82,10 @@ function scope(
   own: string,
   patterns: readonly string[] | undefined,
   { adminNamespaces }: Settings,
-): Pick<Watcher, 'isScopeLimited' | 'coversNamespace'> {
-  if (patterns === undefined) {
-    return { isScopeLimited: false, coversNamespace: (namespace) => namespace === own };
-  }
-  const compiled = new Patterns(patterns, ['spec', 'namespacePatterns']);
-  if (adminNamespaces.includes(own)) {
-    return { isScopeLimited: false, coversNamespace: (namespace) => compiled.match(namespace) };
-  }
-  if (!compiled.match(own)) {
+): Pick<Watcher, 'isScopeLimited' | 'namespacePatterns'> {
+  if (patterns === undefined) return { isScopeLimited: false };
+  if (adminNamespaces.includes(own)) return { isScopeLimited: false, namespacePatterns: patterns };
+  if (!findsOne(patterns, own)) {
     throw new OperatorError({
       reason: 'NamespaceNotPermitted',
       path: ['spec', 'namespacePatterns'],
@@ -97,10 +94,7 @@ function scope(
         'change the patterns, or ask an admin to make it in a namespace from which others may be watched',
     });
   }
-  return {
-    isScopeLimited: patterns.some((pattern) => pattern !== `^${own}$`),
-    coversNamespace: (namespace) => namespace === own,
-  };
+  return { isScopeLimited: patterns.some((pattern) => pattern !== `^${own}$`) };
 }
 
 function seconds(text: string, field: string): number {

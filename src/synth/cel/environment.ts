@@ -1,7 +1,7 @@
 import { celEnv, celFunc, celMethod, CelScalar, isCelError, listType } from '@bufbuild/cel';
 import type { CelEnv, CelFunc, CelList, CelValue } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
-import { compilePattern } from '../regex.js';
+import { compileRegularExpression } from '../../contract/regular-expression.js';
 import { concatenation, equality } from './lists.js';
 import type { Equals } from './lists.js';
 
@@ -96,5 +96,5 @@ const known = strings.filter(({ name }) => name !== 'format');
  */
 export const ENVIRONMENT: CelEnv = celEnv({
   funcs: [...known, ...LISTS, ...OPTIONALS, ...DURATIONS, ...OVERRIDES],
-  re2: { compile: compilePattern },
+  re2: { compile: compileRegularExpression },
 });

@@ -96,7 +96,12 @@ export const outOfBounds: readonly { readonly spec: object; readonly path: strin
 /** What is at the edge of the schema, and taken. */
 export const edges: readonly object[] = [
   {},
-  { jobNamePatterns: Array.from({ length: 64 }, (_, index) => `^${'a'.repeat(250)}${index}`) },
+  {
+    jobNamePatterns: Array.from(
+      { length: 64 },
+      (_, index) => `^${'a'.repeat(index === 0 ? 254 : 62)}${index}`,
+    ),
+  },
   { jobNamePatterns: ['^(a+)+$', '(?i)pi', '\\pL', '[[:alpha:]]', 'a{1000}'] },
   { completedTTL: '0s', failedTTL: '+1.5h' },
   { completedTTL: '0', failedTTL: '1h2m3s4ms5us6ns' },

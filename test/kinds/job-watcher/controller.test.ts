@@ -413,7 +413,36 @@ describe('what is told', () => {
     world.now = 1;
     world.turn();
     expect(world.condition('Overlapping')).toBe('True SharedJobs');
-    expect(world.statusWrites).toEqual(['sweeper', 'other']);
+    expect(world.statusWrites.sort()).toEqual(['other', 'sweeper']);
+  });
+
+  test('watchers of other namespaces that match the same Jobs are counted, and their names not shown', () => {
+    world.setWatcher(SPEC);
+    world.setWatcher({ namespacePatterns: ['.'], completedTTL: '1s' }, { name: 'secret', namespace: 'ops' });
+    world.addJob({ ended: 'Complete' });
+    world.now = 20;
+    world.turn();
+    const message = (name: string, namespace: string): string =>
+      world.status(name, namespace).conditions?.find(({ type }) => type === 'Overlapping')?.message ?? '';
+    expect(message('sweeper', 'default')).toContain('matched by 1 JobWatcher of other namespaces:');
+    expect(message('secret', 'ops')).toContain('matched by 1 JobWatcher of other namespaces:');
+    expect(JSON.stringify(world.status())).not.toContain('secret');
+
+    world.setWatcher(SPEC, { name: 'mine' });
+    world.addJob({ name: 'next' });
+    world.now = 200;
+    world.turn();
+    expect(message('sweeper', 'default')).toContain('matched by default/mine and 1 more:');
+  });
+
+  test('the event on a Job names no watcher of another namespace', () => {
+    world.setWatcher({ namespacePatterns: ['.'], completedTTL: '1s' }, { name: 'secret', namespace: 'ops' });
+    world.addJob({ ended: 'Complete' });
+    world.now = 20;
+    world.turn();
+    expect(world.announced).toEqual([
+      expect.stringMatching(/^A JobWatcher of another namespace deletes it: /),
+    ]);
   });
 
   test('what was done and couldn’t be written is told later, once', () => {
@@ -513,4 +542,45 @@ test('needs to read Jobs and to delete them, and no other right on them', () => 
     { apiGroups: ['batch.my.github.com'], resources: ['jobwatchers/status'], verbs: ['patch'] },
     { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'list', 'watch', 'delete'] },
   ]);
+});
+
+describe('where matching takes long', () => {
+  test('the event loop is served in between, and what is due goes all the same', () => {
+    world.slow = true;
+    world.setWatcher({ ...SPEC, jobNamePatterns: ['.'] });
+    completeJobs(4);
+    world.now = 20;
+    const turns: string[][] = [];
+    do turns.push(world.turn());
+    while (world.plan?.again?.([]));
+    expect(turns.length).toBeGreaterThan(2);
+    expect(turns.slice(0, -1).flat()).toEqual([]);
+    expect(turns.at(-1)).toHaveLength(4);
+    expect(world.status().lastRun).toMatchObject({ matched: 4, deleted: 4 });
+  });
+
+  test('Jobs that never come to an end hold up no others, and limits wait for all', () => {
+    world.slow = true;
+    world.setWatcher(SPEC);
+    world.setWatcher({ ...SPEC, limits: { maxPerRun: 100 } }, { name: 'limited', namespace: 'team' });
+    world.addJob({ name: 'small', ended: 'Complete' });
+    for (let n = 0; n < 60; n++) world.addJob({ name: `t${n}`, namespace: 'team', ended: 'Complete' });
+    world.now = 20;
+    const gone: string[] = [];
+    for (let turn = 0; turn < 30; turn++) gone.push(...world.turn());
+    expect(gone).toEqual(['small']);
+    while (world.plan?.again?.([])) gone.push(...world.turn());
+    world.now = 30;
+    gone.push(...world.turn());
+    expect(gone).toHaveLength(61);
+  });
+
+  test('a diff shows it all at once', () => {
+    world.slow = true;
+    world.setWatcher({ ...SPEC, jobNamePatterns: ['.'] });
+    completeJobs(4);
+    world.now = 20;
+    world.turn();
+    expect(world.plan?.explain?.()[0]?.touches).toHaveLength(4);
+  });
 });

@@ -1,6 +1,7 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { Matching } from '../../../src/kinds/job-watcher/matching.js';
 import type { Settings } from '../../../src/kinds/job-watcher/settings.js';
 import type { JobWatcherSpec, JobWatcherStatus } from '../../../src/kinds/job-watcher/spec.js';
 import { readWatcher } from '../../../src/kinds/job-watcher/watcher.js';
@@ -76,6 +77,12 @@ export function liveWatcher(
     spec,
     ...(status && { status }),
   };
+}
+
+export function matchingOf(...watchers: readonly Watcher[]): Matching {
+  const matching = new Matching(settings);
+  matching.update(watchers);
+  return matching;
 }
 
 export function watcher(spec: JobWatcherSpec, props: WatcherProps = {}): Watcher {

@@ -3,10 +3,9 @@ import type { OperatorError } from '../../../src/contract/error.js';
 import type { Finish } from '../../../src/kinds/job-watcher/finish.js';
 import { judge } from '../../../src/kinds/job-watcher/judge.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
-import { Matching } from '../../../src/kinds/job-watcher/matching.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
-import { at, completed, job, settings, START, watcher } from './fixtures.js';
+import { at, completed, job, matchingOf, START, watcher } from './fixtures.js';
 
 const TTL = { completedTTL: '10s', failedTTL: '1m' };
 
@@ -156,7 +155,7 @@ describe('by several', () => {
 
 describe('scope', () => {
   const matched = (spec: JobWatcherSpec, namespace: string, jobs: readonly KeptJob[]): string[] => {
-    const matching = new Matching([watcher({ ...TTL, ...spec }, { namespace })], settings);
+    const matching = matchingOf(watcher({ ...TTL, ...spec }, { namespace }));
     return jobs
       .filter((one) => matching.verdicts(one).length > 0)
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
@@ -197,16 +196,13 @@ describe('scope', () => {
   });
 
   test('in a protected namespace all that match stay, whoever watches', () => {
-    const matching = new Matching(
-      [watcher({ ...TTL, namespacePatterns: ['.'] }, { namespace: 'ops' })],
-      settings,
-    );
+    const matching = matchingOf(watcher({ ...TTL, namespacePatterns: ['.'] }, { namespace: 'ops' }));
 
     expect(matching.verdicts(jobs[4]!)).toEqual([expect.objectContaining({ stays: 'ProtectedNamespace' })]);
   });
 
   test('a Job is judged once for as long as it stays the same', () => {
-    const matching = new Matching([watcher(TTL)], settings);
+    const matching = matchingOf(watcher(TTL));
     expect(matching.verdicts(jobs[0]!)).toBe(matching.verdicts(jobs[0]!));
   });
 });

@@ -57,6 +57,17 @@ describe('offline', () => {
   );
 });
 
+test.each<[patterns: string[], told: RegExp]>([
+  [['.{0,1000}'.repeat(2)], /spec\.jobNamePatterns\[0\]: .*size 400\d, at most 1500 is allowed; give less/],
+  [['ok', '.{0,1000}'.repeat(27)], /spec\.jobNamePatterns\[1\]: .*at most 20000 is allowed/],
+  [
+    Array.from({ length: 64 }, (_, index) => `^x{0,100}${index}`),
+    /spec: the patterns have a size of \d+, at most 5000/,
+  ],
+])('refuses patterns that the operator would refuse as too large: %j', async (jobNamePatterns, told) => {
+  expect((await answerTo({ jobNamePatterns })).problems).toEqual([expect.stringMatching(told)]);
+});
+
 test('makes no objects, and says so', async () => {
   expect(await answerTo({ completedTTL: '15s' })).toEqual({
     ...{ files: 0, problems: [] },

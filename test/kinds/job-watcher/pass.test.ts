@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
-import { Matching } from '../../../src/kinds/job-watcher/matching.js';
 import { pass } from '../../../src/kinds/job-watcher/pass.js';
 import type { PassInput, WatcherPass } from '../../../src/kinds/job-watcher/pass.js';
 import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
-import { completed, job, settings, START, watcher } from './fixtures.js';
+import { completed, job, matchingOf, START, watcher } from './fixtures.js';
 
 /** What a pass finds, so many seconds after the start. */
 function look(
@@ -13,7 +12,7 @@ function look(
   now: number,
   more: Partial<PassInput> = {},
 ): WatcherPass[] {
-  const matching = new Matching(watchers, settings);
+  const matching = matchingOf(...watchers);
   const found = pass({
     ...{ watchers, jobs, now: START + now * 1000, verdicts: (one) => matching.verdicts(one) },
     ...{ recreatedUntil: () => undefined, hasFailed: () => false, opensAt: () => -Infinity, ...more },
@@ -52,7 +51,7 @@ test('overlaps are those of all Jobs, not only of the first', () => {
   ];
   const jobs = ['x', 'y', 'x', 'z'].map((name, index) => job({ name: `${name}${index}` }));
 
-  const found = look(watchers, jobs, 0).map(({ overlaps }) => [...overlaps].sort());
+  const found = look(watchers, jobs, 0).map(({ overlaps }) => [...overlaps.names].sort());
 
   const [a, b, c] = ['default/a', 'default/b', 'default/c'] as const;
   expect(found).toEqual([[b], [a, c], [b], [b, c], []]);
@@ -84,7 +83,12 @@ test('counts right where no two Jobs are judged alike, however many they are', (
       ['NotFinished', 1],
     ]),
   );
-  expect(b).toMatchObject({ matched: 2501, finished: 2500, due: [], overlaps: new Set(['default/a']) });
+  expect(b).toMatchObject({
+    matched: 2501,
+    finished: 2500,
+    due: [],
+    overlaps: { names: new Set(['default/a']), most: 1 },
+  });
   expect(b?.skipped).toEqual(
     new Map([
       ['DecidedByOther', 2500],

@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { OperatorError } from '../../../src/contract/error.js';
-import { Patterns } from '../../../src/kinds/job-watcher/patterns.js';
+import {
+  checkPatterns,
+  findsOne,
+  MAX_PATTERN_SIZE,
+  MAX_WATCHER_SIZE,
+} from '../../../src/kinds/job-watcher/patterns.js';
 import { selects } from '../../../src/kinds/job-watcher/selector.js';
 import type { LabelSelector } from '../../../src/kinds/job-watcher/spec.js';
 import { isListed } from '../../../src/kinds/job-watcher/settings.js';
 
 describe('patterns', () => {
-  const match = (pattern: string, text: string): boolean => new Patterns([pattern], []).match(text);
+  const match = (pattern: string, text: string): boolean => findsOne([pattern], text);
 
   test.each<[pattern: string, text: string, matches: boolean]>([
     ['pi', 'pi', true],
@@ -23,12 +28,14 @@ describe('patterns', () => {
   });
 
   test('one of them is enough, and of none there is none', () => {
-    expect(new Patterns(['x', 'y'], []).match('y')).toBe(true);
-    expect(new Patterns([], []).match('y')).toBe(false);
+    expect(findsOne(['x', 'y'], 'y')).toBe(true);
+    expect(findsOne([], 'y')).toBe(false);
   });
 
-  test.each(['(', '(?=a)', '(?<=a)', '(a)\\1', 'a{2000}', '[z-a]', '*'])('%s is refused', (pattern) => {
-    const refused = (): Patterns => new Patterns(['ok', pattern], ['spec', 'jobNamePatterns']);
+  test.each(['(', '(?=a)', '(?<=a)', '(a)\\1', 'a{1001}', '[z-a]', '*'])('%s is refused', (pattern) => {
+    const refused = (): void => {
+      checkPatterns({ jobNamePatterns: ['ok', pattern] });
+    };
 
     expect(refused).toThrow(
       expect.objectContaining<Partial<OperatorError>>({
@@ -43,15 +50,46 @@ describe('patterns', () => {
     'a catastrophic pattern ends: %s',
     (pattern) => {
       const text = `${'a'.repeat(62)}!`;
-      const patterns = new Patterns([pattern], []);
       const before = performance.now();
 
-      for (let count = 0; count < 100; count++) patterns.match(text);
+      for (let count = 0; count < 100; count++) findsOne([pattern], text);
 
       // A backtracking engine takes longer than the universe is old for some of these; these take milliseconds each.
       expect((performance.now() - before) / 100).toBeLessThan(250);
     },
   );
+});
+
+describe('patterns that would cost too much', () => {
+  const refused = (jobNamePatterns: string[]): void => {
+    checkPatterns({ jobNamePatterns });
+  };
+
+  test('a large one is refused before it is compiled, with where it is and what to do', () => {
+    const before = performance.now();
+    expect(() => {
+      refused(['ok', '.{0,1000}'.repeat(27)]);
+    }).toThrow(
+      expect.objectContaining<Partial<OperatorError>>({
+        reason: 'PatternsTooLarge',
+        path: ['spec', 'jobNamePatterns', 1],
+        message: expect.stringMatching(/size 54003, at most 1500 is allowed; give/) as string,
+      }),
+    );
+    // To compile it takes hundreds of times as long.
+    expect(performance.now() - before).toBeLessThan(250);
+  });
+
+  test('so are many that are too large together', () => {
+    const all = Array.from({ length: 64 }, (_, index) => `^x{0,${30 + index}}y$`);
+    expect(() => {
+      refused(all);
+    }).toThrow(expect.objectContaining({ reason: 'PatternsTooLarge', path: ['spec'] }));
+    expect(() => {
+      refused(all.slice(0, 40));
+    }).not.toThrow();
+    expect(MAX_PATTERN_SIZE).toBeLessThan(MAX_WATCHER_SIZE);
+  });
 });
 
 describe('selector', () => {

@@ -1,6 +1,7 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import { WatcherSet } from '../../../src/kinds/job-watcher/watcher-set.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
 import { liveWatcher, settings } from './fixtures.js';
 
 let watchers: WatcherSet;
@@ -12,41 +13,74 @@ beforeEach(() => {
 const one = (generation = 1) => liveWatcher({ completedTTL: `${generation}s` }, { name: 'one', generation });
 const two = liveWatcher({}, { name: 'two' });
 
-test('as long as no spec changes nothing is read or judged anew, whatever the order and the statuses', () => {
-  const [read] = watchers.read([one(), two]);
-  const { matching } = watchers;
+const read = (crs: Parameters<WatcherSet['read']>[0]) => watchers.read(crs, () => false)!;
 
-  const again = watchers.read([two, { ...one(), status: { observedGeneration: 1 } }]);
+test('as long as no spec changes nothing is read again, whatever the order and the statuses', () => {
+  const before = new Map(read([one(), two]).map(({ cr, watcher }) => [cr.metadata.name, watcher]));
 
-  expect(watchers.matching).toBe(matching);
-  expect(again[1]?.watcher).toBe(read?.watcher);
-  expect(again[1]?.cr.status).toEqual({ observedGeneration: 1 });
+  const again = read([two, { ...one(), status: { observedGeneration: 1 } }]);
+
+  for (const { cr, watcher } of again) expect(watcher).toBe(before.get(cr.metadata.name));
+  expect(again[0]?.cr.status).toEqual({ observedGeneration: 1 });
 });
 
 test('a changed spec, a new watcher and one that has gone are seen', () => {
-  watchers.read([one(), two]);
-  const before = watchers.matching;
-  watchers.read([one(2), two]);
-  const changed = watchers.matching;
-  watchers.read([two]);
-
-  expect(changed).not.toBe(before);
-  expect(changed.watchers[0]?.ttlSeconds).toEqual({ completed: 2 });
-  expect(watchers.matching.watchers.map(({ key }) => key)).toEqual(['default/two']);
+  read([one(), two]);
+  expect(read([one(2), two])[0]?.watcher).toMatchObject({ ttlSeconds: { completed: 2 } });
+  expect(read([two]).map(({ cr }) => cr.metadata.name)).toEqual(['two']);
 });
 
-test('one that can’t be read says why, and is left out', () => {
+test('one that can’t be read says why', () => {
   const broken = liveWatcher({ failedTTL: 'soon' }, { name: 'broken' });
 
-  const [read] = watchers.read([broken, two]);
+  const [first] = read([broken, two]);
 
-  expect(read?.watcher).toBeInstanceOf(OperatorError);
-  expect(read?.watcher).toMatchObject({ reason: 'InvalidDuration', path: ['spec', 'failedTTL'] });
-  expect(watchers.matching.watchers).toHaveLength(1);
+  expect(first?.watcher).toBeInstanceOf(OperatorError);
+  expect(first?.watcher).toMatchObject({ reason: 'InvalidDuration', path: ['spec', 'failedTTL'] });
+});
+
+describe('the patterns of one namespace', () => {
+  const numbered = (index: number, namespace = 'default', patterns = 2): LiveWatcher => {
+    const cr = liveWatcher(
+      {
+        jobNamePatterns: Array.from({ length: patterns }, (_, n) =>
+          `^${index}-${n}-x{0,1000}$`.replace('1000', '700'),
+        ),
+      },
+      { name: `w${index}`, namespace },
+    );
+    const creationTimestamp = new Date(Date.UTC(2026, 0, 1) + index * 1000).toISOString();
+    return { ...cr, metadata: { ...cr.metadata, creationTimestamp } };
+  };
+  const reasons = (crs: readonly LiveWatcher[]): string[] =>
+    read(crs).map(({ cr, watcher }) =>
+      watcher instanceof OperatorError ? `${cr.metadata.name} ${watcher.reason}` : cr.metadata.name,
+    );
+
+  test('are bounded: the oldest watchers keep theirs, whatever comes later, and other namespaces are not concerned', () => {
+    const crs = Array.from({ length: 9 }, (_, index) => numbered(index));
+
+    const told = reasons([...crs].reverse());
+
+    expect(told.slice(0, 7)).toEqual(['w0', 'w1', 'w2', 'w3', 'w4', 'w5', 'w6']);
+    expect(told.slice(7)).toEqual(['w7 PatternsTooLarge', 'w8 PatternsTooLarge']);
+    expect(reasons([...crs, numbered(9, 'other')]).at(-1)).toBe('w9');
+    expect(reasons(crs.slice(1))).toEqual(['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8 PatternsTooLarge']);
+  });
+
+  test('count once, however many watchers have them', () => {
+    const same = (index: number): LiveWatcher => ({ ...numbered(index), spec: numbered(0).spec });
+    expect(reasons(Array.from({ length: 50 }, (_, index) => same(index))).at(-1)).toBe('w49');
+  });
+});
+
+test('reading is broken off where it takes long, and goes on from there', () => {
+  expect(watchers.read([one(), two], () => true)).toBeUndefined();
+  expect(watchers.read([one(), two], () => true)).toHaveLength(2);
 });
 
 test('a stored spec that makes no sense at all throws nothing', () => {
-  const [read] = watchers.read([liveWatcher({ jobNamePatterns: 5 as never })]);
+  const [first] = read([liveWatcher({ jobNamePatterns: 5 as never })]);
 
-  expect(read?.watcher).toMatchObject({ reason: 'InvalidSpec' });
+  expect(first?.watcher).toMatchObject({ reason: 'InvalidSpec' });
 });

@@ -20,6 +20,8 @@ export class World {
   now = 0;
   /** How far the API server's clock is ahead, in seconds. */
   skew: number | undefined = 0;
+  /** Whatever it matches takes longer than a slice. */
+  slow = false;
   readonly jobs = new Map<string, AnyObject>();
   readonly watchers = new Map<string, LiveWatcher>();
   /** Everything that was ever deleted, by name. */
@@ -109,7 +111,14 @@ export class World {
   }
 
   private newController(): JobWatcherController {
-    return new JobWatcherController({ type: jobWatcher.type, settings, deletesPerSecond: 10 });
+    let time = 0;
+    const clock = (): number => (this.slow ? (time += 100) : 0);
+    return new JobWatcherController({
+      type: jobWatcher.type,
+      settings,
+      deletesPerSecond: 10,
+      clock,
+    });
   }
 
   /** What was deleted under that name within 24 hours. */

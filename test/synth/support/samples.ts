@@ -1,5 +1,5 @@
 import type { StructuralSchema } from '../../../src/contract/crd.js';
-import { compilePattern } from '../../../src/synth/regex.js';
+import { compileRegularExpression } from '../../../src/contract/regular-expression.js';
 
 /** Text of every format, then text that some pattern may like. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -81,7 +81,7 @@ function textFor(schema: StructuralSchema, number: number): string {
   const fits = (word: string): boolean =>
     word.length >= minLength &&
     word.length <= maxLength &&
-    (pattern === undefined || compilePattern(pattern).test(word));
+    (pattern === undefined || compileRegularExpression(pattern).test(word));
   return words.find(fits) ?? 'abc';
 }
 
