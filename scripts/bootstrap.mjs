@@ -54,7 +54,16 @@ async function main(name, args) {
   if (!steps) fail(`Unknown task ${name}; there are ${Object.keys(tasks).join(', ')}`);
   if (!installed()) {
     say('Installing the dependencies from package-lock.json (once; a minute or less)');
-    await run(...npm(), ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+    // A registry that doesn't answer fails in some minutes, with its name, instead of a quarter of an hour.
+    const patience = ['--fetch-timeout=60000', '--fetch-retries=2'];
+    await run(...npm(), [
+      'ci',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      ...patience,
+    ]);
   }
   const node = projectNode();
   for (const [index, [what, command]] of steps.entries()) {

@@ -53,14 +53,12 @@ export function runCommand(flags = builtInFlags): Command {
         .argParser(positiveInteger)
         .default(16),
     )
-    .addOption(
-      new Option('--leader-elect', 'work only while it holds the lease (default: in a cluster, yes)'),
-    )
+    .addOption(new Option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)'))
     .addOption(new Option('--no-leader-elect', 'work at once; no other may run beside it'))
     .addOption(
       new Option(
         '--leader-election-namespace <namespace>',
-        "where the lease is (default: the Pod's namespace; outside a cluster, the context's)",
+        "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
       ).argParser(namespace),
     )
     .addOption(sharedOptions.logLevel())
@@ -146,7 +144,7 @@ function endProcess(log: Logger, stopping: AbortController): void {
   });
 }
 
-/** In a cluster several replicas are likely, or follow each other while one is rolled out. */
+/** Of a Pod several replicas are likely, or follow each other while one is rolled out, whatever cluster they work on. */
 function electionFor(access: ClusterAccess, options: RunOptions): ElectionProps | undefined {
   if (!(options.leaderElect ?? access.inPod)) return undefined;
   return {

@@ -2,6 +2,7 @@ import { messageOf } from '../contract/error.js';
 import { LEASE_NAME } from '../contract/names.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { ApiError } from './api-error.js';
 import { sleep } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import type { Fence } from './fenced-transport.js';
@@ -125,7 +126,7 @@ export class Elector implements Fence {
         await this.tryOnce();
         this.failure = undefined;
       } catch (error) {
-        this.failed(messageOf(error));
+        this.failed(`${messageOf(error)}${this.remedyOf(error)}`);
       }
       this.tried.abort();
       await sleep(clock, this.pause(), signal);
@@ -232,6 +233,16 @@ export class Elector implements Fence {
     if (this.waitingFor === holder) return;
     this.waitingFor = holder;
     this.props.log.info({ holder }, `Waiting for ${holder}`);
+  }
+
+  private remedyOf(error: unknown): string {
+    const { namespace } = this.props;
+    const another = 'or name another namespace with --leader-election-namespace';
+    if (isMissing(error)) return `; create namespace ${namespace}, ${another}`;
+    const isForbidden = error instanceof ApiError && error.code === 403;
+    return isForbidden
+      ? `; grant get, create and update of leases in namespace ${namespace}, ${another}`
+      : '';
   }
 
   private failed(message: string): void {

@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { accountKubeconfig } from './support/accounts.js';
 import { Cluster, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { LogLine, RunningController } from './support/controller.js';
@@ -24,6 +30,22 @@ const start = (user: string): Promise<RunningController> =>
   startController({
     ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], electionNamespace },
   });
+
+/** As a Pod with a kubeconfig, whose context names the namespace: no option says anything of an election. */
+async function startInPod(user: string): Promise<RunningController> {
+  const account = readFileSync(await accountKubeconfig(cluster, user), 'utf8');
+  const kubeconfig = join(await mkdtemp(join(tmpdir(), 'election-')), 'kubeconfig');
+  await writeFile(kubeconfig, account.replace('namespace: default', `namespace: ${electionNamespace}`));
+  const election = ['--leader-elect', '--leader-election-namespace', electionNamespace];
+  return startController({
+    ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], electionNamespace, kubeconfig },
+    program: (args) => ({
+      file: process.execPath,
+      args: [join(repoFolder(), 'lib/cli/main.js'), ...args.filter((arg) => !election.includes(arg))],
+      env: { ...process.env, KUBERNETES_SERVICE_HOST: '10.0.0.1' },
+    }),
+  });
+}
 
 const leads = ({ msg }: LogLine): boolean => msg === 'Became leader';
 const waits = ({ msg }: LogLine): boolean => msg.startsWith('Waiting for ');
@@ -52,7 +74,7 @@ beforeAll(async () => {
   electionNamespace = await cluster.makeNamespace('election-lease');
   first = await start(firstUser);
   await first.logged(leads);
-  second = await start(secondUser);
+  second = await startInPod(secondUser);
   await second.logged(waits);
 });
 afterAll(async () => {
@@ -61,7 +83,7 @@ afterAll(async () => {
   await cluster.close();
 });
 
-test('the second waits, ready to work, and works once the first is killed', async () => {
+test('the second, a Pod with a kubeconfig, waits, ready to work, and works once the first is killed', async () => {
   const idle = await requestsFromNowOn(cluster, secondUser);
   await apps.create('web', spec);
   await apps.create('other', spec);

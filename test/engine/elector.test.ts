@@ -113,20 +113,36 @@ describe('An elector that looks for the lease', () => {
   });
 
   it.each([
-    ['its namespace is missing', failure(404, 'NotFound', 'namespaces "ops" not found'), 'POST'],
-    ['it has no right to read it', failure(403, 'Forbidden', 'leases is forbidden'), 'GET'],
-  ] as [string, ApiResponse, string][])('goes on trying, and says once that %s', async (_, answer, verb) => {
-    const { server, clock, leads, lines } = await started((fake) => {
-      fake.intercept = ({ method }) => (method === verb ? answer : undefined);
-    });
-    await clock.advance(60_000);
-    expect(lines).toMatchObject([
-      { level: 'warn', message: 'The lease cannot be had or kept, trying again' },
-    ]);
-    server.intercept = () => undefined;
-    await clock.advance(2_000);
-    expect(leads()).toBe(true);
-  });
+    [
+      'its namespace is missing',
+      failure(404, 'NotFound', 'namespaces "ops" not found'),
+      'POST',
+      /; create namespace \S+, or name another namespace with --leader-election-namespace$/,
+    ],
+    [
+      'it has no right to read it',
+      failure(403, 'Forbidden', 'leases is forbidden'),
+      'GET',
+      /; grant get, create and update of leases in namespace \S+, or name another/,
+    ],
+  ] as [string, ApiResponse, string, RegExp][])(
+    'goes on trying, and says once that %s, with the remedy',
+    async (_, answer, verb, remedy) => {
+      const { server, clock, leads, lines } = await started((fake) => {
+        fake.intercept = ({ method }) => (method === verb ? answer : undefined);
+      });
+      await clock.advance(60_000);
+      expect(lines).toMatchObject([
+        {
+          ...{ level: 'warn', message: 'The lease cannot be had or kept, trying again' },
+          fields: { error: expect.stringMatching(remedy) as string },
+        },
+      ]);
+      server.intercept = () => undefined;
+      await clock.advance(2_000);
+      expect(leads()).toBe(true);
+    },
+  );
 });
 
 describe('An elector that leads', () => {

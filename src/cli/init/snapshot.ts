@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -12,6 +11,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { messageOf } from '../../contract/error.js';
+import { programEnded } from '../../telemetry/program.js';
 import { CliError } from '../exit.js';
 import type { Plan } from './code.js';
 import { ownFolder } from './dependency.js';
@@ -54,10 +55,15 @@ async function ended(
   const kill = (): void => void child.kill('SIGKILL');
   signal.addEventListener('abort', kill);
   if (signal.aborted) kill();
-  const [code] = (await once(child, 'close').finally(() => {
+  const what = `the project's own test, ${SNAPSHOT_TEST}`;
+  try {
+    const { code } = await programEnded(child, { what, remedy: 'nothing was written; try again' });
+    return { code, output };
+  } catch (error) {
+    throw new CliError(messageOf(error), 2);
+  } finally {
     signal.removeEventListener('abort', kill);
-  })) as [number | null];
-  return { code, output };
+  }
 }
 
 function notRecorded(output: string): CliError {
