@@ -3,6 +3,7 @@ import type { DeleteStep } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Render, RenderedKind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';
+import { listenerSetType } from './gateway-port.js';
 import { FIELD_MANAGER } from './held.js';
 import type { KeptRoute } from './kept-route.js';
 import type { Resolution } from './resolve.js';
@@ -20,12 +21,11 @@ export interface ChildPlan {
   readonly error?: OperatorError;
 }
 
-const LEFT: ChildPlan = { apply: [], delete: [], open: true };
-
 /**
- * The ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
- * deleted where it isn't permitted. What leads to another Service than the one that is asked for isn't left either:
- * nobody has looked whether that is still permitted.
+ * Plans the ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
+ * deleted where it isn't permitted. A listener that is open stays open also when the upstream is edited to a Service that isn't
+ * seen, which may be there and only be late: the route alone moves, or goes where the number of its port isn't known. It isn't
+ * left to the former Service, since nobody checks any more whether that is permitted.
  */
 export function planChildren(
   cr: StreamIngress,
@@ -34,8 +34,13 @@ export function planChildren(
   render: (cr: StreamIngress) => readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  const left = leadToUpstream(present, cr) ? LEFT : dropChildren(present);
-  if (gate === 'keep') return left;
+  const routes = present.filter(({ kind }) => kind !== listenerSetType.kind);
+  const leads = leadToUpstream(routes, cr);
+  const open =
+    leads ||
+    present.some(({ kind, metadata }) => kind === listenerSetType.kind && !metadata.deletionTimestamp);
+  const left = { ...dropChildren(leads ? [] : routes), open };
+  if (gate === 'keep' && (leads || !open || typeof cr.spec.upstream.port === 'string')) return left;
   try {
     const objects = render(port === undefined ? cr : withPort(cr, port));
     return { apply: objects.map((object) => applyStep(cr, object)), delete: [], open: true };
@@ -50,11 +55,10 @@ export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   return { apply: [], delete: left.map((object) => ({ object })), open: false };
 }
 
-/** Whether the routes among these children, as they are, lead to the Service of a custom resource, at whatever port. */
-function leadToUpstream(present: readonly AnyObject[], cr: StreamIngress): boolean {
-  const routes = present.filter(({ kind }) => kind !== 'ListenerSet') as Kept<KeptRoute>[];
+/** Reports whether these routes, as they are, lead to the Service of a custom resource, at whatever port. */
+function leadToUpstream(routes: readonly AnyObject[], cr: StreamIngress): boolean {
   const upstream = serviceKey(upstreamOf(cr));
-  const leadTo = routes.flatMap(({ kept }) => kept);
+  const leadTo = (routes as Kept<KeptRoute>[]).flatMap(({ kept }) => kept);
   return leadTo.length > 0 && leadTo.every((key) => key === upstream);
 }
 
