@@ -91,6 +91,29 @@ const RULES: readonly Rule[] = [
     });
   },
 
+  ({ hostnames }, { spec: { route } }) => {
+    if (!hostnames || !route || hostnames.includes('*')) return [];
+    const remedy = giveOneOf(hostnames);
+    const path = ['spec', 'route', 'hostnames'];
+    const asked = route.hostnames ?? [];
+    if (asked.length === 0)
+      return [
+        {
+          path,
+          message: "is not set, which is every hostname, and the policy's hostnames don't have them all",
+          remedy,
+        },
+      ];
+    return asked.flatMap((hostname, index) =>
+      hostnames.some(
+        (pattern) =>
+          hostname === pattern || (pattern.startsWith('*.') && hostname.endsWith(pattern.slice(1))),
+      )
+        ? []
+        : [{ path: [...path, index], message: `"${hostname}" is not in the policy's hostnames`, remedy }],
+    );
+  },
+
   ({ maxSize }, { spec: { size, autoscaling } }) => {
     if (maxSize === undefined) return [];
     const sizes = [

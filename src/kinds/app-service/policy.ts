@@ -14,6 +14,8 @@ export interface AppServicePolicy {
   readonly imageRegistries?: readonly string[];
   /** Each `namespace/name`, where `*` in place of one of them means any. */
   readonly gateways?: readonly string[];
+  /** Hostnames of routes: whole ones, `*.example.com` for all below, or `*` for any. */
+  readonly hostnames?: readonly string[];
   /** Of `size` and of `autoscaling.maxReplicas`. */
   readonly maxSize?: number;
   /** Fields outside of this list may not be used. */
@@ -80,6 +82,10 @@ export const policySchema: StructuralSchema = {
     gateways: listOf(
       'The Gateways that routes may use, each as namespace/name; * stands for any namespace, or any name.',
       text('^(\\*|[a-z0-9.-]+)/(\\*|[a-z0-9.-]+)$'),
+    ),
+    hostnames: listOf(
+      'The hostnames that routes may have; *.example.com stands for all below example.com, and * for any.',
+      text('^(\\*|(\\*\\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$'),
     ),
     maxSize: {
       type: 'integer',

@@ -30,6 +30,11 @@ function routeTo(...parents: [namespace: string | undefined, name: string][]): A
   return { ...WITH_PORT, route: { parentRefs } };
 }
 
+function routeFor(...hostnames: string[]): AppServiceSpec {
+  const route = { parentRefs: [{ name: 'public' }], ...(hostnames.length > 0 && { hostnames }) };
+  return { ...WITH_PORT, route };
+}
+
 describe('what a policy denies', () => {
   const autoscaling = { maxReplicas: 30 };
 
@@ -73,6 +78,26 @@ describe('what a policy denies', () => {
       { gateways: ['infra/*'] },
       routeTo([undefined, 'public']),
       `spec.route.parentRefs[0]: "public" in an unknown namespace is not in the policy's gateways; give one of infra/*`,
+    ],
+    [
+      { hostnames: ['shop.example.com', '*.apps.example.com'] },
+      routeFor('shop.example.com', 'a.apps.example.com', '*.b.apps.example.com', 'apps.example.com'),
+      `spec.route.hostnames[3]: "apps.example.com" is not in the policy's hostnames; give one of shop.example.com, *.apps.example.com`,
+    ],
+    [
+      { hostnames: ['*.apps.example.com'] },
+      routeFor('*.example.com'),
+      `spec.route.hostnames[0]: "*.example.com" is not in the policy's hostnames; give one of *.apps.example.com`,
+    ],
+    [
+      { hostnames: ['*.apps.example.com'] },
+      routeFor(),
+      `spec.route.hostnames: is not set, which is every hostname, and the policy's hostnames don't have them all; give one of *.apps.example.com`,
+    ],
+    [
+      { hostnames: [] },
+      routeFor('shop.example.com'),
+      `spec.route.hostnames[0]: "shop.example.com" is not in the policy's hostnames; none is allowed`,
     ],
     [
       { maxSize: 20 },
@@ -123,6 +148,9 @@ test.each<[AppServicePolicy, AppServiceSpec]>([
   [{ serviceTypes: [] }, WEB],
   [{ imageRegistries: ['docker.io/library'] }, WEB],
   [{ gateways: ['*/public'] }, routeTo([undefined, 'public'], ['infra', 'public'])],
+  [{ hostnames: ['*'] }, routeFor()],
+  [{ hostnames: ['*.example.com'] }, routeFor('*.example.com', 'a.b.example.com')],
+  [{ hostnames: [] }, WITH_PORT],
   [{ maxSize: 20 }, { ...WEB, size: 20, autoscaling: { maxReplicas: 20 } }],
   [{ features: ['service'] }, { ...WITH_PORT, service: {}, envs: [], resources: {} }],
   [{ features: [] }, { ...WITH_PORT, envs: [], resources: {} }],
