@@ -103,6 +103,13 @@ export class Api {
     }
   }
 
+  /** Returns what changes with the schemas of a group version, which everybody may ask, if the API server has it. */
+  async schemaHash(apiVersion: string): Promise<string | undefined> {
+    const { body } = await this.send('Get the hashes of schemas', { method: 'GET', path: '/openapi/v3' });
+    const { paths } = body as { paths: Readonly<Record<string, { readonly serverRelativeURL: string }>> };
+    return paths[rootPath(apiVersion).slice(1)]?.serverRelativeURL;
+  }
+
   /**
    * The raw bytes of a watch; `query` says where it starts. `answered` is called as soon as there is an answer of any
    * status, before the body of a refusal is read.

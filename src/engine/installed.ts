@@ -8,7 +8,9 @@ export const KIND_NOT_INSTALLED = 'KindNotInstalled';
 
 /** Returns why an object may not be written or deleted: its kind isn't served, and may be installed all the same. */
 export function notServed(object: AnyObject, reader: StoreReader): OperatorError | undefined {
-  if (reader.store(object).unservedIn(object.metadata.namespace) !== 'doubtful') return undefined;
+  // What isn't watched is refused when it is applied.
+  if (!reader.watches(object) || reader.store(object).unservedIn(object.metadata.namespace) !== 'doubtful')
+    return undefined;
   const { apiVersion, kind } = object;
   return new OperatorError({
     reason: 'KindNotServed',

@@ -15,6 +15,7 @@ import type { ReflectorMetrics } from './reflector-metrics.js';
 import type { ReflectorState } from './reflector-state.js';
 import { compareResourceVersions } from './resource-version.js';
 import { Retries } from './retries.js';
+import { SchemaChanges } from './schema-changes.js';
 import type { Store } from './store.js';
 import type { ObjectEvent } from './watch-events.js';
 import {
@@ -76,6 +77,7 @@ export class Reflector {
   private readonly failures = new WatchFailures();
   private readonly missing: MissingKind;
   private readonly catchUp: CatchUp;
+  private readonly schema: SchemaChanges;
   private stream: WatchStream | undefined;
   private answeredAt: number;
 
@@ -83,6 +85,12 @@ export class Reflector {
     this.missing = new MissingKind(props);
     this.retries = new Retries(props);
     this.catchUp = new CatchUp({ ...props, namespace: props.scope.namespace });
+    const onChange = (): void => {
+      // Listed at once, and compared by content.
+      this.plan.doubtVersions();
+      void this.present.since(props.clock.monotonic(), new AbortController().signal);
+    };
+    this.schema = new SchemaChanges({ ...props, onChange });
     this.answeredAt = props.clock.monotonic();
     props.metrics.follow(this);
   }
@@ -258,20 +266,22 @@ export class Reflector {
     handle: (event: ObjectEvent) => void,
   ): Promise<void> {
     const { api, scope, clock, random, metrics } = this.props;
-    const timeoutSeconds = String(Math.round(WATCH_LIFETIME_SECONDS * (1 + random())));
+    const timeoutSeconds = Math.round(WATCH_LIFETIME_SECONDS * (1 + random()));
     const opened = (): void => {
+      this.schema.opened(timeoutSeconds * 1000);
       metrics.watchOpened();
       this.answered.reach();
       this.answeredAt = clock.monotonic();
       if (this.isListing()) this.catchUp.openedWithList();
       else this.catchUp.opened();
     };
-    const request = { api, scope, clock, query: { ...query, timeoutSeconds } };
+    const request = { api, scope, clock, query: { ...query, timeoutSeconds: String(timeoutSeconds) } };
     const stream = new WatchStream({ ...request, opened, handle });
     this.stream = stream;
     try {
       await stream.read(signal);
     } finally {
+      this.schema.ended(signal.aborted);
       this.catchUp.ended();
       this.answeredAt = Math.max(this.answeredAt, stream.heardAt ?? 0);
       this.stream = undefined;
@@ -286,7 +296,7 @@ export class Reflector {
     if (error instanceof ApiError) this.answeredAt = clock.monotonic();
     if (error instanceof ShortWatch) metrics.watchWasShort();
     if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;
-    if (doubtsVersions(error)) this.plan.doubtVersions();
+    if (doubtsVersions(error) || kindIsMissing(error)) this.plan.doubtVersions();
     const delay = kindIsMissing(error) ? await this.missing.notServed(error, signal) : this.failed(error);
     if (kindIsMissing(error)) this.goOnWithout();
     const resourceVersion = this.reached;

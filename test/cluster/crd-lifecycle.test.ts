@@ -8,7 +8,8 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import { loadKinds } from '../../src/cli/config.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
-import { resourceType } from '../../src/contract/resource.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { Cluster, configMaps } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -19,10 +20,8 @@ import { Subject } from './support/subject.js';
 
 const user = 'operator-14';
 const spec = { schedule: '0 0 29 2 *', image: 'example.com/task:1', script: 'true\n' };
-const definitions = resourceType({
-  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-  namespaced: false,
-});
+const cronJobs = resourceType({ apiVersion: 'batch/v1', kind: 'CronJob' });
+const patience = { deadlineMilliseconds: 90_000 };
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 let folder: string;
 let config: string;
@@ -64,7 +63,7 @@ export default { kinds: [task] };
 
 /** Removes the CRD, and with it the custom resources; resolves when the API server serves them no more. */
 async function removeCrd(): Promise<void> {
-  await cluster.delete({ type: definitions, namespace: '', name: kind.crd.metadata.name });
+  await cluster.delete({ type: definitionType, namespace: '', name: kind.crd.metadata.name });
   const path = `/apis/${kind.type.apiVersion}/${kind.type.plural}`;
   // What isn't served is answered in plain text.
   await eventually(async () => {
@@ -72,7 +71,21 @@ async function removeCrd(): Promise<void> {
   });
 }
 
-test('a kind that is installed late, removed and installed again is followed all along', async () => {
+type Properties = Readonly<Record<string, object>>;
+
+/** Gives the CRD another schema of the spec; objects are read by it from then on. */
+async function changeSchema(change: (properties: Properties) => Properties): Promise<void> {
+  const crd = structuredClone(kind.crd) as unknown as {
+    spec: {
+      versions: [{ schema: { openAPIV3Schema: { properties: { spec: { properties: Properties } } } } }];
+    };
+  };
+  const { spec } = crd.spec.versions[0].schema.openAPIV3Schema.properties;
+  spec.properties = change(spec.properties);
+  await cluster.apply(definitionType, crd as unknown as AnyObject, 'test');
+}
+
+test('a kind that is installed late, changed in its schema, removed and installed again is followed all along', async () => {
   const namespace = await cluster.makeNamespace('crd-lifecycle');
   const tasks = new Subject(cluster, kind, namespace);
   const bystander = { type: configMaps, namespace, name: 'bystander' };
@@ -99,6 +112,21 @@ test('a kind that is installed late, removed and installed again is followed all
   await tasks.create('first', spec);
   await tasks.ready('first');
   await tasks.asRendered('first');
+
+  // Without an edit of the custom resource: its version stays as it is.
+  const { metadata } = await tasks.get('first');
+  await changeSchema((all) => ({ ...all, suspend: { type: 'boolean', default: true } }));
+  await eventually(async () => {
+    expect(await cluster.get(tasks.childPlace(cronJobs, 'first'))).toMatchObject({ spec: { suspend: true } });
+  }, patience);
+  await changeSchema(({ script, ...rest }) => rest);
+  await eventually(async () => {
+    expect(await cluster.find(tasks.childPlace(configMaps, 'first'))).toBeUndefined();
+    expect(await cluster.get(tasks.childPlace(cronJobs, 'first'))).toMatchObject({
+      spec: { suspend: false },
+    });
+  }, patience);
+  expect((await tasks.get('first')).metadata.generation).toBe(metadata.generation);
 
   const requests = await requestsFromNowOn(cluster, user);
   await removeCrd();

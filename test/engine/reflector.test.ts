@@ -1190,6 +1190,64 @@ describe('Reflector, of a kind that is not served', () => {
   });
 });
 
+describe('Reflector, of a kind whose CRD has changed', () => {
+  const scope = { type: WIDGET };
+  const hashes = (hash: string): Answer => ({
+    status: 200,
+    body: {
+      paths: { 'apis/demo.example.com/v1': { serverRelativeURL: `/openapi/v3/apis/demo?hash=${hash}` } },
+    },
+  });
+  const asked = ({ transport }: Setup): string[] => transport.requests.map(({ path }) => path);
+
+  /** The server ends the watch, the next goes on, and ten seconds later the hash is this. */
+  async function cut({ transport, clock }: Setup, hash: string): Promise<void> {
+    transport.respond = () => hashes(hash);
+    await clock.advance(60_000);
+    transport.lastStream.end();
+    await settled();
+    await clock.advance(10_000);
+  }
+
+  it('is listed anew, by content, where a watch has ended early and the hash is another one', async () => {
+    const setup = await watching(scope);
+    const { transport, store, changes } = setup;
+    await cut(setup, 'A');
+    transport.lastStream
+      .event('ADDED', { ...configMap('a', '7'), data: { by: 'default' } })
+      .event('ADDED', configMap('b', '3'))
+      .listed('100');
+    await settled();
+    expect(changes).toEqual(['~a']);
+    expect(store.get('shop/a')?.object).toMatchObject({ data: { by: 'default' } });
+
+    // The same once more is no change, and costs no list.
+    const streams = transport.streams.length;
+    await cut(setup, 'A');
+    expect(transport.streams).toHaveLength(streams + 1);
+    expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
+
+    await cut(setup, 'B');
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it.each([
+    ['a watch has lasted for as long as it was asked for', scope, 300_000],
+    ['the kind is built into the API server', {}, 60_000],
+  ])('is not asked for where %s', async (_, of, milliseconds) => {
+    const setup = await watching(of);
+    const { transport, clock } = setup;
+    for (let elapsed = 0; elapsed < milliseconds; elapsed += 60_000) {
+      transport.lastStream.bookmark('200');
+      await clock.advance(60_000);
+    }
+    transport.lastStream.end();
+    await settled();
+    await clock.advance(70_000);
+    expect(asked(setup)).toEqual([]);
+  });
+});
+
 describe('Reflector, stopping', () => {
   it('ends while it watches, and closes its stream', async () => {
     const { transport, clock, stop, lines } = await watching();

@@ -116,7 +116,7 @@ describe('The watches of a controller', () => {
     await clock.advance(600_000);
     expect(new Set(opened())).toEqual(new Set([...ofWidgets, 'gadgets']));
     // Whether it has a CRD is asked once.
-    expect(server.requests.filter(({ method }) => method === 'GET')).toHaveLength(1);
+    expect(server.requests.filter(({ path }) => path.includes('customresourcedefinitions'))).toHaveLength(1);
     expect(manager.silentWatches()).toEqual([]);
   });
 

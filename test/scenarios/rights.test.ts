@@ -18,7 +18,7 @@ test('a right that is taken away is told, stops nothing else, and heals when it 
   for (const name of ['web', 'bereft']) await subject.ready(name);
   await settled(cluster, user);
   const namespaces = [scenario.namespace];
-  const all = rulesFor([appService]);
+  const all = rulesFor([appService], { namespaces });
 
   await grant(cluster, {
     ...{ user, namespaces },

@@ -87,6 +87,7 @@ export class FakeApiServer implements Transport {
     this.requests.push(request);
     const own = await this.intercept(request);
     if (own) return own;
+    if (request.path === '/openapi/v3') return { status: 200, body: { paths: {} } };
     const { plural, key, namespace, subresource } = parse(request.path);
     const id = idOf(plural, key);
     const known = this.objects.get(id)?.object;
