@@ -134,7 +134,7 @@ export class MissingKind {
   /** The first time is news. */
   private tell(error: Error, delay: number): void {
     const { log, optional } = this.props;
-    const news = optional && this.unserved === 'missing' ? 'info' : 'warn';
+    const news = optional && !this.filled && !this.doubt?.isInstalled ? 'info' : 'warn';
     log[this.tries === 0 ? news : 'debug'](
       {
         ...this.fields(),

@@ -86,11 +86,15 @@ async function converged(wanted: readonly string[]): Promise<void> {
 
 /**
  * What the API server wouldn't do; 504 is what it notes where nobody waits for its answer any more. The Gateway API isn't
- * installed here, and is looked for now and then.
+ * installed here, and is looked for now and then; Roles can't give the right to look at its CRDs.
  */
+const UNSEEN = new Set(['httproutes', 'customresourcedefinitions']);
+
 function refused(entries: readonly AuditEntry[]): string[] {
   return entries
-    .filter(({ code = 0, objectRef }) => code >= 400 && code !== 504 && objectRef?.resource !== 'httproutes')
+    .filter(
+      ({ code = 0, objectRef }) => code >= 400 && code !== 504 && !UNSEEN.has(objectRef?.resource ?? ''),
+    )
     .map(summary);
 }
 
