@@ -68,6 +68,12 @@ export function replicasFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-replicas`;
 }
 
+/** The field manager that holds the replicas of what this one applies; none for one that doesn't apply children. */
+export function holderFor(manager: string): string | undefined {
+  const suffix = childrenFieldManager('');
+  return manager.endsWith(suffix) ? replicasFieldManager(manager.slice(0, -suffix.length)) : undefined;
+}
+
 /** The field manager that applies the status, e.g. `appservice-status`. */
 export function statusFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-status`;

@@ -12,6 +12,8 @@ import { driftOf } from './drift.js';
 import type { Fights } from './fights.js';
 import { asStale, handOver } from './hand-over.js';
 import { checkServed } from './installed.js';
+import { isHeld, isLegacy } from './legacy-managers.js';
+import type { IsLeftOver } from './legacy-managers.js';
 import { ownerKey } from './managed-fields.js';
 import { Newcomers } from './newcomers.js';
 import type { NodePorts } from './node-ports.js';
@@ -130,14 +132,27 @@ export class Applier {
   private async keep(task: Task, known: Entry): Promise<Outcome> {
     this.props.fights.checkPeace(known.object);
     task.store.explained(task.key, known.object.metadata.resourceVersion);
-    return { action: (await this.freeOfLegacy(task, known)) ? 'configured' : 'unchanged' };
+    return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
   }
 
   /** Makes what was applied last ours alone, as far as it is a legacy manager's too; whether anything was written. */
   private async freeOfLegacy({ step, reader }: Task, known: Entry | undefined): Promise<boolean> {
     if (!step.owner || !known?.sharedWithLegacy?.includes(step.fieldManager)) return false;
     const live = await refresh(this.props.api, step.object, reader);
-    return live !== undefined && this.repair.dropLegacyOwners(step, live, reader);
+    return live !== undefined && this.repair.dropOwners(isLegacy, step, live, reader);
+  }
+
+  /** The same after the apply, when what an autoscaler has left is of no use any more either. */
+  private async freeOfLeftovers(
+    { step, reader }: Task,
+    known: Entry | undefined,
+    seen?: AnyObject,
+  ): Promise<boolean> {
+    const sharing = [...(known?.sharedWithLegacy ?? []), ...(known?.sharedWithHeld ?? [])];
+    if (!step.owner || !sharing.includes(step.fieldManager)) return false;
+    const live = seen ?? (await refresh(this.props.api, step.object, reader));
+    const isLeftOver: IsLeftOver = (entry, own) => isLegacy(entry) || isHeld(entry, own);
+    return live !== undefined && this.repair.dropOwners(isLeftOver, step, live, reader);
   }
 
   private async send(task: Task, known: Entry | undefined): Promise<Outcome> {
@@ -163,8 +178,7 @@ export class Applier {
     if (created) return { action: 'created' };
     if (same) return { action: 'unchanged' };
     const drift = known && isCorrection(task, known) ? this.correct(task, known, object) : undefined;
-    if (task.step.owner && task.store.get(task.key)?.sharedWithLegacy?.includes(task.step.fieldManager))
-      await this.repair.dropLegacyOwners(task.step, object, task.reader);
+    await this.freeOfLeftovers(task, task.store.get(task.key), object);
     return drift ? { action: 'corrected', drift } : { action: 'configured' };
   }
 

@@ -1,4 +1,4 @@
-import { APPLIED_HASH_ANNOTATION } from '../contract/names.js';
+import { APPLIED_HASH_ANNOTATION, holderFor } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { isAppliedBy, managedFieldsOf, setOf, union, without, withoutSubtree } from './field-set.js';
 import type { FieldPath, FieldsV1, ManagedFieldsEntry } from './field-set.js';
@@ -24,34 +24,49 @@ export function isLegacy({ manager = '', subresource }: ManagedFieldsEntry): boo
   return !subresource && (LEGACY_MANAGERS.includes(manager) || manager.startsWith(KUBECTL_COMMAND));
 }
 
+/** Whether an entry is left over from somebody, as seen by the manager that applies the same fields. */
+export type IsLeftOver = (entry: ManagedFieldsEntry, manager: string) => boolean;
+
 /**
- * The managers whose applied fields a legacy manager owns too: those fields would stay when they are dropped. Looked
+ * Whether an entry is left over from an autoscaler: of the manager that held the replicas for it, or of its writes through
+ * `/scale`. To be asked only once a manager has taken the field back: until then, the entry keeps the value.
+ */
+export const isHeld: IsLeftOver = ({ manager, operation, subresource }, own) => {
+  const holder = holderFor(own);
+  return holder !== undefined && (subresource === 'scale' || (operation === 'Apply' && manager === holder));
+};
+
+/**
+ * The managers whose applied fields are owned by what is left over too: those fields would stay when they are dropped. Looked
  * for on objects that carry our hash only, so that it costs nothing elsewhere.
  */
-export function sharedWithLegacy(object: AnyObject): readonly string[] | undefined {
+export function sharedWith(isLeftOver: IsLeftOver, object: AnyObject): readonly string[] | undefined {
   if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] === undefined) return undefined;
-  const entries = managedFieldsOf(object);
-  const legacy = entries.filter(isLegacy);
-  if (legacy.length === 0) return undefined;
-  const sharing = entries.filter(
+  const sharing = managedFieldsOf(object).filter(
     (entry) =>
       entry.operation === 'Apply' &&
       !isLegacy(entry) &&
       !entry.subresource &&
-      legacy.some(({ fieldsV1 = {} }) => without(fieldsV1, entry.fieldsV1 ?? {}) !== fieldsV1),
+      withoutOwners(isLeftOver, object, entry.manager ?? '') !== undefined,
   );
   return sharing.length === 0 ? undefined : sharing.map(({ manager = '' }) => manager);
 }
 
-/** The entries of an object when no legacy manager owns what this manager has applied. */
-export function withoutLegacyOwners(object: AnyObject, manager: string): ManagedFieldsEntry[] {
+/** The entries of an object when nothing that is left over owns what this manager has applied; nothing if that is so already. */
+export function withoutOwners(
+  isLeftOver: IsLeftOver,
+  object: AnyObject,
+  manager: string,
+): ManagedFieldsEntry[] | undefined {
   const entries = managedFieldsOf(object);
+  if (!entries.some((entry) => isLeftOver(entry, manager))) return undefined;
   const own = entries.find((entry) => isAppliedBy(manager, entry))?.fieldsV1 ?? {};
-  return dropEmpty(
-    entries.map((entry) =>
-      isLegacy(entry) ? { ...entry, fieldsV1: without(entry.fieldsV1 ?? {}, own) } : entry,
-    ),
-  );
+  const left = entries.map((entry) => {
+    const { fieldsV1 = {} } = entry;
+    const rest = isLeftOver(entry, manager) ? without(fieldsV1, own) : fieldsV1;
+    return rest === fieldsV1 ? entry : { ...entry, fieldsV1: rest };
+  });
+  return left.every((entry, n) => entry === entries[n]) ? undefined : dropEmpty(left);
 }
 
 /**

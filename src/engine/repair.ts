@@ -7,7 +7,8 @@ import type { Api } from './api.js';
 import { itemsInTheWay } from './duplicate-items.js';
 import { isAppliedBy, managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
-import { withApiVersion, withItemsTaken, withoutLegacyOwners } from './legacy-managers.js';
+import { withApiVersion, withItemsTaken, withoutOwners } from './legacy-managers.js';
+import type { IsLeftOver } from './legacy-managers.js';
 import { refresh } from './refresh.js';
 import type { StoreReader } from './stores.js';
 
@@ -19,16 +20,18 @@ export class Repair {
   constructor(private readonly api: Api) {}
 
   /**
-   * Lets go of what legacy managers own beside us, so that what we drop later vanishes. What they own beyond that
-   * stays theirs.
+   * Lets go of what leftovers own beside us, so that what we drop later vanishes. What they own beyond that stays theirs.
    * @param seen the whole object, as the API server returned it
    * @returns whether anything had to be done
    */
-  async dropLegacyOwners(step: ApplyStep, seen: AnyObject, reader: StoreReader): Promise<boolean> {
-    const left = withoutLegacyOwners(seen, step.fieldManager);
-    const before = managedFieldsOf(seen);
-    const same = left.length === before.length && left.every((entry, n) => sameFields(entry, before[n]));
-    return !same && this.write(step, seen, left, reader);
+  async dropOwners(
+    isLeftOver: IsLeftOver,
+    step: ApplyStep,
+    seen: AnyObject,
+    reader: StoreReader,
+  ): Promise<boolean> {
+    const left = withoutOwners(isLeftOver, seen, step.fieldManager);
+    return left !== undefined && this.write(step, seen, left, reader);
   }
 
   /**
@@ -83,8 +86,4 @@ export class Repair {
       throw new OperatorError({ reason: 'Conflict', message, retry: 'now', cause: error });
     }
   }
-}
-
-function sameFields(a: ManagedFieldsEntry, b: ManagedFieldsEntry | undefined): boolean {
-  return a.fieldsV1 === b?.fieldsV1;
 }

@@ -5,7 +5,7 @@ import { ControllerIndex } from './controller-index.js';
 import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
-import { sharedWithLegacy } from './legacy-managers.js';
+import { isHeld, isLegacy, sharedWith } from './legacy-managers.js';
 import { Listeners } from './listeners.js';
 import type { Listener, Source } from './listeners.js';
 import { FieldPaths } from './managed-fields.js';
@@ -17,8 +17,10 @@ import { compareResourceVersions } from './resource-version.js';
 export interface Entry {
   readonly object: AnyObject;
   readonly owned: OwnedPaths;
-  /** Managers whose applied fields a leftover of somebody's command owns too; see `sharedWithLegacy`. */
+  /** Managers whose applied fields a leftover of somebody's command owns too; see `isLegacy`. */
   readonly sharedWithLegacy?: readonly string[];
+  /** The same of a leftover of an autoscaler; see `isHeld`. */
+  readonly sharedWithHeld?: readonly string[];
   /**
    * Who owns what, kept only since a watch has shown that somebody changed what was applied, and until the answer to
    * the next write: it tells who it was.
@@ -124,8 +126,13 @@ export class Store {
     if (!kept) return undefined;
     if (this.props.freeze) deepFreeze(kept);
     if (this.props.readOnly) return { object: kept, owned: NOTHING_OWNED };
-    const shared = sharedWithLegacy(object);
-    return { object: kept, owned: this.paths.owned(object), ...(shared && { sharedWithLegacy: shared }) };
+    const legacy = sharedWith(isLegacy, object);
+    const held = sharedWith(isHeld, object);
+    return {
+      ...{ object: kept, owned: this.paths.owned(object) },
+      ...(legacy && { sharedWithLegacy: legacy }),
+      ...(held && { sharedWithHeld: held }),
+    };
   }
 
   /** A watch has delivered an object. */

@@ -5,6 +5,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { ManagedFieldsEntry } from '../../src/engine/field-set.js';
 import { replicasManagers, scaleAsAutoscaler } from './support/autoscaler.js';
 import { Cluster, deployments } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -137,6 +138,38 @@ test('on, scaled in by the autoscaler, and off again: only these two have change
   await apps.ready('there-and-back');
 
   expect(await replicasIn(recording)).toEqual([5, 2, 5]);
+});
+
+/** Who owns which fields but the status, which says nothing of how it got there. */
+async function ownersOf(name: string): Promise<unknown[]> {
+  const { metadata } = await deploymentOf(name);
+  const owner = metadata.ownerReferences![0]!.uid;
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+  return managedFields
+    .filter(({ subresource }) => subresource !== 'status')
+    .map(({ time, ...entry }) => JSON.stringify(entry).replaceAll(name, '<name>').replace(owner, '<uid>'))
+    .sort();
+}
+
+test.each([
+  { how: 'unused', scaledTo: undefined },
+  { how: 'after it has scaled to the size that is set then', scaledTo: 3 },
+])('switched on and off again $how, every field has the owners that it had', async ({ how, scaledTo }) => {
+  const name = `traceless-${how.length}`;
+  const size = scaledTo ?? 2;
+  await apps.create(`${name}-twin`, { ...full, size });
+  await apps.create(name, { ...full, size: 2 });
+  await apps.ready(name);
+  await apps.edit(name, { ...full, ...wide, size: 2 });
+  await handedTo(name, 'appservice-replicas');
+  if (scaledTo !== undefined) await scaled(name, scaledTo);
+  await apps.ready(name);
+
+  await apps.edit(name, { ...full, size });
+  await handedTo(name, 'appservice-controller');
+  for (const each of [name, `${name}-twin`]) await apps.ready(each);
+
+  expect(await ownersOf(name)).toEqual(await ownersOf(`${name}-twin`));
 });
 
 test('scaled in between the edit and the moment when the controller sees it, replicas stay as scaled', async () => {

@@ -102,7 +102,7 @@ test('handed over, taken back and handed over again, it keeps its value, and a r
   await using recording = await Recording.start<Deployment>(cluster, place);
 
   await yieldedTo(true, 'stage-replicas');
-  await yieldedTo(false, 'stage-controller', 'stage-replicas');
+  await yieldedTo(false, 'stage-controller');
   await yieldedTo(true, 'stage-replicas');
   expect(await controller.stop()).toBe(0);
   const requests = await requestsFromNowOn(cluster, user);

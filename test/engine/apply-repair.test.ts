@@ -84,13 +84,34 @@ describe('Applier, legacy managers', () => {
   it.each([
     ['other fields of a legacy manager', entryOf('kubectl-edit', THEIRS)],
     ['what another controller owns too', entryOf('another-controller', SHARED, 'Apply')],
-    ['what was written through a subresource', { ...entryOf('kubectl', SHARED), subresource: 'scale' }],
+    ['what was written through a subresource', { ...entryOf('kubectl', SHARED), subresource: 'status' }],
   ])('leaves alone %s', async (_, entry) => {
     const setup = await settledSetup();
     record(setup, entry);
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
     expect(requests(setup)).toEqual([]);
   });
+
+  it.each([
+    ['the manager that held the replicas for an autoscaler', entryOf('widget-replicas', SHARED, 'Apply')],
+    ['a write through /scale', { ...entryOf('kube-controller-manager', SHARED), subresource: 'scale' }],
+  ])(
+    'takes the replicas from %s once they are applied, and not before an apply that drops them',
+    async (_, entry) => {
+      const setup = await settledSetup();
+      record(setup, entry);
+      expect(await setup.apply()).toMatchObject({ action: 'configured' });
+      expect(requests(setup)).toEqual(['GET', 'REPAIR']);
+      expect(managers(setup)).toEqual([MANAGER]);
+
+      record(setup, entry);
+      setup.server.requests.length = 0;
+      const { replicas, ...spec } = (deployment(2) as { spec?: Record<string, unknown> }).spec!;
+      await setup.apply(step({ ...deployment(2), spec }));
+      expect(requests(setup)).toEqual(['PATCH']);
+      expect(managers(setup).sort()).toEqual([MANAGER, entry.manager].sort());
+    },
+  );
 
   it('leaves the owners of a shared object alone', async () => {
     const setup = newSetup();

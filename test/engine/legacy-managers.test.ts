@@ -3,10 +3,11 @@ import type { AnyObject } from '../../src/contract/object.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
 import {
   isLegacy,
-  sharedWithLegacy,
+  isHeld,
+  sharedWith,
   withApiVersion,
   withItemsTaken,
-  withoutLegacyOwners,
+  withoutOwners,
 } from '../../src/engine/legacy-managers.js';
 import { anObject, applied, CONFIG_MAP, MANAGER } from './support/builders.js';
 
@@ -54,10 +55,10 @@ describe('legacy managers', () => {
   });
 });
 
-describe('sharedWithLegacy', () => {
+describe('sharedWith', () => {
   it('names who has applied what a legacy manager owns too', () => {
     const entries = [updated('kubectl-create', data('a', 'b')), owned(data('a'))];
-    expect(sharedWithLegacy(live(entries))).toEqual([MANAGER]);
+    expect(sharedWith(isLegacy, live(entries))).toEqual([MANAGER]);
   });
 
   it.each([
@@ -65,20 +66,20 @@ describe('sharedWithLegacy', () => {
     ['others own the same fields', [updated('some-controller', data('a')), owned(data('a'))]],
     ['nobody else owns anything', [owned(data('a'))]],
   ])('names nobody where %s', (_, entries) => {
-    expect(sharedWithLegacy(live(entries))).toBeUndefined();
+    expect(sharedWith(isLegacy, live(entries))).toBeUndefined();
   });
 
   it('does not look at what does not carry our hash', () => {
     const entries = [updated('kubectl-create', data('a')), owned(data('a'))];
-    expect(sharedWithLegacy(live(entries, {}))).toBeUndefined();
+    expect(sharedWith(isLegacy, live(entries, {}))).toBeUndefined();
   });
 });
 
-describe('withoutLegacyOwners', () => {
+describe('withoutOwners', () => {
   it('takes from legacy managers what we have applied, and nothing else from nobody else', () => {
     const other = updated('some-controller', data('a'));
     const entries = [updated('helm', data('a', 'b')), other, owned(data('a'))];
-    expect(withoutLegacyOwners(live(entries), MANAGER)).toEqual([
+    expect(withoutOwners(isLegacy, live(entries), MANAGER)).toEqual([
       updated('helm', data('b')),
       other,
       owned(data('a')),
@@ -87,12 +88,31 @@ describe('withoutLegacyOwners', () => {
 
   it('drops the entry of a manager that is left with nothing', () => {
     const entries = [updated('kubectl-create', data('a')), owned(data('a'))];
-    expect(withoutLegacyOwners(live(entries), MANAGER)).toEqual([owned(data('a'))]);
+    expect(withoutOwners(isLegacy, live(entries), MANAGER)).toEqual([owned(data('a'))]);
   });
 
   it('leaves nothing shared', () => {
     const entries = [updated('kubectl-create', data('a', 'b')), owned(data('a'))];
-    expect(sharedWithLegacy(live(withoutLegacyOwners(live(entries), MANAGER)))).toBeUndefined();
+    expect(sharedWith(isLegacy, live(withoutOwners(isLegacy, live(entries), MANAGER)!))).toBeUndefined();
+  });
+});
+
+describe('what an autoscaler leaves', () => {
+  const replicas = { 'f:spec': { 'f:replicas': {} } };
+  const holder = applied('widget-replicas', replicas);
+  const scaled = updated('kube-controller-manager', replicas, 'scale');
+  const status = updated('kube-controller-manager', { 'f:status': {} }, 'status');
+
+  it('goes once the replicas are applied again', () => {
+    const object = live([holder, scaled, status, owned(replicas)]);
+    expect(sharedWith(isHeld, object)).toEqual([MANAGER]);
+    expect(withoutOwners(isHeld, object, MANAGER)).toEqual([status, owned(replicas)]);
+  });
+
+  it('stays while they are not', () => {
+    const object = live([holder, scaled, owned(data('a'))]);
+    expect(sharedWith(isHeld, object)).toBeUndefined();
+    expect(withoutOwners(isHeld, object, MANAGER)).toBeUndefined();
   });
 });
 
