@@ -101,18 +101,20 @@ export class JobWatcherController implements Controller {
   /** Reads and matches what hasn't been yet, and goes on in the next plan where that takes long. */
   private see(key: string, reader: Reader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
     const { clock } = this.props;
-    const end = clock() + milliseconds;
-    const isTimeUp = (): boolean => clock() > end;
+    const slice = (): (() => boolean) => {
+      const end = clock() + milliseconds;
+      return () => clock() > end;
+    };
     const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
     const all = this.watchers.read(
       crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-      isTimeUp,
+      slice(),
     );
     if (!all) return undefined;
     const watchers = all.flatMap(({ watcher }) => (watcher instanceof OperatorError ? [] : [watcher]));
     this.matching.update(watchers);
     const jobs = reader.mappedTo(JOBS, key) as readonly KeptJob[];
-    const waiting = this.matching.catchUp(jobs, isTimeUp);
+    const waiting = this.matching.catchUp(jobs, slice());
     if (waiting.size > 0 && ++this.slices <= MOST_SLICES) return undefined;
     this.slices = 0;
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
