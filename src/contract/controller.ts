@@ -146,7 +146,7 @@ export interface TypeRef {
 export interface Plan {
   /**
    * Applied one after another. One that fails doesn't keep the next from being applied, unless the API server is out
-   * of reach or overloaded: then the rest of the plan waits for the next try, the status included. What can't be handed
+   * of reach: then the rest of the plan waits for the next try, the status included. What can't be handed
    * over keeps the same object from being applied.
    */
   readonly apply: readonly ApplyStep[];

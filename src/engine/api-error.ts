@@ -140,6 +140,11 @@ export function askedDelay(error: unknown): number {
   return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
 }
 
+/** The server, or whatever answers for it, has too much to do for this request now. */
+export function isThrottled(error: unknown): boolean {
+  return error instanceof ApiError && [429, 503, 504].includes(error.code);
+}
+
 /** What is wrong with the request itself, so that nothing but another one is of use. */
 const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
 

@@ -8,7 +8,6 @@ import { Deleter } from './deleter.js';
 import { Elector } from './elector.js';
 import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
-import { holdWhilePaused } from './hold-while-paused.js';
 import { Leadership } from './leadership.js';
 import type { ManagerProps } from './manager.js';
 import { NodePorts } from './node-ports.js';
@@ -78,10 +77,9 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     }),
   }));
   const everyRunner = runners.map(({ runner }) => runner);
-  holdWhilePaused(
-    gate,
-    everyRunner.map(({ queue }) => queue),
-  );
+  gate.onChange((isUnreachable) => {
+    for (const runner of everyRunner) runner.serverUnreachable(isUnreachable);
+  });
   const watching = new Watching({
     ...{ ...common, stores, namespaces, controllers, runners: everyRunner },
     onWentBack: () => {

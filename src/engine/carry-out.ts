@@ -40,17 +40,17 @@ export interface Outcome {
 export interface Patience {
   /** Whether a status that is behind may be left, where all has gone well. */
   readonly othersWait: () => boolean;
-  /** Whether the key is taken again at once after these failures, which then aren't news yet. */
-  readonly willLookAgain: (errors: readonly OperatorError[]) => boolean;
+  /** Whether the key is taken again soon after these failures, as a rule with success: they aren't news yet. */
+  readonly mayPass: (errors: readonly OperatorError[]) => boolean;
 }
 
-const NO_PATIENCE: Patience = { othersWait: () => false, willLookAgain: () => false };
+const NO_PATIENCE: Patience = { othersWait: () => false, mayPass: () => false };
 
 /**
  * Carries a plan out: applies, then deletes if all applies succeeded, then status, then events. Where the plan says so,
  * deletes come first, and neither they nor the applies wait for the others' success.
  *
- * While the API server is out of reach or overloaded, or once the signal has aborted, nothing more is tried, the
+ * While the API server is out of reach, or once the signal has aborted, nothing more is tried, the
  * status included: it couldn't be written either. A view that was stale is looked at again before anything is told of it.
  *
  * @param signal its reason must be an OperatorError
@@ -60,22 +60,22 @@ export async function carryOut(
   reader: StoreReader,
   tools: Tools,
   signal: AbortSignal,
-  { othersWait, willLookAgain }: Patience = NO_PATIENCE,
+  { othersWait, mayPass }: Patience = NO_PATIENCE,
 ): Promise<Outcome> {
   const steps = new Steps(signal);
   const changes = await changeObjects(plan, reader, tools, steps, signal);
   const failures = changes.flatMap(({ error }) => error ?? []);
   // What was put right is known in this pass alone.
   const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
-  const wasStale = !isNews && failures.length > 0 && willLookAgain(failures);
-  const isSilent = steps.ended || wasStale;
+  const isPassing = !isNews && failures.length > 0 && mayPass(failures);
+  const isSilent = steps.ended || isPassing;
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = isSilent ? [] : eventsOf(plan, changes, tools);
   const statusError = isSilent ? undefined : plan.statusError?.(changes);
   const mayLeave = !plan.error && !statusError && allWell(changes) && othersWait();
   const standing = (): Plan['status'] =>
     plan.status.filter((step) => tools.statusWriter.stands(step, changes, reader));
-  const due = wasStale ? [] : mayLeave ? standing() : plan.status;
+  const due = isPassing ? [] : mayLeave ? standing() : plan.status;
   const statusLeft = due.length < plan.status.length;
   const statusChanges = await writeStatuses(due, async (step) =>
     steps.take(refOf(step.target), async () => tools.statusWriter.write(step, changes, reader)),

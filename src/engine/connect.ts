@@ -3,7 +3,6 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { Clock } from './clock.js';
 import { fenced } from './fenced-transport.js';
 import type { Fence } from './fenced-transport.js';
-import { gated, probeOf } from './gated-transport.js';
 import { metered } from './metered-transport.js';
 import { retried } from './retried-transport.js';
 import { ServerGate } from './server-gate.js';
@@ -34,8 +33,8 @@ export function connect(props: ConnectProps): { readonly transport: Transport; r
   const { wire, fence, clock, random, log, metrics, time, maxWrites } = props;
   const measured = metered(fenced(timed(wire, time, clock), fence, metrics), metrics, clock);
   const gate = new ServerGate({
-    ...{ host: wire.host, probe: probeOf(measured), clock, random, log, metrics },
+    ...{ transport: measured, clock, random, log, metrics },
     ...(maxWrites !== undefined && { maxWrites }),
   });
-  return { transport: retried(gated(measured, gate), metrics, clock), gate };
+  return { transport: retried(gate, metrics, clock), gate };
 }

@@ -11,7 +11,6 @@ import { backoffDelay } from './backoff.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventSeries } from './event-series.js';
-import { saysOverloaded } from './overload-pause.js';
 
 const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const NOTE_LIMIT_BYTES = 1_024;
@@ -43,7 +42,7 @@ interface Letter {
  * Sends series one after another: what is new is created, what is known is patched.
  *
  * **Guarantees.** At most 1,000 wait, what is beyond is dropped and counted. One that fails is tried 12 times, each
- * after a pause of its own, in which the others are sent; all wait only where the server as a whole is in trouble. What
+ * after a pause of its own, in which the others are sent; all wait only where there was no answer. What
  * waits and happens again is sent once, with its count at that time.
  */
 export class EventSender {
@@ -52,7 +51,7 @@ export class EventSender {
   private readonly aside = new Map<Letter, Promise<void>>();
   private readonly stopping = new AbortController();
   private draining: Promise<void> | undefined;
-  /** How often in a row the server as a whole was in trouble. */
+  /** How often in a row there was no answer. */
   private troubles = 0;
   /** Events are being dropped for want of room; told once, until there is room again. */
   private overloaded = false;
@@ -122,7 +121,7 @@ export class EventSender {
       this.post(letter);
     });
     this.aside.set(letter, over);
-    if (isServersTrouble(error)) await this.pause(this.troubles++, error);
+    if (!(error instanceof ApiError)) await this.pause(this.troubles++, error);
     else this.troubles = 0;
   }
 
@@ -211,11 +210,6 @@ function namespaceOf({ namespace }: EventStep['regarding']): string {
 function mayPass(error: unknown): boolean {
   if (error instanceof OperatorError) return error.reason !== 'NotLeading';
   return !(error instanceof ApiError) || error.code === 429 || error.code >= 500;
-}
-
-/** The next one would fare no better. */
-function isServersTrouble(error: unknown): boolean {
-  return !(error instanceof ApiError) || saysOverloaded(error.code);
 }
 
 /** Nobody can do anything about it, or knows already: leadership went, the namespace goes, the right was not given. */

@@ -1,11 +1,12 @@
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { askedDelay } from './api-error.js';
+import { askedDelay, isThrottled } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
+import type { Lane } from './lanes.js';
 import { mostPause } from './pauses.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
@@ -26,6 +27,12 @@ const CHANGED_MILLISECONDS = 1_000;
 
 /** Nothing could be deleted for the pace: it is tried again after this. */
 const PACED_MILLISECONDS = 1_000;
+
+/** So many refusals in a row by a server that has too much to do aren't told: the next try succeeds, as a rule. */
+const UNTOLD_REFUSALS = 3;
+/** A `Retry-After` is lengthened by the first share, since the server counts from when it answers, and up to the second by chance. */
+const ASKED_MARGIN = 0.05;
+const ASKED_JITTER = 0.15;
 
 const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
 
@@ -59,21 +66,33 @@ export class FollowUp {
 
   /** Keys whose last failure was that a kind isn't served. */
   private readonly lackingKind = new Set<string>();
+  /** Keys whose last failure was that the server gave no answer. */
+  private readonly unreached = new Set<string>();
+  /** How often in a row a key was refused by a server that has too much to do. */
+  private readonly refusals = new Map<string, number>();
 
   constructor(private readonly props: FollowUpProps) {}
 
   /** A kind is served, maybe since a moment ago: whoever has lacked one is taken again, as if it had never failed. */
   kindServed(): void {
-    const { queue } = this.props;
-    for (const key of this.lackingKind) {
-      queue.forget(key);
-      queue.add(key, 'initial');
-    }
-    this.lackingKind.clear();
+    this.takeAgain(this.lackingKind, 'initial');
+  }
+
+  /** The server is back: what it has failed doesn't wait for the end of its pause. */
+  serverReached(): void {
+    this.takeAgain(this.unreached, 'child');
+  }
+
+  /** Whether these failures pass by themselves, as a rule, when the key is taken again soon. */
+  mayPass(key: string, errors: readonly OperatorError[]): boolean {
+    return (
+      this.willLookAgain(key, errors) ||
+      ((this.refusals.get(key) ?? 0) < UNTOLD_REFUSALS && errors.every(({ cause }) => isThrottled(cause)))
+    );
   }
 
   /** Whether the key is taken again at once after these failures: they are of a stale view, which that mends as a rule. */
-  willLookAgain(key: string, errors: readonly OperatorError[]): boolean {
+  private willLookAgain(key: string, errors: readonly OperatorError[]): boolean {
     return (
       (this.immediateRetries.get(key) ?? 0) < IMMEDIATE_RETRIES &&
       errors.every((error) => error.retry === 'now' && pauseAskedBy(error) === 0)
@@ -94,6 +113,8 @@ export class FollowUp {
     ]);
     if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
+    if (errors.some(({ reason }) => reason === 'Unreachable')) this.unreached.add(key);
+    else if (this.unreached.size > 0) this.unreached.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);
       // Nothing else may ever tell of it.
@@ -104,6 +125,7 @@ export class FollowUp {
     } else {
       queue.forget(key);
       this.immediateRetries.delete(key);
+      this.refusals.delete(key);
       this.told.delete(key);
       const result = requeueIn === undefined ? 'success' : 'requeue_after';
       metrics.reconciles.inc({ controller, result });
@@ -162,12 +184,26 @@ export class FollowUp {
     return true;
   }
 
+  private takeAgain(keys: Set<string>, lane: Lane): void {
+    const { queue } = this.props;
+    for (const key of keys) {
+      queue.forget(key);
+      queue.add(key, lane);
+    }
+    keys.clear();
+  }
+
   /** Plans the next try. Returns the pause in milliseconds. */
   private retry(key: string, errors: readonly OperatorError[]): number {
     const { queue, random } = this.props;
     if (this.willLookAgain(key, errors) && this.lookAgain(key)) return 0;
     const asked = Math.max(...errors.map(pauseAskedBy));
     this.immediateRetries.delete(key);
+    const refused = Math.max(...errors.map(({ cause }) => askedDelay(cause)));
+    if (errors.every(({ cause }) => isThrottled(cause)))
+      this.refusals.set(key, (this.refusals.get(key) ?? 0) + 1);
+    if (refused > 0)
+      return queue.holdFor(key, Math.max(asked, refused * (1 + ASKED_MARGIN + ASKED_JITTER * random())));
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));
     const delay = Math.max(

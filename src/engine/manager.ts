@@ -25,7 +25,7 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
-  /** Writes under way at once, at most; fewer while the API server is overloaded. @default 32 */
+  /** Writes under way at once, at most. @default 32 */
   readonly maxWrites?: number;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
@@ -90,7 +90,7 @@ export class Manager {
 
   /** Watches that have been silent for far too long although the API server answers: a bug, which a restart mends. */
   silentWatches(): string[] {
-    if (this.parts.gate.pause) return [];
+    if (this.parts.gate.isUnreachable) return [];
     const now = this.clock.monotonic();
     return this.parts.watching.opened().flatMap(({ name, reflector }) => {
       const silence = reflector.silentForMilliseconds(now);
@@ -151,8 +151,7 @@ export class Manager {
   }
 
   private whyListing(): string {
-    const { pause } = this.parts.gate;
-    return pause ? `the API server is ${pause}` : 'the first list is not complete';
+    return this.parts.gate.isUnreachable ? 'the API server is unreachable' : 'the first list is not complete';
   }
 
   private async runWhenSynced(

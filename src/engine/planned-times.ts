@@ -31,7 +31,7 @@ export class PlannedTimes {
 
   constructor(
     private readonly clock: Clock,
-    private readonly due: (key: string, lane: Lane) => void,
+    private readonly due: (key: string, lane: Lane, kind: PlannedKind) => void,
   ) {}
 
   /** By the monotonic clock. */
@@ -74,7 +74,7 @@ export class PlannedTimes {
     const times = this.times[kind];
     const timer = this.clock.setTimer(delayMilliseconds, () => {
       times.delete(key);
-      this.due(key, planned.lane);
+      this.due(key, planned.lane, kind);
     });
     const planned: Planned = { at: this.clock.monotonic() + delayMilliseconds, timer, latest, lane };
     times.set(key, planned);

@@ -129,6 +129,16 @@ export class Runner {
     else this.queue.release(reason);
   }
 
+  /** While the server is out of reach nothing is begun; keys that it has failed are taken again when it is back. */
+  serverUnreachable(isUnreachable: boolean): void {
+    if (isUnreachable) {
+      this.queue.hold('server');
+      return;
+    }
+    this.followUp.serverReached();
+    this.queue.release('server');
+  }
+
   /** Something that no watch tells of has changed: all keys are taken again, behind those that somebody waits for. */
   lookAgain(): void {
     this.triggers.all();
@@ -195,7 +205,7 @@ export class Runner {
       );
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, {
         othersWait: () => this.othersWait(key),
-        willLookAgain: (errors) => this.followUp.willLookAgain(key, errors),
+        mayPass: (errors) => this.followUp.mayPass(key, errors),
       });
       metrics.reconcileSeconds.observe(
         { controller: controller.name },

@@ -1,31 +1,50 @@
 import { OperatorError } from '../contract/error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { Breaker } from './breaker.js';
-import type { Reach } from './breaker.js';
-import type { Clock } from './clock.js';
-import { OverloadPause, saysOverloaded } from './overload-pause.js';
-import { SlowStart } from './slow-start.js';
-import type { ApiRequest, ApiResponse } from './transport.js';
-import { WaitingLine } from './waiting-line.js';
-import { WriteLimit } from './write-limit.js';
-import type { Round } from './write-limit.js';
+import type { Clock, Timer } from './clock.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
-const OVERLOAD_LOG_MILLISECONDS = 60_000;
+/** Before the next try, by the failures in a row so far; the last holds for all that follow. */
+const PAUSES_MILLISECONDS = [50, 1_000, 2_000, 5_000];
+/** So that many clients of one server don't try together; a pause is shortened by up to this share of itself. */
+const JITTER = 0.1;
+/** One failure may be a connection that ended; after this many there is no doubt. */
+const FAILURES_UNTIL_CERTAIN = 3;
+/** Shorter than the pauses, so that a try that hangs doesn't stretch them. */
+const PROBE_TIMEOUT_MILLISECONDS = 4_000;
 
-/** Why requests are held back. */
-export type Pause = 'overloaded' | 'unreachable';
+/**
+ * A server that starts answers other requests, `/version` among them, before it can do what they ask for. Every user
+ * may read this one (`system:public-info-viewer`), as a rule.
+ */
+const PROBE: ApiRequest = { method: 'GET', path: '/readyz' };
 
-/** Of one that has been let through; given back with what became of it. */
-export type Pass = { readonly write: false } | { readonly write: true; readonly round: Round };
+/** Whether the server can be reached, as far as we know. */
+type Reach =
+  /** The last that was heard of it was an answer. */
+  | { readonly phase: 'reachable' }
+  /** There was no answer: an outage, or a single connection that ended. */
+  | ({ readonly phase: 'doubtful' } & Outage)
+  /** There was no answer several times in a row. */
+  | ({ readonly phase: 'unreachable' } & Outage);
 
-export type Answer = Pick<ApiResponse, 'status' | 'retryAfterSeconds'>;
+interface Outage {
+  readonly failures: number;
+  readonly error: Error;
+  /** When the first request got no answer, by the monotonic clock. */
+  readonly since: number;
+}
+
+interface Waiter {
+  /** It can be called off, so it may wait for a server that is out of reach. */
+  readonly patient: boolean;
+  readonly admit: () => void;
+  readonly refuse: (error: Error) => void;
+}
 
 export interface ServerGateProps {
-  /** Host and port, for messages. */
-  readonly host: string;
-  /** Something cheap, whose answer shows that the server is there; rejects when there is none. */
-  readonly probe: (signal: AbortSignal) => Promise<Answer>;
+  /** What is behind the gate. */
+  readonly transport: Transport;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -35,213 +54,209 @@ export interface ServerGateProps {
 }
 
 /**
- * Lets requests through to one API server, as many as it bears.
+ * Bounds the writes under way, and holds requests back while the API server is out of reach.
  *
- * **Guarantees.** After 429, 503 or 504 nothing is sent for as long as the server asks, but for calls that keep the
- * lease. While the server is out of reach, nothing but one small request at a time is sent. Whoever has waited is let
- * through in order and little by little.
+ * **Guarantees.** What an answer says, 429 and the like included, holds for its request alone. Writes beyond the limit
+ * wait, first come, first served. While the server is out of reach, nothing is sent but the lease's own calls and one
+ * small request at a time: after 50 ms, 1 s, 2 s and then every 4.5 to 5 s. Doubt ends with any answer, an outage only
+ * with a server that says it is ready, or that doesn't let this user ask.
+ *
+ * **Caveats.** A stream that was answered and breaks later says nothing: its reader opens another, which does.
  *
  * **Errors.** While the server is out of reach, a write, and a read that has no signal, fails at once with
- * `Unreachable`: what a reconcile has begun is stale by the time the server is back, and nobody could call it off.
+ * `Unreachable`: the plan it belongs to is stale by the time the server is back, and it could not be called off.
  */
-export class ServerGate {
-  private readonly breaker: Breaker;
-  private readonly overload: OverloadPause;
-  private readonly writeLimit: WriteLimit;
-  private readonly slowStart: SlowStart;
-  private readonly leases = new WaitingLine();
-  private readonly reads = new WaitingLine();
-  private readonly writes = new WaitingLine();
-  private readonly listeners: ((pause: Pause | undefined) => void)[] = [];
-  private told: Pause | undefined;
-  private overloadLoggedAt = -Infinity;
+export class ServerGate implements Transport {
+  readonly host: string;
+  private reach: Reach = { phase: 'reachable' };
+  private readonly reads = new Set<Waiter>();
+  private readonly writes = new Set<Waiter>();
+  private writesUnderWay = 0;
+  private readonly maxWrites: number;
+  private readonly listeners: ((isUnreachable: boolean) => void)[] = [];
+  private timer: Timer | undefined;
+  private probing: AbortController | undefined;
+  private closed = false;
 
   constructor(private readonly props: ServerGateProps) {
-    const { clock, random, metrics } = props;
-    const onOverload = (): void => {
-      this.changed();
-    };
-    this.overload = new OverloadPause({ clock, random, onChange: onOverload });
-    this.breaker = new Breaker({
-      clock,
-      random,
-      probe: async (signal) => {
-        const answer = await props.probe(signal);
-        this.heard(answer);
-      },
-      onChange: (before) => {
-        this.reachChanged(before);
-      },
-    });
-    this.writeLimit = new WriteLimit({
-      max: props.maxWrites ?? 32,
-      onChange: (limit) => {
-        metrics.writeConcurrency.set(limit);
-      },
-    });
-    this.slowStart = new SlowStart({
-      clock,
-      random,
-      onMore: () => {
-        this.admit();
-      },
-    });
-    metrics.serverPaused.set({ reason: 'overloaded' }, 0);
-    metrics.serverPaused.set({ reason: 'unreachable' }, 0);
+    this.host = props.transport.host;
+    this.maxWrites = props.maxWrites ?? 32;
+    props.metrics.serverUnreachable.set(0);
   }
 
-  get pause(): Pause | undefined {
-    if (this.breaker.reach.phase === 'unreachable') return 'unreachable';
-    return this.overload.active ? 'overloaded' : undefined;
+  get isUnreachable(): boolean {
+    return this.reach.phase === 'unreachable';
   }
 
-  /** Tells each time a pause begins, ends or gets another reason. */
-  onChange(listener: (pause: Pause | undefined) => void): void {
+  /** Calls back each time an outage begins or ends. */
+  onChange(listener: (isUnreachable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Waits for its turn. Whoever has been let through says what became of it, by `answered` or `failed`. */
-  async enter({ method, lease, signal }: ApiRequest): Promise<Pass> {
-    if (lease) {
-      if (this.breaker.reach.phase !== 'reachable') await this.leases.wait(false, signal);
-      return { write: false };
-    }
-    const write = method !== 'GET';
-    const impatient = write || signal === undefined;
-    if (impatient && this.breaker.reach.phase === 'unreachable') throw this.unreachable();
-    const line = write ? this.writes : this.reads;
-    const free = this.open && this.slowStart.done && line.length === 0 && (!write || this.writeLimit.free);
-    if (!free) {
-      await line.wait(impatient, signal);
-      // The place of a write was taken when it was admitted.
-    } else if (write) {
-      this.writeLimit.begin();
-    }
-    return write ? { write, round: this.writeLimit.round } : { write };
+  async request(req: ApiRequest): Promise<ApiResponse> {
+    return this.through(req, () => this.props.transport.request(req));
   }
 
-  /** There was an answer, of whatever status. */
-  answered(pass: Pass, answer: Answer): void {
-    if (pass.write) {
-      this.writeLimit.end();
-      if (saysOverloaded(answer.status)) this.writeLimit.halve(pass.round);
-      else this.writeLimit.grow();
+  async stream(req: ApiRequest): Promise<ApiStream> {
+    return this.through(req, () => this.props.transport.stream(req));
+  }
+
+  /** Nothing is tried any more, and what waits is refused. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.endProbe();
+    const message = 'The connection to the API server was closed';
+    const error = new OperatorError({ reason: 'Unreachable', message, retry: 'backoff' });
+    for (const { refuse } of [...this.reads, ...this.writes]) refuse(error);
+    await this.props.transport.close();
+  }
+
+  private async through<T>(req: ApiRequest, send: () => Promise<T>): Promise<T> {
+    const { method, lease = false, signal } = req;
+    const isWrite = method !== 'GET' && !lease;
+    if (!lease) await this.enter(isWrite, signal);
+    try {
+      const answer = await send();
+      // The lease isn't held back, so its answer may come from a server that isn't ready.
+      if (!lease && this.reach.phase === 'doubtful') this.reached();
+      return answer;
+    } catch (error) {
+      // What was called off, or held back by a fence within, says nothing about the server.
+      if (!signal?.aborted && !(error instanceof OperatorError)) this.failed(error as Error);
+      throw error;
+    } finally {
+      if (isWrite) this.writesUnderWay--;
+      this.admit();
     }
-    this.heard(answer);
-    this.admit();
   }
 
-  /** There was no answer. */
-  failed(pass: Pass, error: Error): void {
-    if (pass.write) {
-      this.writeLimit.end();
-      if (isTimeout(error)) this.writeLimit.halve(pass.round);
-    }
-    this.breaker.failed(error);
-    this.admit();
-  }
-
-  /** It was called off, or never sent: that says nothing about the server. */
-  calledOff(pass: Pass): void {
-    if (pass.write) this.writeLimit.end();
-    this.admit();
-  }
-
-  /** Nothing is tried any more, and whoever waits is refused. */
-  close(): void {
-    this.breaker.close();
-    const error = new OperatorError({
-      reason: 'Unreachable',
-      message: 'The connection to the API server was closed',
-      retry: 'backoff',
+  private async enter(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    const patient = !isWrite && signal !== undefined;
+    if (!patient && this.isUnreachable) throw this.unreachable();
+    const line = isWrite ? this.writes : this.reads;
+    await new Promise<void>((resolve, reject) => {
+      const leave = (): void => {
+        line.delete(waiter);
+        signal?.removeEventListener('abort', calledOff);
+      };
+      const calledOff = (): void => {
+        waiter.refuse(signal?.reason as Error);
+      };
+      const waiter: Waiter = {
+        patient,
+        admit: () => {
+          leave();
+          if (isWrite) this.writesUnderWay++;
+          resolve();
+        },
+        refuse: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      line.add(waiter);
+      signal?.addEventListener('abort', calledOff);
+      this.admit();
     });
-    for (const line of [this.leases, this.reads, this.writes]) line.refuseAll(error);
-    this.overload.end();
-    this.slowStart.finish();
   }
 
-  private get open(): boolean {
-    return this.breaker.reach.phase === 'reachable' && !this.overload.active;
+  /** Lets in, in order, what may go now. */
+  private admit(): void {
+    if (this.reach.phase !== 'reachable') return;
+    for (const { admit } of this.reads) admit();
+    for (const { admit } of this.writes) {
+      if (this.writesUnderWay >= this.maxWrites) return;
+      admit();
+    }
   }
 
-  private heard({ status, retryAfterSeconds }: Answer): void {
-    // First, so that those who wait for an answer aren't let through into the overload that it tells of.
-    if (saysOverloaded(status)) this.overload.begin(retryAfterSeconds);
-    else this.overload.served();
-    this.breaker.answered();
+  /** A request got no answer. Once there is doubt, only the gate's own requests count. */
+  private failed(error: Error): void {
+    if (this.closed || this.reach.phase !== 'reachable') return;
+    this.planProbe({ failures: 1, error, since: this.props.clock.monotonic() }, 0);
   }
 
-  private reachChanged(before: Reach): void {
-    const { log, host, clock } = this.props;
-    const { reach } = this.breaker;
+  private reached(): void {
+    this.endProbe();
+    this.become({ phase: 'reachable' });
+    this.admit();
+  }
+
+  /** Plans the next try; the last one took so long. */
+  private planProbe(outage: Outage, tookMilliseconds: number): void {
+    const { clock, random } = this.props;
+    const pause = PAUSES_MILLISECONDS[Math.min(outage.failures, PAUSES_MILLISECONDS.length) - 1] ?? 0;
+    // Counted from one try to the next, however long a try takes.
+    const delay = pause * (1 - JITTER * random()) - tookMilliseconds;
+    this.timer = clock.setTimer(Math.max(0, delay), () => void this.probe(outage));
+    const phase = outage.failures < FAILURES_UNTIL_CERTAIN ? 'doubtful' : 'unreachable';
+    this.become({ phase, ...outage });
+  }
+
+  private async probe({ failures, since }: Outage): Promise<void> {
+    const { clock, transport } = this.props;
+    const controller = new AbortController();
+    this.probing = controller;
+    const startedAt = clock.monotonic();
+    const late = Promise.withResolvers<never>();
+    const timeout = clock.setTimer(PROBE_TIMEOUT_MILLISECONDS, () => {
+      late.reject(new Error(`no answer within ${String(PROBE_TIMEOUT_MILLISECONDS / 1000)} s`));
+      controller.abort();
+    });
+    try {
+      // A plugin that gets credentials may hang too, and knows no signal.
+      const sent = transport.request({ ...PROBE, signal: controller.signal });
+      const { status } = await Promise.race([sent, late.promise]);
+      if (this.isUnreachable && status >= 500) throw new Error(`${PROBE.path} answers ${status}`);
+      if (this.probing === controller) this.reached();
+    } catch (error) {
+      if (this.probing === controller)
+        this.planProbe(
+          { failures: failures + 1, error: error as Error, since },
+          clock.monotonic() - startedAt,
+        );
+    } finally {
+      timeout.cancel();
+    }
+  }
+
+  private endProbe(): void {
+    const { probing } = this;
+    this.timer?.cancel();
+    this.probing = undefined;
+    probing?.abort();
+  }
+
+  private become(reach: Reach): void {
+    const before = this.reach;
+    this.reach = reach;
+    const { isUnreachable } = this;
+    if (isUnreachable === (before.phase === 'unreachable')) return;
+    const { log, clock, metrics } = this.props;
+    metrics.serverUnreachable.set(isUnreachable ? 1 : 0);
     if (reach.phase === 'unreachable') {
       const hint = 'Check that the API server is running and reachable';
-      log.warn({ server: host, error: reach.error.message, hint }, 'API server unreachable, requests wait');
-      for (const line of [this.reads, this.writes]) line.refuseImpatient(this.unreachable());
+      log.warn(
+        { server: this.host, error: reach.error.message, hint },
+        'API server unreachable, requests wait',
+      );
+      const error = this.unreachable();
+      for (const { patient, refuse } of [...this.reads, ...this.writes]) if (!patient) refuse(error);
     } else if (before.phase === 'unreachable') {
       const seconds = Math.round((clock.monotonic() - before.since) / 1000);
-      log.info({ server: host, seconds }, 'API server reachable again');
+      log.info({ server: this.host, seconds }, 'API server reachable again');
     }
-    this.changed();
-  }
-
-  private changed(): void {
-    this.tell();
-    if (this.breaker.reach.phase === 'reachable') while (this.leases.length > 0) this.leases.admitFirst();
-    if (!this.open) this.slowStart.reset();
-    else this.slowStart.begin();
-  }
-
-  private tell(): void {
-    const { pause } = this;
-    if (pause === this.told) return;
-    this.told = pause;
-    const { metrics, log, host, clock } = this.props;
-    for (const reason of ['overloaded', 'unreachable'] as const)
-      metrics.serverPaused.set({ reason }, pause === reason ? 1 : 0);
-    if (pause === 'overloaded' && clock.monotonic() - this.overloadLoggedAt >= OVERLOAD_LOG_MILLISECONDS) {
-      this.overloadLoggedAt = clock.monotonic();
-      log.warn(
-        { server: host, writeConcurrency: this.writeLimit.limit },
-        'API server overloaded, requests wait',
-      );
-    }
-    for (const listener of this.listeners) listener(pause);
-  }
-
-  /** Lets in as many as may be. */
-  private admit(): void {
-    const { slowStart, writeLimit } = this;
-    while (this.open && slowStart.mayAdmit) {
-      if (this.writes.length > 0 && writeLimit.free) {
-        slowStart.admitted();
-        writeLimit.begin();
-        this.writes.admitFirst();
-      } else if (this.reads.length > 0) {
-        slowStart.admitted();
-        this.reads.admitFirst();
-      } else {
-        break;
-      }
-    }
-    // Nobody is left, or only writes that wait for others to end.
-    if (this.open && slowStart.mayAdmit) slowStart.finish();
+    for (const listener of this.listeners) listener(isUnreachable);
   }
 
   private unreachable(): OperatorError {
-    const { reach } = this.breaker;
-    const cause = reach.phase === 'reachable' ? undefined : reach.error;
+    const cause = this.reach.phase === 'reachable' ? undefined : this.reach.error;
     return new OperatorError({
       reason: 'Unreachable',
-      message: `The API server ${this.props.host} is unreachable (${cause?.message ?? 'no answer'})`,
+      message: `The API server ${this.host} is unreachable (${cause?.message ?? 'no answer'})`,
       retry: 'backoff',
       cause,
     });
   }
-}
-
-function isTimeout(error: Error): boolean {
-  return (
-    'code' in error && (error.code === 'UND_ERR_HEADERS_TIMEOUT' || error.code === 'UND_ERR_BODY_TIMEOUT')
-  );
 }

@@ -1,13 +1,12 @@
 import type { Change } from '../contract/change.js';
 import type { OperatorError } from '../contract/error.js';
 import type { ObjectRef } from '../contract/object.js';
-import { ApiError } from './api-error.js';
 
 const ABORTED = Symbol('aborted');
 
 /**
  * The steps of a plan, one after another or several at a time, until going on is of no use: the signal has aborted, or
- * the API server is out of reach or overloaded.
+ * the API server is out of reach. An answer is about its own object, 429 included.
  *
  * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
@@ -32,7 +31,7 @@ export class Steps {
     if (this.over) return { ref, action: 'skipped' };
     const change = this.signal.aborted ? undefined : await this.wait(step());
     if (!change) return this.giveUp(ref);
-    if (change.error && isTroubleOfTheServer(change.error)) this.over = true;
+    if (change.error?.reason === 'Unreachable') this.over = true;
     return change;
   }
 
@@ -50,16 +49,6 @@ export class Steps {
     this.givenUp = this.signal.reason as OperatorError;
     return { ref, action: 'failed', error: this.givenUp };
   }
-}
-
-/**
- * Whether the next request would fare no better: no answer, 429, 503 and the like. A 500 or 422 is about the one
- * object, e.g. a webhook that is down, and the status has to tell of it.
- */
-function isTroubleOfTheServer({ reason, cause }: OperatorError): boolean {
-  if (reason === 'Unreachable') return true;
-  const aboutOne = cause instanceof ApiError && (cause.code === 500 || cause.code === 422);
-  return reason === 'ServerOverloaded' && !aboutOne;
 }
 
 async function abortOf(signal: AbortSignal): Promise<typeof ABORTED> {

@@ -187,15 +187,10 @@ export class Metrics {
     'Writes that were held back because the lease was no longer certain',
     [],
   );
-  readonly writeConcurrency = this.gauge(
-    'reconstruct_write_concurrency',
-    'How many writes may be under way at once; it shrinks when the API server is overloaded',
+  readonly serverUnreachable = this.gauge(
+    'reconstruct_server_unreachable',
+    'Requests are held back, since the API server is out of reach: 1 or 0',
     [],
-  );
-  readonly serverPaused = this.gauge(
-    'reconstruct_server_paused',
-    'Whether requests are held back, because the API server asked for it or is out of reach: 1 or 0',
-    ['reason'],
   );
   readonly events = this.counter(
     'reconstruct_events_total',

@@ -256,8 +256,8 @@ describe('an event that cannot be sent', () => {
     expect(asked()).toHaveLength(2 + 12);
   });
 
-  it('holds up the others where the server is in trouble', async () => {
-    bench.server.respond = () => overloaded;
+  it('holds up the others where there is no answer', async () => {
+    bench.server.respond = () => new Error('connection refused');
     for (const name of ['a', 'b', 'c']) await tell({}, { ...REGARDING, name });
     expect(asked()).toHaveLength(1);
     bench.server.respond = ok;

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { sleep } from '../../src/engine/clock.js';
-import { gated, probeOf } from '../../src/engine/gated-transport.js';
 import { ServerGate } from '../../src/engine/server-gate.js';
-import type { Pause } from '../../src/engine/server-gate.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -42,17 +40,16 @@ function setUp(maxWrites?: number) {
   const metrics = new Metrics();
   const lines: Line[] = [];
   const gate = new ServerGate({
-    host: server.host,
-    probe: probeOf(server),
+    transport: server,
     clock,
     random: seeded(),
     log: recorded(lines),
     metrics,
     ...(maxWrites !== undefined && { maxWrites }),
   });
-  const pauses: (Pause | undefined)[] = [];
-  gate.onChange((pause) => pauses.push(pause));
-  return { clock, server, metrics, lines, gate, pauses, transport: gated(server, gate) };
+  const pauses: boolean[] = [];
+  gate.onChange((isUnreachable) => pauses.push(isUnreachable));
+  return { clock, server, metrics, lines, gate, pauses, transport: gate };
 }
 
 /** The paths that were sent since the last call. */
@@ -65,158 +62,32 @@ function sentBy(server: LimitedServer): () => string[] {
   };
 }
 
-/** Sends something that is answered with 429. */
-async function overload({ server, transport, clock }: ReturnType<typeof setUp>, seconds?: number) {
-  server.perSecond = 0;
-  server.retryAfterSeconds = seconds;
-  const answer = transport.request(read);
-  await clock.advance(server.latencyMilliseconds);
-  expect((await answer).status).toBe(429);
-  server.perSecond = Infinity;
-}
-
 /** The server goes down, and enough time passes to be certain of it. */
 async function outage({ server, transport, clock, gate }: ReturnType<typeof setUp>) {
   server.down = true;
   await expect(transport.request(read)).rejects.toThrow('ECONNREFUSED');
   await clock.advance(1_500);
-  expect(gate.pause).toBe('unreachable');
+  expect(gate.isUnreachable).toBe(true);
 }
 
-async function serverPaused(metrics: Metrics): Promise<Record<string, number>> {
-  const { values } = await metrics.serverPaused.get();
-  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.reason), value] as const));
+async function serverUnreachable(metrics: Metrics): Promise<number | undefined> {
+  return (await metrics.serverUnreachable.get()).values[0]?.value;
 }
 
-describe('an overloaded server', () => {
-  it('gets nothing for as long as it asks, from nobody but the lease', async () => {
-    const world = setUp();
-    const { clock, server, transport, gate, pauses, metrics } = world;
-    const sent = sentBy(server);
-    await overload(world, 7);
-    sent();
-    expect(gate.pause).toBe('overloaded');
-    expect(await serverPaused(metrics)).toEqual({ overloaded: 1, unreachable: 0 });
-
-    const waiting = [
-      transport.request(read),
-      transport.request(write),
-      transport.stream({ ...read, path: '/watch', signal: forever() }),
-    ];
-    await clock.advance(6_900);
-    expect(sent()).toEqual([]);
-    const renewal = transport.request(lease);
-    await clock.advance(20);
-    await renewal;
-    expect(sent()).toEqual(['PUT /lease']);
-
-    await clock.advance(1_000);
-    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(pauses).toEqual(['overloaded', undefined]);
-    expect(await serverPaused(metrics)).toEqual({ overloaded: 0, unreachable: 0 });
-    expect(clock.timers).toBe(0);
-  });
-
-  it('is asked again after a minute, even if it asks for more', async () => {
-    const world = setUp();
-    await overload(world, 3_600);
-    await world.clock.advance(59_000);
-    expect(world.gate.pause).toBe('overloaded');
-    await world.clock.advance(1_000);
-    expect(world.gate.pause).toBeUndefined();
-  });
-
-  it('is given longer and longer if it does not say how long, until it serves', async () => {
-    const world = setUp();
-    const lengths: number[] = [];
-    const pauseOnce = async (): Promise<void> => {
-      await overload(world);
-      const startedAt = world.clock.now();
-      while (world.gate.pause) await world.clock.advance(10);
-      lengths.push(world.clock.now() - startedAt);
-    };
-    for (let n = 0; n < 9; n++) await pauseOnce();
-    for (const [n, length] of lengths.entries()) {
-      expect(length).toBeGreaterThanOrEqual(Math.min(100 * 2 ** n, 10_000));
-      expect(length).toBeLessThanOrEqual(Math.min(100 * 2 ** n, 10_000) * 1.5 + 10);
-    }
-    const served = world.transport.request(read);
-    await world.clock.advance(100);
-    await served;
-    lengths.length = 0;
-    await pauseOnce();
-    expect(lengths[0]).toBeLessThan(200);
-  });
-
-  it('is approached in order and little by little afterwards', async () => {
-    const world = setUp();
-    const { clock, server, transport } = world;
-    const sent = sentBy(server);
-    server.latencyMilliseconds = 1_000;
-    await overload(world, 1);
-    sent();
-    const paths = Array.from({ length: 31 }, (_, n) => `/${n}`);
-    for (const path of paths) void transport.request({ ...read, path });
-    await clock.advance(1_000);
-    expect(sent()).toEqual(['GET /0']);
-    await clock.advance(25);
-    const second = sent();
-    await clock.advance(1_000);
-    expect([...second, ...sent()]).toEqual(paths.slice(1).map((path) => `GET ${path}`));
-    const times = server.sent.slice(1).map(({ at }) => at);
-    expect(new Set(times).size).toBe(5);
-  });
-
-  it('that is still overloaded keeps those waiting who have not been let through yet', async () => {
-    const world = setUp();
-    const { clock, server, transport } = world;
-    server.latencyMilliseconds = 5;
-    await overload(world, 1);
-    const sent = sentBy(server);
-    sent();
-    server.perSecond = 0;
-    server.retryAfterSeconds = 5;
-    for (let n = 0; n < 20; n++) void transport.request(read);
-    await clock.advance(4_000);
-    expect(sent().length).toBe(1);
-    // That of the pause, and nobody's else.
-    expect(clock.timers).toBe(1);
-  });
-
-  it('is warned of at most once a minute', async () => {
-    const world = setUp();
-    for (let n = 0; n < 30; n++) {
-      await overload(world, 2);
-      await world.clock.advance(3_000);
-    }
-    expect(world.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-      'warn: API server overloaded, requests wait',
-      'warn: API server overloaded, requests wait',
-    ]);
-  });
-
-  it('gets about as much as it takes, and nothing is lost', async () => {
+describe('a server that refuses a request', () => {
+  it.each([429, 503, 504, 500])('with %i gets all others at once', async (status) => {
     const { clock, server, transport, gate } = setUp();
-    server.perSecond = 50;
-    let left = 2_000;
-    const startedAt = clock.now();
-    const writer = async (): Promise<void> => {
-      while (left > 0) {
-        left--;
-        // As the queue has it: what has failed is tried again.
-        while ((await transport.request(write)).status !== 200);
-      }
-    };
-    const writers = Promise.all(Array.from({ length: 48 }, writer));
-    while (server.accepted < 2_000 && clock.now() - startedAt < 600_000) await clock.advance(1_000);
-    await writers;
-
-    expect(server.accepted).toBe(2_000);
-    expect(server.rejected).toBeLessThan(server.accepted / 2);
-    const seconds = (clock.now() - startedAt) / 1000;
-    // At best 40 s; each overload costs the second that the server asks for.
-    expect(seconds).toBeLessThan(120);
-    expect(gate.pause === undefined || gate.pause === 'overloaded').toBe(true);
+    server.status = status;
+    server.perSecond = 0;
+    server.retryAfterSeconds = 60;
+    const first = transport.request(write);
+    await clock.advance(20);
+    expect((await first).status).toBe(status);
+    const all = [transport.request(read), transport.request(write), transport.stream(read)];
+    await clock.advance(20);
+    expect((await Promise.all(all)).map((answer) => answer.status)).toEqual([status, status, status]);
+    expect(gate.isUnreachable).toBe(false);
+    expect(clock.timers).toBe(0);
   });
 });
 
@@ -235,45 +106,20 @@ describe('writes under way', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('are halved by overload and by answers that come too late, and grow again', async () => {
-    const { clock, server, transport, metrics } = setUp(16);
-    const limit = async (): Promise<number | undefined> =>
-      (await metrics.writeConcurrency.get()).values[0]?.value;
-    expect(await limit()).toBe(16);
+  it('are as many after a refusal as before, and begin in the order in which they came', async () => {
+    const { clock, server, transport } = setUp(4);
     server.perSecond = 0;
-    const together = Array.from({ length: 16 }, () => transport.request(write));
-    await clock.advance(20);
-    await Promise.all(together);
-    expect(await limit()).toBe(8);
+    await Promise.all([transport.request(write), clock.advance(20)]);
     server.perSecond = Infinity;
-    await clock.advance(2_000);
-
-    const slow: Transport = {
-      ...transport,
-      host: server.host,
-      request: () =>
-        Promise.reject(Object.assign(new Error('too late'), { code: 'UND_ERR_HEADERS_TIMEOUT' })),
-    };
-    const gate = new ServerGate({
-      host: server.host,
-      probe: probeOf(server),
-      clock,
-      random: seeded(),
-      log: recorded([]),
-      metrics,
-      maxWrites: 16,
-    });
-    await expect(gated(slow, gate).request(write)).rejects.toThrow('too late');
-    expect(await limit()).toBe(8);
-    await clock.advance(100);
-
-    const open = gated(server, gate);
-    for (let n = 0; n < 500; n++) {
-      const answer = open.request(write);
-      await clock.advance(20);
-      await answer;
-    }
-    expect(await limit()).toBe(16);
+    const sent = sentBy(server);
+    sent();
+    const paths = Array.from({ length: 12 }, (_, n) => `/${n}`);
+    const writes = paths.map((path) => transport.request({ ...write, path }));
+    await settled();
+    expect(server.mostUnderWay).toBe(4);
+    await clock.advance(60);
+    await Promise.all(writes);
+    expect(sent()).toEqual(paths.map((path) => `PATCH ${path}`));
   });
 
   it('give their place back when they are called off or fail', async () => {
@@ -310,7 +156,7 @@ describe('a server out of reach', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('fails what is in the middle of a reconcile at once, and keeps watches and leases waiting', async () => {
+  it('fails what is in the middle of a reconcile at once, and keeps watches waiting, but not the lease', async () => {
     const world = setUp();
     const { clock, server, transport } = world;
     server.down = true;
@@ -329,17 +175,18 @@ describe('a server out of reach', () => {
     const waiting = [
       transport.stream({ ...read, signal: forever() }),
       transport.request({ ...read, signal: forever() }),
-      transport.request(lease),
     ];
+    await expect(transport.request(lease)).rejects.toThrow('ECONNREFUSED');
+    expect(sent()).toEqual(['PUT /lease']);
     await clock.advance(60_000);
-    expect(new Set(sent())).toEqual(new Set(['GET /version']));
+    expect(new Set(sent())).toEqual(new Set(['GET /readyz']));
     server.down = false;
     await clock.advance(6_000);
-    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
     expect(clock.timers).toBe(0);
   });
 
-  it('is tried at most once in four seconds over five minutes, whoever asks, and noticed when it is back', async () => {
+  it('is tried less than once a second over five minutes, whatever is asked for, and noticed when it is back', async () => {
     const { clock, server, transport, gate } = setUp();
     const random = seeded(7);
     const stop = new AbortController();
@@ -362,14 +209,16 @@ describe('a server out of reach', () => {
     server.down = true;
     const before = server.sent.length;
     await clock.advance(300_000);
-    expect(gate.pause).toBe('unreachable');
-    expect(server.sent.length - before).toBeLessThanOrEqual(0.25 * 300);
-    expect(server.sent.length - before).toBeGreaterThan(50);
+    expect(gate.isUnreachable).toBe(true);
+    expect(server.sent.length - before).toBeLessThanOrEqual(300);
+    const others = server.sent.slice(before).filter(({ request }) => !request.lease);
+    expect(others.length).toBeLessThanOrEqual(0.25 * 300);
+    expect(others.length).toBeGreaterThan(50);
 
     const waited = server.sent.length;
     server.down = false;
     await clock.advance(5_100);
-    expect(gate.pause).toBeUndefined();
+    expect(gate.isUnreachable).toBe(false);
     expect(server.sent.length - waited).toBeGreaterThan(9);
     stop.abort();
     await clock.advance(2_000);
@@ -387,7 +236,7 @@ describe('a server out of reach', () => {
     expect(server.sent.length - before).toBeGreaterThan(50);
     server.down = false;
     await clock.advance(5_100);
-    expect(gate.pause).toBeUndefined();
+    expect(gate.isUnreachable).toBe(false);
     const answer = transport.request(write);
     await clock.advance(20);
     expect((await answer).status).toBe(200);
@@ -397,13 +246,13 @@ describe('a server out of reach', () => {
   it('is told of once when it begins and once when it ends', async () => {
     const world = setUp();
     await outage(world);
-    expect(await serverPaused(world.metrics)).toEqual({ overloaded: 0, unreachable: 1 });
+    expect(await serverUnreachable(world.metrics)).toBe(1);
     // Somebody sets the clock back.
     world.clock.setWallBy(-3_600_000);
     await world.clock.advance(120_000);
     world.server.down = false;
     await world.clock.advance(6_000);
-    expect(world.pauses).toEqual(['unreachable', undefined]);
+    expect(world.pauses).toEqual([true, false]);
     expect(world.lines).toEqual([
       {
         level: 'warn',
@@ -421,24 +270,43 @@ describe('a server out of reach', () => {
       },
     ]);
     expect(world.lines[1]?.fields.seconds).toBeGreaterThan(119);
-    expect(await serverPaused(world.metrics)).toEqual({ overloaded: 0, unreachable: 0 });
+    expect(await serverUnreachable(world.metrics)).toBe(0);
   });
 
-  it('is within reach again with the first answer of any status', async () => {
+  it.each([200, 401, 403, 404, 429])(
+    'is within reach again once /readyz is answered with %i',
+    async (status) => {
+      const world = setUp();
+      await outage(world);
+      world.server.down = false;
+      world.server.perSecond = 0;
+      world.server.status = status;
+      await world.clock.advance(2_100);
+      expect(world.pauses).toEqual([true, false]);
+    },
+  );
+
+  it('is not within reach while it answers, but is not ready', async () => {
     const world = setUp();
+    const { clock, server, transport, gate } = world;
     await outage(world);
-    world.server.perSecond = 0;
-    world.server.retryAfterSeconds = 3;
-    world.server.down = false;
-    await world.clock.advance(2_100);
-    expect(world.pauses).toEqual(['unreachable', 'overloaded']);
-    world.server.perSecond = Infinity;
-    await world.clock.advance(4_000);
-    expect(world.pauses).toEqual(['unreachable', 'overloaded', undefined]);
+    server.down = false;
+    server.perSecond = 0;
+    server.status = 500;
+    const sent = sentBy(server);
+    sent();
+    const renewal = transport.request(lease);
+    await clock.advance(60_000);
+    expect((await renewal).status).toBe(500);
+    expect(gate.isUnreachable).toBe(true);
+    expect(new Set(sent())).toEqual(new Set(['PUT /lease', 'GET /readyz']));
+    server.perSecond = Infinity;
+    await clock.advance(5_100);
+    expect(gate.isUnreachable).toBe(false);
   });
 
   it('is not what a request shows that was called off, or never sent', async () => {
-    const { clock, server, gate, transport } = setUp();
+    const { clock, server, gate, transport, metrics } = setUp();
     const controller = new AbortController();
     const calledOff = transport.request({ ...read, signal: controller.signal });
     await settled();
@@ -451,7 +319,13 @@ describe('a server out of reach', () => {
       stream: () => Promise.reject(refused()),
       close: () => Promise.resolve(),
     };
-    await expect(gated(fenced, gate).request(write)).rejects.toThrow('fenced');
+    const behind = new ServerGate({
+      ...{ transport: fenced, clock, random: seeded() },
+      log: recorded([]),
+      metrics,
+    });
+    await expect(behind.request(write)).rejects.toThrow('fenced');
+    expect([gate.isUnreachable, behind.isUnreachable]).toEqual([false, false]);
     expect(server.sent.length).toBe(1);
     expect(clock.timers).toBe(0);
   });
@@ -461,20 +335,18 @@ describe('a server out of reach', () => {
     const { clock, transport, server, gate } = world;
     await outage(world);
     const controller = new AbortController();
-    const waiting = [
-      transport.stream({ ...read, signal: controller.signal }),
-      transport.request({ ...lease, signal: controller.signal }),
-    ].map((promise) => expect(promise).rejects.toThrow('enough'));
+    const watch = transport.stream({ ...read, signal: controller.signal });
+    const refusal = expect(watch).rejects.toThrow('enough');
     await settled();
     controller.abort(new Error('enough'));
-    await Promise.all(waiting);
-    await expect(transport.request({ ...lease, signal: controller.signal })).rejects.toThrow('enough');
+    await refusal;
+    await expect(transport.request({ ...read, signal: controller.signal })).rejects.toThrow('enough');
     const sent = sentBy(server);
     sent();
     server.down = false;
     await clock.advance(6_000);
-    expect(sent()).toEqual(['GET /version']);
-    expect(gate.pause).toBeUndefined();
+    expect(sent()).toEqual(['GET /readyz']);
+    expect(gate.isUnreachable).toBe(false);
     expect(clock.timers).toBe(0);
   });
 

@@ -4,7 +4,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/engine/clock.js';
 import type { Clock } from '../../src/engine/clock.js';
 import { isConnectionLoss, TruncatedAnswer } from '../../src/engine/connection-loss.js';
-import { gated, probeOf } from '../../src/engine/gated-transport.js';
 import { retried } from '../../src/engine/retried-transport.js';
 import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
 import { ServerGate } from '../../src/engine/server-gate.js';
@@ -145,8 +144,7 @@ describe('a connection that ends under requests', () => {
     const server = await H2Server.start();
     const undici = transportTo(server.port);
     const gate = new ServerGate({
-      host: undici.host,
-      probe: probeOf(undici),
+      transport: undici,
       clock: systemClock,
       random: Math.random,
       log: silentLogger,
@@ -154,8 +152,8 @@ describe('a connection that ends under requests', () => {
       maxWrites: 50,
     });
     const pauses: unknown[] = [];
-    gate.onChange((pause) => pauses.push(pause));
-    const outcomes = await inFlight(retried(gated(undici, gate), new Metrics()), server, 50, 'PATCH');
+    gate.onChange((isUnreachable) => pauses.push(isUnreachable));
+    const outcomes = await inFlight(retried(gate, new Metrics()), server, 50, 'PATCH');
     server.respond = (_, stream) => {
       answer(stream);
     };

@@ -1,12 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { Breaker } from '../../src/engine/breaker.js';
 import { Breather } from '../../src/engine/breather.js';
 import { EventSeriesBook } from '../../src/engine/event-series.js';
 import { Fights } from '../../src/engine/fights.js';
 import { instant } from '../../src/engine/instant.js';
 import { metered } from '../../src/engine/metered-transport.js';
-import { OverloadPause } from '../../src/engine/overload-pause.js';
 import { Queue } from '../../src/engine/queue.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/silence-limit.js';
@@ -122,21 +120,6 @@ describe.each([
     expect([waited, worked]).toEqual([[5_000], [3_000]]);
   });
 
-  it('does not change the time that an overloaded server is given', () => {
-    const clock = new VirtualClock();
-    const pause = new OverloadPause({ clock, random: () => 0, onChange: () => undefined });
-    pause.begin(10);
-    clock.setWallBy(shift);
-    pause.begin(5);
-    clock.jump(9_999);
-    expect(pause.active).toBe(true);
-    pause.begin(5);
-    clock.jump(1);
-    expect(pause.active).toBe(true);
-    clock.jump(4_999);
-    expect(pause.active).toBe(false);
-  });
-
   it('neither splits a series of events nor joins two, and shows itself in what people read', () => {
     const clock = new VirtualClock();
     const book = new EventSeriesBook(({ name }) => name);
@@ -163,38 +146,6 @@ describe.each([
     resolve({ status: 200, body: {} });
     await answered;
     expect(await metrics.scrape()).toMatch(/request_duration_seconds_sum\{[^}]*\} 2\n/);
-  });
-
-  it('does not change when a server that is out of reach is tried again', async () => {
-    const clock = new VirtualClock();
-    let probes = 0;
-    const probe = async (signal: AbortSignal): Promise<void> => {
-      probes++;
-      await new Promise((_, reject) => {
-        signal.addEventListener('abort', reject);
-      });
-    };
-    const breaker = new Breaker({ clock, random: () => 0, probe, onChange: () => undefined });
-    onTestFinished(() => {
-      breaker.close();
-    });
-    breaker.failed(new Error('connect ECONNREFUSED'));
-    await clock.advance(50);
-    clock.setWallBy(shift);
-    await clock.advance(3_999);
-    expect(probes).toBe(1);
-    await clock.advance(1);
-    expect(probes).toBe(2);
-    clock.setWallBy(shift);
-    await clock.advance(4_000 - 1);
-    expect(probes).toBe(2);
-    await clock.advance(1);
-    expect(probes).toBe(3);
-    clock.setWallBy(shift);
-    await clock.advance(4_999);
-    expect(probes).toBe(3);
-    await clock.advance(1);
-    expect(probes).toBe(4);
   });
 
   it('does not change how long the event loop is kept busy', () => {

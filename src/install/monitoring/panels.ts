@@ -113,11 +113,8 @@ export function rowsOf(query: Query): readonly Row[] {
         one('Requests', rate('method, code', 'rest_client_requests_total'), '{{method}} {{code}}', 'reqps'),
         one('Answers, 99 %', p99('verb', 'rest_client_request_duration_seconds'), '{{verb}}', 's'),
         {
-          title: 'Held back, and writes at once',
-          queries: [
-            [query('reconstruct_server_paused'), '{{pod}} {{reason}}'],
-            [query('reconstruct_write_concurrency'), '{{pod}} writes at once'],
-          ],
+          title: 'API server out of reach',
+          queries: [[query('reconstruct_server_unreachable'), '{{pod}}']],
         },
         one(
           'Silence of watches',

@@ -34,7 +34,7 @@ export const workAlerts: readonly Alert[] = [
     ...{ name: 'ReconstructQueueBacklog', severity: 'warning', for: '5m' },
     expr: (query) =>
       whereLeading(query, `${query('reconstruct_queue_oldest_seconds')} > 300`) +
-      ` unless on (namespace, pod) ${query('reconstruct_server_paused')} == 1`,
+      ` unless on (namespace, pod) ${query('reconstruct_server_unreachable')} == 1`,
     summary: 'Work is not begun',
     description: '{{ $labels.controller }}: something has waited for {{ $value | humanizeDuration }}.',
   },

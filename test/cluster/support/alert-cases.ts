@@ -27,7 +27,8 @@ const resources = (state: string, reason: string, type = 'AppService.kosmos.io')
   of('reconstruct_custom_resources', { type, state, reason });
 const STREAM = 'StreamIngress.nginx-stream.jeffthecoder.xyz';
 const WATCHER = 'JobWatcher.batch.my.github.com';
-const paused = (reason: string): string => of('reconstruct_server_paused', { reason });
+const unreachable = of('reconstruct_server_unreachable');
+const answered = (code: string): string => of('rest_client_requests_total', { code });
 const widget = { controller: 'widget' };
 const work = (errors: string, terminal: string, all: string): Series => ({
   [of('controller_runtime_reconcile_errors_total', widget)]: errors,
@@ -132,26 +133,26 @@ export const alertCases: readonly AlertCase[] = [
   ...about(
     'ReconstructApiServerUnreachable',
     '10m',
-    { 'for long': { [paused('unreachable')]: '1x60' } },
+    { 'for long': { [unreachable]: '1x60' } },
     {
-      'for a moment': { [paused('unreachable')]: '0x12 1x6 0x60' },
-      'it is overloaded': { [paused('overloaded')]: '1x60' },
+      'for a moment': { [unreachable]: '0x12 1x6 0x60' },
+      'it is overloaded': { [answered('429')]: '0+60x60' },
     },
   ),
   ...about(
     'ReconstructApiServerOverloaded',
     '40m',
-    { 'most of the time': { [paused('overloaded')]: '1 1 0 1 1 0 1 1 0 1 1x100' } },
-    { 'now and then': { [paused('overloaded')]: '0x60 1x5 0x60' } },
+    { 'a third of all requests': { [answered('200')]: '0+60x60', [answered('429')]: '0+30x60' } },
+    { 'now and then': { [answered('200')]: '0+60x60', [answered('503')]: '0+5x60' } },
   ),
   ...about(
     'ReconstructWatchSilent',
     '6m',
-    { 'nothing comes': { [silence]: '0+30x60', [paused('unreachable')]: '0x60' } },
+    { 'nothing comes': { [silence]: '0+30x60', [unreachable]: '0x60' } },
     {
       'bookmarks come': { [silence]: '60x60' },
       'there is no watch': { [silence]: '-1x60' },
-      'the API server is out of reach': { [silence]: '0+30x60', [paused('unreachable')]: '1x60' },
+      'the API server is out of reach': { [silence]: '0+30x60', [unreachable]: '1x60' },
     },
   ),
   ...about(
@@ -176,7 +177,7 @@ export const alertCases: readonly AlertCase[] = [
     { 'of the leader': { [oldest]: '0+30x60', ...LEADS } },
     {
       'of a standby, which holds everything': { [oldest]: '0+30x60', ...STANDS_BY },
-      'the API server is out of reach': { [oldest]: '0+30x60', ...LEADS, [paused('unreachable')]: '1x60' },
+      'the API server is out of reach': { [oldest]: '0+30x60', ...LEADS, [unreachable]: '1x60' },
       'it is worked off': { [oldest]: '0+30x15 0x60', ...LEADS },
     },
   ),

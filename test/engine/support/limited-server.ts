@@ -12,9 +12,11 @@ export class LimitedServer implements Transport {
   down = false;
   /** `hang` is a network that swallows what is sent; who is `deaf` doesn't hear of a signal either. */
   outage: 'refuse' | 'hang' | 'deaf' = 'refuse';
-  /** What it takes within each second; more is answered with 429. */
+  /** What it takes within each second; more is refused. */
   perSecond = Infinity;
   retryAfterSeconds: number | undefined = 1;
+  /** What is answered to more than it takes. */
+  status = 429;
   latencyMilliseconds = 20;
   accepted = 0;
   rejected = 0;
@@ -72,6 +74,6 @@ export class LimitedServer implements Transport {
     }
     this.rejected++;
     const { retryAfterSeconds } = this;
-    return { status: 429, body: {}, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+    return { status: this.status, body: {}, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   }
 }
