@@ -3,7 +3,7 @@ import { OperatorError } from '../contract/error.js';
 import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { ApiError, classify } from '../engine/api-error.js';
+import { ApiError, classify, unanswered } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
 import type { Transport } from '../engine/transport.js';
 import { isPartial } from '../install/cluster.js';
@@ -139,8 +139,11 @@ export class ClusterClient implements Cluster {
 
   /** @throws ApiError */
   private async get<T>(path: string): Promise<T> {
-    const response = await this.transport.request({ method: 'GET', path });
-    if (response.status !== 200) throw new ApiError(`Get ${path}`, response);
+    const what = `Get ${path}`;
+    const response = await this.transport.request({ method: 'GET', path }).catch((error: unknown) => {
+      throw unanswered(error, what);
+    });
+    if (response.status !== 200) throw new ApiError(what, response);
     return response.body as T;
   }
 

@@ -1,5 +1,5 @@
 import type { FieldConflict } from '../contract/change.js';
-import { OperatorError } from '../contract/error.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import { leastPause } from './pauses.js';
 import type { ApiResponse } from './transport.js';
 
@@ -157,16 +157,34 @@ const NEW_TO_ADMISSION = 'cannot set blockOwnerDeletion';
 /** The API server answers like this when it can't reserve an address, e.g. because it is about to stop. */
 const SERVERS_OWN_TROUBLE = /failed to allocate|connection refused|context (?:canceled|deadline exceeded)/;
 
-/** What a failed write means for the custom resource it was made for, and when it is worth another try. */
+/**
+ * What the transport has thrown means, unless it is told already: there was no answer.
+ * @returns the error itself where a program is at fault, and not the way to the API server
+ */
+export function unanswered(error: unknown, what: string): unknown {
+  if (error instanceof OperatorError || isMistake(error)) return error;
+  const message = `${what}: the API server gave no answer (${messageOf(error)})`;
+  return new OperatorError({ reason: 'Unreachable', message, retry: 'backoff', cause: error });
+}
+
+/** A TypeError with a cause is how `fetch` reports a connection that failed. */
+function isMistake(error: unknown): boolean {
+  if (error instanceof TypeError) return error.cause === undefined;
+  if (error instanceof RangeError || error instanceof ReferenceError || error instanceof SyntaxError)
+    return true;
+  return error instanceof Error && 'code' in error && error.code === 'UND_ERR_INVALID_ARG';
+}
+
+/**
+ * What a failed request means for the custom resource it was made for, and when it is worth another try. Anything that
+ * the API server hasn't answered and the transport hasn't reported is a bug.
+ */
 export function classify(error: unknown, what: string): OperatorError {
   if (error instanceof OperatorError) return error;
   if (!(error instanceof ApiError)) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = `${what}: failed by a bug in reconstruct (${String(error)})`;
     return new OperatorError({
-      reason: 'Unreachable',
-      message: `${what}: the API server gave no answer (${message})`,
-      retry: 'backoff',
-      cause: error,
+      ...{ reason: 'InternalError', message, retry: 'backoff', isBug: true, cause: error },
     });
   }
   const [reason, retry] = classOf(error);

@@ -2,8 +2,8 @@ import type { Propagation } from '../contract/delete-step.js';
 import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { ApiError } from './api-error.js';
-import type { ApiRequest, ApiStream, Transport } from './transport.js';
+import { ApiError, unanswered } from './api-error.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
 export const APPLY = 'application/apply-patch+yaml';
@@ -55,7 +55,11 @@ export interface Applied {
   readonly created: boolean;
 }
 
-/** The few requests that an operator needs. Each throws an ApiError when the answer isn't a success. */
+/**
+ * The few requests that an operator needs.
+ *
+ * **Errors.** An ApiError where the answer isn't a success, and an OperatorError `Unreachable` where there is none.
+ */
 export class Api {
   constructor(private readonly transport: Transport) {}
 
@@ -225,7 +229,12 @@ export class Api {
     request: Omit<ApiRequest, 'signal'> & { readonly signal?: AbortSignal | undefined },
   ): Promise<{ status: number; body: unknown }> {
     const { signal, ...rest } = request;
-    const response = await this.transport.request(signal ? { ...rest, signal } : rest);
+    let response: ApiResponse;
+    try {
+      response = await this.transport.request(signal ? { ...rest, signal } : rest);
+    } catch (error) {
+      throw signal?.aborted ? error : unanswered(error, what);
+    }
     if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
     return response;
   }

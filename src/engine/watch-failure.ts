@@ -1,3 +1,4 @@
+import { OperatorError } from '../contract/error.js';
 import { ApiError, GRANT } from './api-error.js';
 import { SILENCE_LIMIT_MILLISECONDS } from './silence-limit.js';
 
@@ -55,7 +56,8 @@ export class ShortWatch extends Error {
 export function hintFor(error: Error): string | undefined {
   if (!(error instanceof ApiError)) {
     // Errors of the network have a code; those of a kind's own functions don't.
-    return error instanceof SilentWatch || 'code' in error
+    const isUnanswered = error instanceof OperatorError && error.reason === 'Unreachable';
+    return isUnanswered || error instanceof SilentWatch || 'code' in error
       ? 'Check that the API server is reachable'
       : undefined;
   }

@@ -32,7 +32,7 @@ export class Metrics {
   );
   readonly reconcilePanics = this.counter(
     'controller_runtime_reconcile_panics_total',
-    'Reconciles in which a kind threw: its construct, its status function, or anything else of it',
+    'Reconciles that failed by a bug: of a kind, as in its construct or its status function, or of the operator itself',
     ['controller'],
   );
   readonly reconcileTimeouts = this.counter(

@@ -169,11 +169,13 @@ describe('classify', () => {
     expect(classified(uidImmutable('deployments.apps', 'web', 'uid-old'))).toMatchObject({ retry: 'now' });
   });
 
-  it('takes a connection that broke for an unreachable server', () => {
-    const error = classify(new Error('read ECONNRESET'), WHAT);
-    expect(error).toMatchObject({ reason: 'Unreachable', retry: 'backoff' });
-    expect(error.message).toContain('ECONNRESET');
-  });
+  it.each([new TypeError('x is not a function'), new Error('a plain one'), 'a text'])(
+    'takes %s, which no answer and no way to the server has brought, for a bug of ours',
+    (thrown) => {
+      const error = classify(thrown, WHAT);
+      expect(error).toMatchObject({ reason: 'InternalError', retry: 'backoff', isBug: true, cause: thrown });
+    },
+  );
 
   it.each([
     [

@@ -186,3 +186,43 @@ it('patches an object step by step', async () => {
     },
   ]);
 });
+
+describe('Api, without an answer', () => {
+  const failing = (error: unknown): Promise<unknown> => {
+    const { api, transport } = newApi();
+    transport.respond = () => {
+      throw error;
+    };
+    return api.get(DEPLOYMENT, 'shop/web').catch((thrown: unknown) => thrown);
+  };
+  const fetchFailed = new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
+
+  it.each([
+    new Error('read ECONNRESET'),
+    Object.assign(new Error('too late'), { code: 'UND_ERR_HEADERS_TIMEOUT' }),
+    fetchFailed,
+  ])('says that the server is out of reach: %s', async (error) => {
+    expect(await failing(error)).toMatchObject({
+      ...{ reason: 'Unreachable', retry: 'backoff', cause: error },
+      message: `Get Deployment shop/web: the API server gave no answer (${error.message})`,
+    });
+  });
+
+  it.each([
+    new TypeError('x is not a function'),
+    new RangeError('Maximum call stack size exceeded'),
+    Object.assign(new Error('invalid path'), { code: 'UND_ERR_INVALID_ARG' }),
+  ])('leaves a bug what it is: %s', async (error) => {
+    expect(await failing(error)).toBe(error);
+  });
+
+  it('leaves what was called off as it was called off', async () => {
+    const { api, transport } = newApi();
+    const controller = new AbortController();
+    transport.respond = () => {
+      controller.abort(new Error('enough'));
+      throw controller.signal.reason;
+    };
+    await expect(api.get(DEPLOYMENT, 'shop/web', controller.signal)).rejects.toBe(controller.signal.reason);
+  });
+});

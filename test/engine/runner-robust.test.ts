@@ -6,6 +6,7 @@ import type { Logger } from '../../src/telemetry/logger.js';
 import { plan } from './support/bench.js';
 import { failure, STATUS_MANAGER, widget, configMap, ownedBy } from './support/builders.js';
 import { apply, count, cr, startedRunner, WATCHES } from './support/started-runner.js';
+import type { StartedRunner } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
 
 const panics = (metrics: Metrics): Promise<number> =>
@@ -75,6 +76,33 @@ describe('Runner, whatever is thrown', () => {
     const [line] = lines.filter(({ level }) => level === 'warn');
     expect(line?.fields).toMatchObject({ reason: 'StatusFailed', error: 'no', err: error.cause });
   });
+
+  it.for([
+    [
+      'an object that JSON cannot say',
+      (bench: StartedRunner) => {
+        bench.server.intercept = () => undefined;
+        return { ...apply('a'), object: { ...apply('a').object, data: { size: 1n } } };
+      },
+    ],
+    [
+      'the way to the API server',
+      (bench: StartedRunner) => {
+        bench.server.intercept = throwing;
+        return apply('a');
+      },
+    ],
+  ] as const)(
+    'tells a bug in applying, of %s, as one: not as a server that is out of reach',
+    async ([, breaks]) => {
+      const bench: StartedRunner = startedRunner(() => plan({ apply: [breaks(bench)] }));
+      await bench.deliver(cr('web'));
+      expect(await panics(bench.metrics)).toBe(1);
+      const [line] = bench.lines.filter(({ level }) => level === 'warn');
+      expect(line?.fields).toMatchObject({ reason: 'InternalError', err: expect.any(TypeError) as unknown });
+      expect(line?.fields.error).toMatch(/^Apply ConfigMap shop\/a: .*bug.*TypeError/);
+    },
+  );
 
   it('counts no other failure as a bug', async () => {
     const error = new OperatorError({ reason: 'PolicyDenied', message: 'no' });

@@ -137,7 +137,7 @@ async function applyChildren({ cr }: Written, { input }: Given, props: Timed): P
 
 /** @throws what isn't a refusal */
 function reasonOf(error: unknown, name: string): string {
-  if (error instanceof OperatorError) return error.message;
+  if (error instanceof OperatorError && error.reason !== 'Unreachable') return error.message;
   if (error instanceof ApiError) return classify(error, `Apply ${name}`).message;
   throw error;
 }

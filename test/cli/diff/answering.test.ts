@@ -1,6 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { answering } from '../../../src/cli/diff/answering.js';
 import { CliError } from '../../../src/cli/exit.js';
+import { asCliError } from '../../../src/cli/with-cluster.js';
+import { resourceType } from '../../../src/contract/resource.js';
+import { Api } from '../../../src/engine/api.js';
 import type { ApiResponse, Transport } from '../../../src/engine/transport.js';
 
 function serverOf(...answers: (ApiResponse | Error)[]): Transport & { asked: number } {
@@ -28,13 +31,15 @@ test('a server that asks to come again later is asked again, and not for ever', 
 });
 
 test("one that doesn't answer is an error of the cluster", async () => {
-  const error = await answering(serverOf(new Error('connect ECONNREFUSED')))
-    .request(get)
-    .catch((thrown: unknown) => thrown);
+  const api = new Api(answering(serverOf(new Error('connect ECONNREFUSED'))));
+  const error = await api
+    .get(resourceType({ apiVersion: 'v1', kind: 'Pod' }), 'shop/web')
+    .catch((thrown: unknown) => asCliError(thrown));
   expect(error).toBeInstanceOf(CliError);
   expect(error).toMatchObject({
     exitCode: 3,
-    message: "The cluster at api.test doesn't answer: connect ECONNREFUSED; check that it is up",
+    message:
+      'Get Pod shop/web: the API server gave no answer (connect ECONNREFUSED); check --kubeconfig and --context, and that the cluster is up',
   });
 });
 
