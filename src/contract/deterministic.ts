@@ -58,10 +58,11 @@ function firstDifference(first: unknown, second: unknown, path: string): Differe
   if (!isContainer(first) || !isContainer(second) || Array.isArray(first) !== Array.isArray(second))
     return { path, values: [first, second] };
   for (const key of Object.keys(first)) {
-    const found = firstDifference(first[key], second[key], `${path}${step(key, Array.isArray(first))}`);
+    const other = Object.hasOwn(second, key) ? second[key] : undefined;
+    const found = firstDifference(first[key], other, `${path}${step(key, Array.isArray(first))}`);
     if (found) return found;
   }
-  const more = Object.keys(second).find((key) => !(key in first));
+  const more = Object.keys(second).find((key) => !Object.hasOwn(first, key));
   if (more === undefined) return undefined;
   return { path: `${path}${step(more, Array.isArray(first))}`, values: [undefined, second[more]] };
 }

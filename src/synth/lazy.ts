@@ -1,4 +1,5 @@
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
+import { spelledForCdk8s } from './plain.js';
 
 /** Where jsii notes which class it is, whatever copy of its package the class comes from. */
 const RUNTIME_TYPE = Symbol.for('jsii.rtti');
@@ -12,9 +13,14 @@ export function isLazy(value: unknown): value is Lazy {
   return type[RUNTIME_TYPE]?.fqn === 'cdk8s.Lazy';
 }
 
-/** Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. */
+/**
+ * Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. Comes first, so it also
+ * keeps maps from being taken for something else.
+ */
 export const lazyResolver: IResolver = {
   resolve(context: ResolutionContext): void {
     if (isLazy(context.value)) context.replaceValue(context.value.produce());
+    const spelled = spelledForCdk8s(context.value);
+    if (spelled) context.replaceValue(spelled);
   },
 };

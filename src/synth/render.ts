@@ -98,9 +98,7 @@ function asOperatorError(
   const lazy = findOperatorError(error) ? undefined : lazilyThrown(kind, cr, policy);
   const refusal = findOperatorError(error) ?? findOperatorError(lazy);
   if (refusal) return refusal;
-  const hint = messageOf(error).includes("can't render non-simple object")
-    ? '; give plain JSON, in which no map has a key named "constructor"'
-    : '';
+  const hint = messageOf(error).includes("can't render non-simple object") ? '; give plain JSON' : '';
   const origin = originOf(lazy) ?? originOf(error);
   const place = origin === undefined ? '' : ` (at ${origin})`;
   return new OperatorError({

@@ -95,3 +95,10 @@ it('leaves the clock as it was, also where it is thrown', () => {
   expect([globalThis.Date, Math.random]).toEqual([before, random]);
   expect(new Date().constructor).toBe(before);
 });
+
+it('finds a key that every object of JavaScript has', () => {
+  let rounds = 0;
+  expect(told(() => [map(rounds++ % 2 === 0 ? { a: 'x' } : { a: 'x', constructor: 'y' })])).toContain(
+    'with nothing at .data.constructor, and the next time with "y"',
+  );
+});

@@ -224,8 +224,10 @@ test.each<[what: string, text: string, expected: readonly string[]]>([
   ],
   [
     'what cannot be rendered',
-    WEB.replace('  ports:', '  settings: {constructor: x}\n  ports:'),
-    [expect.stringMatching(/^<stdin>: document 1, line 1: Widget shop\/web can't be rendered: .*/) as string],
+    WEB.replace('  ports:', '  settings: {__proto__: x}\n  ports:'),
+    [
+      "<stdin>: document 1, line 1: spec.settings has a key named __proto__, which can't be rendered: give it another name",
+    ],
   ],
 ])('%s is refused', async (_, text, expected) => {
   expect(await problemsOf(synthText(text))).toEqual(expected);

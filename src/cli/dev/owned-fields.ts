@@ -40,7 +40,7 @@ function partOf(value: unknown, fields: FieldsV1): unknown {
   return Object.fromEntries(
     segments
       .map((segment) => [segment, segment.slice(2)] as const)
-      .filter(([, name]) => members[name] !== undefined)
+      .filter(([, name]) => Object.hasOwn(members, name) && members[name] !== undefined)
       .map(([segment, name]) => [name, partOf(members[name], fields[segment] ?? {})]),
   );
 }

@@ -23,7 +23,8 @@ export function fieldChanges(before: unknown, after: unknown, path = ''): FieldC
 
 function memberChanges(before: Members, after: Members, path: string): FieldChange[] {
   const names = [...new Set([...Object.keys(after), ...Object.keys(before)])];
-  return names.flatMap((name) => fieldChanges(before[name], after[name], path + member(name)));
+  const of = (map: Members, name: string): unknown => (Object.hasOwn(map, name) ? map[name] : undefined);
+  return names.flatMap((name) => fieldChanges(of(before, name), of(after, name), path + member(name)));
 }
 
 function itemChanges(before: readonly unknown[], after: readonly unknown[], path: string): FieldChange[] {

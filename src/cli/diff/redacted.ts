@@ -35,7 +35,7 @@ function hide(values: Values, others: Values, side: string): Values {
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [
       key,
-      key in others && others[key] !== value ? `(redacted, ${side})` : '(redacted)',
+      Object.hasOwn(others, key) && others[key] !== value ? `(redacted, ${side})` : '(redacted)',
     ]),
   );
 }

@@ -74,11 +74,14 @@ function leavesOf(value: unknown, path: Path): Path[] {
 }
 
 function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce((at: unknown, name) => (isMap(at) ? at[name] : undefined), value);
+  return path.reduce(
+    (at: unknown, name) => (isMap(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+    value,
+  );
 }
 
 function withoutPath<T extends Map_>(map: T, [name = '', ...rest]: Path): T {
-  if (!(name in map)) return map;
+  if (!Object.hasOwn(map, name)) return map;
   const { [name]: member, ...others } = map;
   const left = rest.length > 0 && isMap(member) ? withoutPath(member, rest) : undefined;
   const isGone = left === undefined || Object.keys(left).length === 0;
@@ -86,7 +89,7 @@ function withoutPath<T extends Map_>(map: T, [name = '', ...rest]: Path): T {
 }
 
 function withPath<T extends Map_>(map: T, [name = '', ...rest]: Path, value: unknown): T {
-  const member = map[name];
+  const member = Object.hasOwn(map, name) ? map[name] : undefined;
   const inner = rest.length === 0 ? value : withPath(isMap(member) ? member : {}, rest, value);
   return { ...map, [name]: inner };
 }

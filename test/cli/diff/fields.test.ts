@@ -58,3 +58,10 @@ test('a name that is no word stands in quotes', () => {
     { path: '.metadata.labels["app.kubernetes.io/name"]', before: 'web', after: 'shop' },
   ]);
 });
+
+test('keys that every object of JavaScript has are fields like any other', () => {
+  expect(fieldChanges({ data: { a: '1' } }, { data: { a: '1', constructor: 'x', toString: 'y' } })).toEqual([
+    { path: '.data.constructor', after: 'x' },
+    { path: '.data.toString', after: 'y' },
+  ]);
+});
