@@ -17,13 +17,32 @@ export interface ApiStatus {
   readonly details?: {
     readonly kind?: string;
     readonly retryAfterSeconds?: number;
-    readonly causes?: readonly {
-      readonly reason?: string;
-      readonly message?: string;
-      readonly field?: string;
-    }[];
+    readonly causes?: readonly StatusCause[];
   };
 }
+
+interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+/**
+ * How the API server says that a field can't be changed. A validation rule of a CRD may say it in the first of these words.
+ * @see https://github.com/kubernetes/kubernetes/tree/master/pkg/apis (`validation.go` of each group)
+ */
+const IMMUTABLE =
+  /^(?:field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef|updates to statefulset spec for fields other than [^:]* are forbidden|spec is immutable after creation .*)$/s;
+
+/** What the allocators of addresses and ports say where it isn't the address that is wrong. */
+const UNAVAILABLE =
+  /^failed to allocate IP(?: \S+)?: (?!provided |the provided )|^(?!failed to).*(?:connection refused|context canceled|context deadline exceeded)$/s;
+
+/** The plugin of quotas objects; it comes after those that judge the object itself. */
+const EXCEEDED = /^exceeded quota: [^,]+, requested: (\S+), used: (\S+), limited: (\S+)$/;
+
+/** How the message of a 403 begins before the objection; names are quoted, and hold no text of a user's choice. */
+const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
 
 /** An answer of the API server that isn't what was asked for. */
 export class ApiError extends Error {
@@ -65,27 +84,79 @@ export class ApiError extends Error {
     return this.code === 404 && !this.kindNotServed;
   }
 
-  /** Something that can't be changed would have to be; the object has to be made anew. */
+  /** All that keeps the object from being applied is that it would have to change what can't be changed. */
   get immutableField(): boolean {
-    const causes = this.status.details?.causes ?? [];
+    return this.causes.length > 0 && this.causes.every(isImmutability) && this.refused && !this.wrongUid;
+  }
+
+  /** What was taken for new is there already: a field can't be changed, or there would be a second controller. */
+  get showsAnother(): boolean {
+    const isSecondController = (cause: StatusCause): boolean =>
+      cause.field === 'metadata.ownerReferences' &&
+      objectionOf(cause).startsWith('Only one reference can have Controller set to true.');
+    return this.refused && this.causes.some((cause) => isImmutability(cause) || isSecondController(cause));
+  }
+
+  /** Another Service has the node port. */
+  get nodePortTaken(): boolean {
     return (
-      this.code === 422 &&
-      !this.wrongUid &&
-      causes.some(({ message }) => message?.includes('field is immutable'))
+      this.refused && this.causes.some((cause) => objectionOf(cause) === 'provided port is already allocated')
     );
   }
 
-  /** There would be a second controller among the owners. */
-  get secondController(): boolean {
-    return (
-      this.code === 422 && (this.status.message ?? '').includes('Only one reference can have Controller')
+  /** The API server can't reserve an address or a port, e.g. because it is about to stop; not that one is taken. */
+  get addressUnavailable(): boolean {
+    return this.refused && this.causes.some((cause) => UNAVAILABLE.test(objectionOf(cause)));
+  }
+
+  /** Nothing can be made in the namespace any more. */
+  get namespaceTerminating(): boolean {
+    return this.code === 403 && this.causes.some(({ reason }) => reason === 'NamespaceTerminating');
+  }
+
+  /** What is forbidden, behind whose the objection is; empty where it isn't forbidden. */
+  get objection(): string {
+    const { message = '' } = this.status;
+    return this.code === 403 && FORBIDDEN.test(message) ? message.replace(FORBIDDEN, '') : '';
+  }
+
+  /** There is one of that name, which is found out when everything else about a new object was found to be well. */
+  get alreadyExists(): boolean {
+    return this.code === 409 && this.status.reason === 'AlreadyExists';
+  }
+
+  /** A quota of objects, by their number, is used up, and has room for the one that is asked for once another is gone. */
+  get quotaOfObjects(): boolean {
+    const [, ...amounts] = EXCEEDED.exec(this.objection) ?? [];
+    const [asked, used, most] = amounts.map((text) => new Map(amountsIn(text)));
+    if (!asked || !used || !most) return false;
+    return [...asked].every(
+      ([name, count]) =>
+        /^(?:count\/\S+|[a-z]+s)$/.test(name) &&
+        count === 1 &&
+        (used.get(name) ?? NaN) <= (most.get(name) ?? NaN),
+    );
+  }
+
+  /** The right itself is missing, and not that something objects to this one request. */
+  get lacksRight(): boolean {
+    return /^User "(?:[^"\\]|\\.)*" cannot \w+ resource "/.test(this.objection);
+  }
+
+  /**
+   * A kind that was installed a moment ago is served some seconds before the plugin that checks owner references hears
+   * of it: that passes by itself.
+   */
+  get newToAdmission(): boolean {
+    return this.objection.startsWith(
+      'cannot set blockOwnerDeletion in this case because cannot find RESTMapping',
     );
   }
 
   /** Two items of a list have the same value in a field where that isn't allowed, as in `spec.ports[1].name`. */
   get duplicateValue(): { readonly field: string; readonly value: unknown } | undefined {
-    if (this.code !== 422) return undefined;
-    for (const { reason, field, message = '' } of this.status.details?.causes ?? []) {
+    if (!this.refused) return undefined;
+    for (const { reason, field, message = '' } of this.causes) {
       const value = /^Duplicate value: (.*)$/.exec(message)?.[1];
       if (reason === 'FieldValueDuplicate' && field !== undefined && value !== undefined)
         return { field, value: /^(".*"|\d+)$/.test(value) ? JSON.parse(value) : value };
@@ -95,25 +166,30 @@ export class ApiError extends Error {
 
   /** A field isn't in the schema of a version in which something was applied, now or earlier. */
   get fieldNotInSchema(): boolean {
-    return this.code === 500 && (this.status.message ?? '').includes('field not declared in schema');
+    return (
+      this.code === 500 &&
+      /^(?:failed to prune fields: )?(?:failed add back (?:owned|dangling) items: )?failed to convert pruned object .*: field not declared in schema$/s.test(
+        this.status.message ?? '',
+      )
+    );
   }
 
   /** The UID that was sent isn't the one of the object: it was replaced by a namesake. */
   get wrongUid(): boolean {
-    return (
-      this.code === 422 && (this.status.details?.causes ?? []).some(({ field }) => field === 'metadata.uid')
-    );
+    return this.refused && this.causes.some(({ field }) => field === 'metadata.uid');
   }
 
   /** A webhook has a say, and gives it only where something is really written. */
   get dryRunUnsupported(): boolean {
-    return this.code === 400 && (this.status.message ?? '').includes('does not support dry run');
+    return (
+      this.code === 400 &&
+      /^admission webhook "[^"]*" does not support dry run$/.test(this.status.message ?? '')
+    );
   }
 
   /** Who owns which of the fields that were applied without force. */
   get conflicts(): FieldConflict[] {
-    const causes = this.code === 409 ? (this.status.details?.causes ?? []) : [];
-    return causes.flatMap(({ reason, message = '', field }) => {
+    return (this.code === 409 ? this.causes : []).flatMap(({ reason, message = '', field }) => {
       if (reason !== 'FieldManagerConflict' || field === undefined) return [];
       const quoted = /^conflict with ("(?:[^"\\]|\\.)*")/.exec(message)?.[1];
       return [{ field, manager: quoted === undefined ? '' : (JSON.parse(quoted) as string) }];
@@ -122,11 +198,41 @@ export class ApiError extends Error {
 
   /** Another field manager owns what was applied without force. */
   get fieldConflict(): boolean {
-    return (
-      this.code === 409 &&
-      (this.status.details?.causes ?? []).some(({ reason }) => reason === 'FieldManagerConflict')
-    );
+    return this.code === 409 && this.causes.some(({ reason }) => reason === 'FieldManagerConflict');
   }
+
+  /** The content of the object is refused. */
+  private get refused(): boolean {
+    return this.code === 422;
+  }
+
+  private get causes(): readonly StatusCause[] {
+    return this.status.details?.causes ?? [];
+  }
+}
+
+/** As in `count/jobs.batch=1,pods=2`. */
+function amountsIn(text: string): [name: string, amount: number][] {
+  return text.split(',').map((amount) => {
+    const [name = '', count] = amount.split('=');
+    return [name, Number(count)];
+  });
+}
+
+function isImmutability(cause: StatusCause): boolean {
+  const { reason } = cause;
+  return (
+    (reason === 'FieldValueInvalid' || reason === 'FieldValueForbidden') && IMMUTABLE.test(objectionOf(cause))
+  );
+}
+
+/**
+ * What the API server says of a field, without the value: that is a user's, and may read like anything.
+ * @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/util/validation/field/errors.go (`ErrorBody`)
+ */
+function objectionOf({ reason, message = '' }: StatusCause): string {
+  const [, ...parts] = message.replace(/"(?:[^"\\]|\\.)*(?:"|$)/gs, '""').split(': ');
+  return parts.slice(reason === 'FieldValueForbidden' ? 0 : 1).join(': ');
 }
 
 function statusOf(body: unknown): ApiStatus {
@@ -147,15 +253,6 @@ export function isThrottled(error: unknown): boolean {
 
 /** What is wrong with the request itself, so that nothing but another one is of use. */
 const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
-
-/**
- * A kind that was installed a moment ago is served some seconds before the plugin that checks owner references hears
- * of it: that passes by itself.
- */
-const NEW_TO_ADMISSION = 'cannot set blockOwnerDeletion';
-
-/** The API server answers like this when it can't reserve an address, e.g. because it is about to stop. */
-const SERVERS_OWN_TROUBLE = /failed to allocate|connection refused|context (?:canceled|deadline exceeded)/;
 
 /**
  * What the transport has thrown means, unless it is told already: there was no answer.
@@ -188,8 +285,8 @@ export function classify(error: unknown, what: string): OperatorError {
     });
   }
   const [reason, retry] = classOf(error);
-  const passing = error.status.message?.includes(NEW_TO_ADMISSION) ?? false;
-  const retryAfterMilliseconds = passing ? 0 : leastPause(reason);
+  // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
+  const retryAfterMilliseconds = error.newToAdmission || error.quotaOfObjects ? 0 : leastPause(reason);
   return new OperatorError({
     reason,
     retry,
@@ -204,19 +301,17 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
   if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
   if (error.immutableField) return ['ImmutableField', 'onChange'];
-  if (error.code === 422 && message.includes('provided port is already allocated'))
-    return ['NodePortConflict', 'onChange'];
-  if (error.code === 422 && SERVERS_OWN_TROUBLE.test(message)) return ['ServerOverloaded', 'backoff'];
+  if (error.nodePortTaken) return ['NodePortConflict', 'onChange'];
+  if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.
   // https://github.com/kubernetes/kubernetes/issues/113482
   if (
     error.fieldNotInSchema ||
-    (error.code === 500 && message.includes('failed to create typed patch object'))
+    (error.code === 500 && message.startsWith('failed to create typed patch object ('))
   )
     return ['Invalid', 'onChange'];
-  if (error.code === 403 && message.includes('is being terminated'))
-    return ['NamespaceTerminating', 'backoff'];
+  if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
   if (error.code === 401) return ['Unauthorized', 'backoff'];
   if (error.code === 403) return ['Forbidden', 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];
@@ -228,12 +323,12 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 function sentence(error: ApiError): string {
   const message = error.status.message ?? `the API server answered ${String(error.code)}`;
   if (error.immutableField) return `${message}; delete the object, and it is made anew`;
-  return error.code === 403 && OPERATOR_LACKS_RIGHT.test(message) ? `${message}; ${GRANT}` : message;
+  return OPERATOR_LACKS_RIGHT.test(error.objection) ? `${message}; ${GRANT}` : message;
 }
 
 /** A person has other ways to get a right. Of what admission forbids, no right is of use. */
 const OPERATOR_LACKS_RIGHT =
-  /User "system:serviceaccount:[^"]*" cannot \w+ resource |you can't set finalizers on/;
+  /^User "system:serviceaccount:[^"]*" cannot \w+ resource |^cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on/;
 
 /** What to do where the operator lacks a right. */
 export const GRANT =

@@ -201,6 +201,16 @@ export class Api {
     });
   }
 
+  /** Has the API server judge an object as a new one, and store nothing. One of that name, if there is one, is found last. */
+  async tryCreate(type: ResourceType, object: AnyObject, fieldManager: string): Promise<void> {
+    await this.send(`Try ${type.kind} ${object.metadata.name}`, {
+      method: 'POST',
+      path: collectionPath(type, object.metadata.namespace),
+      query: { dryRun: 'All', fieldManager },
+      body: object,
+    });
+  }
+
   /** Makes an object, or puts it in place of the one that is there; fields that nobody knows are refused. */
   async put(
     type: ResourceType,

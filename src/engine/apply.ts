@@ -20,6 +20,7 @@ import type { NodePorts } from './node-ports.js';
 import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
+import { checkAcceptable } from './recreate.js';
 import { refresh } from './refresh.js';
 import type { Refusals } from './refusals.js';
 import { Repair } from './repair.js';
@@ -107,7 +108,7 @@ export class Applier {
     const refusal = this.props.refusals.find(refusalId(task), refused(task, known));
     if (refusal) throw refusal;
     if (!known && owner) await this.owners.check(task, owner);
-    if (known && isCorrection(task, known)) this.props.fights.checkPause(known.object);
+    if (known && isCorrection(task, known)) this.props.fights.checkPause(known.object, task.hash);
     return this.send(task, known);
   }
 
@@ -209,16 +210,21 @@ export class Applier {
     this.props.settlements.remember(objectId, step.fieldManager, settlement, expected);
   }
 
-  private correct({ step }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
+  private correct({ step, hash }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
     // Who it was is known only where a watch has shown it, and not where it was found in a list.
     const drift =
       drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, step.fieldManager);
-    this.props.fights.corrected(object, drift);
+    this.props.fights.corrected(object, drift, hash);
     return drift;
   }
 
-  /** Makes an object anew, in place of one in which something has to change that can't. */
+  /** Puts a new object in place of one in which something has to change that can't, once the new one is known to be acceptable. */
   private async recreate(task: Task, { object }: Entry): Promise<Outcome> {
+    try {
+      await checkAcceptable(this.props.api, task);
+    } catch (error) {
+      throw this.remembered(task, classify(error, `Replace ${describeRef(refOf(object))}`));
+    }
     const { error } = await prune(this.props.api, { object }, task.reader);
     if (error) throw error;
     const left = task.store.get(task.key);
@@ -233,7 +239,7 @@ export class Applier {
   private async explain(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
     const failure = this.props.nodePorts.judged(classify(error, what), task.intent);
-    const isTaken = error instanceof ApiError && !known && showsAnother(error);
+    const isTaken = error instanceof ApiError && !known && error.showsAnother;
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {
         const live = await refresh(this.props.api, task.step.object, task.reader);
@@ -244,9 +250,12 @@ export class Applier {
       // It is ours after all, so next time it is known, and applied with force.
       if ((error.fieldConflict || isTaken) && task.step.owner) return asStale(failure);
     }
-    if (failure.retry === 'onChange' && !isRecreated(task, failure)) {
+    return isRecreated(task, failure) ? failure : this.remembered(task, failure);
+  }
+
+  private remembered(task: Task, failure: OperatorError): OperatorError {
+    if (failure.retry === 'onChange')
       this.props.refusals.remember(refusalId(task), refused(task, task.store.get(task.key)), failure);
-    }
     return failure;
   }
 }
@@ -263,9 +272,4 @@ function isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry):
 /** Whether a failure leads to deleting the object, and making it anew. */
 function isRecreated({ step }: Task, { reason }: OperatorError): boolean {
   return step.recreate === true && step.owner !== undefined && reason === 'ImmutableField';
-}
-
-/** Whether what was to be made is there already, and can't be what is wanted. */
-function showsAnother(error: ApiError): boolean {
-  return error.immutableField || error.secondController;
 }

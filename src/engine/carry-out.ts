@@ -8,6 +8,7 @@ import { applySteps } from './apply-steps.js';
 import type { Deleter } from './deleter.js';
 import type { EventRecorder } from './events.js';
 import { notServed } from './installed.js';
+import { holdsDeletionsBack } from './prune.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
@@ -47,7 +48,7 @@ export interface Patience {
 const NO_PATIENCE: Patience = { othersWait: () => false, mayPass: () => false };
 
 /**
- * Carries a plan out: applies, then deletes if all applies succeeded, then status, then events. Where the plan says so,
+ * Carries a plan out: applies, then deletes unless an apply holds them back, then status, then events. Where the plan says so,
  * deletes come first, and neither they nor the applies wait for the others' success.
  *
  * While the API server is out of reach, or once the signal has aborted, nothing more is tried, the
@@ -112,9 +113,8 @@ async function changeObjects(
     return [...(await applying()), ...deleted];
   }
   const applied = await applying();
-  const failed = applied.some(({ action }) => action === 'failed');
   const skipped = plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const);
-  return [...applied, ...(failed ? skipped : await deleting())];
+  return [...applied, ...(holdsDeletionsBack(applied) ? skipped : await deleting())];
 }
 
 /** Nothing of a plan is done that names an object of which it isn't known whether there is one. */

@@ -6,9 +6,6 @@ import { ApiError } from './api-error.js';
 import type { Clock } from './clock.js';
 import { REFUSAL_MILLISECONDS, refusalMilliseconds } from './refusals.js';
 
-/** How the API server says that the right itself is missing, and not that something objects to this one deletion. */
-const NO_RIGHT = 'cannot delete resource';
-
 interface Refusal {
   readonly until: number;
   readonly error: OperatorError;
@@ -35,7 +32,7 @@ export class DeleteRefusals {
     if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
     const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
     // Nothing tells that a right was granted, and an API server that has just begun to serve refuses everybody.
-    if (cause.code === 403 && cause.status.message?.includes(NO_RIGHT))
+    if (cause.lacksRight)
       this.remember(this.byRight, rightId(object), refused, refusalMilliseconds([reason]));
     else this.remember(this.byVersion, versionId(object), refused, REFUSAL_MILLISECONDS);
     return refused;

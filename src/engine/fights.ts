@@ -13,6 +13,8 @@ const FORGET_MILLISECONDS = 600_000;
 
 interface Fight {
   readonly corrections: number;
+  /** Of what was applied last. */
+  readonly hash: string;
   /** When the last correction was made; all times are by the monotonic clock. */
   readonly last: number;
   /** Before this, nothing is put right again. */
@@ -42,11 +44,15 @@ export class Fights {
     return this.fights.size;
   }
 
-  /** An object of ours was changed by somebody. @throws OperatorError `FieldContested` while it has to wait */
-  checkPause(object: AnyObject): void {
+  /**
+   * An object of ours was changed by another writer. What it is to become now is applied at once, if that is something else.
+   * @param hash of what is to be applied
+   * @throws OperatorError `FieldContested` while it has to wait
+   */
+  checkPause(object: AnyObject, hash: string): void {
     this.forgetOld();
     const fight = this.fights.get(object.metadata.uid ?? '');
-    if (fight) this.failUntil(fight, fight.pausedUntil);
+    if (fight?.hash === hash) this.failUntil(fight, fight.pausedUntil);
   }
 
   /** An object of ours is as we want it. @throws OperatorError `FieldContested` while it isn't sure to stay so */
@@ -57,7 +63,7 @@ export class Fights {
   }
 
   /** What somebody else did was put right. @throws OperatorError `FieldContested` if that happens too often */
-  corrected(object: AnyObject, drift: Drift): void {
+  corrected(object: AnyObject, drift: Drift, hash: string): void {
     const uid = object.metadata.uid ?? '';
     const now = this.clock.monotonic();
     this.forgetOld();
@@ -67,7 +73,7 @@ export class Fights {
     const told = before && before.corrections >= FREE_CORRECTIONS ? before : undefined;
     const known = told?.drift ?? merged(before?.drift, drift);
     const fight: Fight = {
-      corrections,
+      ...{ corrections, hash },
       last: now,
       pausedUntil: now + pauseAfter(corrections),
       watchedUntil: now + Math.min(pauseAfter(corrections), pauseAfter(corrections - 1) || Infinity),

@@ -67,7 +67,8 @@ function givenUp(before: AnyObject | undefined, after: AnyObject | undefined): n
   return had.filter((port) => !has.has(port));
 }
 
-function nodePortsOf(object: AnyObject | undefined): number[] {
+/** Those that a Service asks for, or has. */
+export function nodePortsOf(object: AnyObject | undefined): number[] {
   if (object?.kind !== 'Service' || object.apiVersion !== 'v1') return [];
   const ports = (object as Exposed).spec?.ports;
   // What a kind keeps of it may be anything.

@@ -1,10 +1,18 @@
-import type { Change } from '../contract/change.js';
+import type { Change, ChangeSet } from '../contract/change.js';
 import type { DeleteStep } from '../contract/delete-step.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { refresh } from './refresh.js';
 import type { StoreReader } from './stores.js';
+
+/**
+ * Reports whether what a plan deletes has to stay for now: an apply has failed that might be of what takes its place, or
+ * stops using it. A contested object was applied as it is wanted, and differs by what another writer does to it since.
+ */
+export function holdsDeletionsBack(applied: ChangeSet): boolean {
+  return applied.some(({ action, error }) => action === 'failed' && error?.reason !== 'FieldContested');
+}
 
 /**
  * Deletes one object as it was seen. Where it has changed since, nothing is deleted and the plan is made again.

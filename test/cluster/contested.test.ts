@@ -2,11 +2,14 @@ import { setInterval as every } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
-import { bundleConfig, configMap, loadBundle, service } from './support/bundle.js';
-import { Cluster, configMaps, events } from './support/cluster.js';
+import { resourceType } from '../../src/contract/resource.js';
+import type { ResourceType } from '../../src/contract/resource.js';
+import { bundleConfig, configMap, jobs, loadBundle, service } from './support/bundle.js';
+import { Cluster, collection, configMaps, events, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
+import { Differ } from './support/diff.js';
 import { eventually } from './support/eventually.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
@@ -45,7 +48,9 @@ async function dataOf(name: string): Promise<unknown> {
 }
 
 test('a writer that changes a field of ours again and again is named once, and met with few writes', async () => {
-  await bundles.create('fought', { objects: [configMap('fought', { level: 'ours' })] });
+  await bundles.create('fought', {
+    objects: [configMap('fought', { level: 'ours' }), configMap('beside', { of: 'fought' })],
+  });
   await bundles.condition('fought', { type: 'Ready', status: 'True' });
   const requests = await requestsFromNowOn(cluster, user);
 
@@ -77,6 +82,13 @@ test('a writer that changes a field of ours again and again is named once, and m
     const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
     expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
   });
+
+  // What is no longer asked for goes, although the fight lasts.
+  await bundles.edit('fought', { objects: [configMap('fought', { level: 'ours' })] });
+  await eventually(async () => {
+    expect(await cluster.find(bundles.childPlace(configMaps, 'beside'))).toBeUndefined();
+  });
+  await bundles.condition('fought', { type: 'Ready', status: 'False', reason: 'FieldContested' });
 
   // What the custom resource says anew isn't kept waiting.
   await bundles.edit('fought', { objects: [configMap('fought', { level: 'ours', other: 'new' })] });
@@ -167,5 +179,167 @@ test('while one apply of several fails, nothing is pruned, the others are applie
   await bundles.condition('parts', { type: 'Ready', status: 'True' });
   await eventually(async () => {
     expect(await cluster.find(bundles.childPlace(configMaps, 'part-b'))).toBeUndefined();
+  });
+});
+
+function job(name: string, image: string, labels: Readonly<Record<string, string>> = {}): object {
+  const spec = { containers: [{ name: 'main', image }], restartPolicy: 'Never' };
+  return {
+    ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name, labels } },
+    spec: { suspend: true, template: { spec } },
+  };
+}
+
+async function uidOf(type: ResourceType, name: string): Promise<string | undefined> {
+  return (await cluster.get(bundles.childPlace(type, name))).metadata.uid;
+}
+
+/** What `diff` says of the one child that a Bundle would have. */
+async function predicted(name: string, object: object): Promise<object | undefined> {
+  const { apiVersion, kind } = bundle.type;
+  const metadata = { name, namespace: bundles.namespace };
+  const differ = new Differ(cluster.sandbox.adminKubeconfig, ['--config', bundleConfig]);
+  const { objects } = await differ.json([{ apiVersion, kind, metadata, spec: { objects: [object] } }]);
+  return objects.find((found) => found.kind !== 'Bundle');
+}
+
+const refusedAnew = [
+  {
+    what: 'and is invalid',
+    name: 'changed-and-invalid',
+    edit: (name: string) => job(name, 'new', { note: 'not a label' }),
+    message: 'not a label',
+  },
+  {
+    what: 'in the words of a value alone',
+    name: 'invalid-alone',
+    edit: (name: string) => job(name, 'old', { note: '/: field is immutable' }),
+    message: 'a valid label must be',
+  },
+];
+
+test.for(refusedAnew)(
+  'an edit that changes what cannot be changed, $what, keeps the object that works, and stalls with the reason',
+  async ({ name, edit, message }) => {
+    await bundles.create(name, { objects: [job(name, 'old')] });
+    const uid = await eventually(() => uidOf(jobs, name));
+
+    expect(await predicted(name, edit(name))).toMatchObject({ action: 'failed', reason: 'Invalid' });
+    await bundles.edit(name, { objects: [edit(name)] });
+
+    const stalled = await bundles.condition(name, { type: 'Stalled', status: 'True', reason: 'Invalid' });
+    expect(stalled.message).toContain(message);
+    expect(await uidOf(jobs, name)).toBe(uid);
+
+    expect(await predicted(name, job(name, 'new'))).toMatchObject({ action: 'recreated' });
+    await bundles.edit(name, { objects: [job(name, 'new')] });
+    await eventually(async () => {
+      expect(await uidOf(jobs, name)).not.toBe(uid);
+    });
+  },
+);
+
+const policies = resourceType({
+  ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicy', namespaced: false },
+  plural: 'validatingadmissionpolicies',
+});
+const bindings = resourceType({
+  ...{ apiVersion: policies.apiVersion, kind: 'ValidatingAdmissionPolicyBinding', namespaced: false },
+});
+
+test('where a policy or a quota refuses the new object, the one in its place stays; its own place in a quota is free for the new one', async () => {
+  const { namespace } = bundles;
+  const name = 'judged';
+  await bundles.create(name, { objects: [job(name, 'old')] });
+  const uid = await eventually(() => uidOf(jobs, name));
+
+  const { apiVersion, kind } = policies;
+  const metadata = { name: namespace };
+  const rule = { apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['jobs'] };
+  await cluster.create(policies, {
+    ...{ apiVersion, kind, metadata },
+    spec: {
+      matchConstraints: { resourceRules: [rule] },
+      validations: [
+        {
+          expression: "object.spec.template.spec.containers.all(c, c.image != 'denied')",
+          message: 'the image is denied',
+        },
+      ],
+    },
+  });
+  await cluster.create(bindings, {
+    ...{ apiVersion, kind: bindings.kind, metadata },
+    spec: {
+      policyName: namespace,
+      validationActions: ['Deny'],
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+    },
+  });
+  try {
+    // Until the API server has heard of it.
+    await eventually(async () => {
+      const body = job('tried', 'denied');
+      const answer = await cluster.send('POST', collection(jobs, namespace), {
+        body,
+        query: { dryRun: 'All' },
+      });
+      expect(answer.status).toBe(422);
+    });
+    const denied = job(name, 'denied');
+    expect(await predicted(name, denied)).toMatchObject({ action: 'failed', reason: 'Invalid' });
+    await bundles.edit(name, { objects: [denied] });
+    const stalled = await bundles.condition(name, { type: 'Stalled', status: 'True', reason: 'Invalid' });
+    expect(stalled.message).toContain('the image is denied');
+    expect(await uidOf(jobs, name)).toBe(uid);
+  } finally {
+    await cluster.delete({ type: bindings, name: namespace });
+    await cluster.delete({ type: policies, name: namespace });
+  }
+
+  const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
+  const count = String((await cluster.list(jobs, namespace)).length);
+  const hard = { 'count/jobs.batch': count };
+  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'full', namespace } };
+  await cluster.create(quotas, { ...quota, spec: { hard } });
+  // As the controller of quotas does, where there is one.
+  await cluster.send('PATCH', `${collection(quotas, namespace)}/full/status`, {
+    body: { status: { hard, used: hard } },
+    contentType: 'application/merge-patch+json',
+  });
+  await eventually(async () => {
+    const answer = await cluster.send('POST', collection(jobs, namespace), {
+      body: job('tried', 'new'),
+      query: { dryRun: 'All' },
+    });
+    expect(answer.body.message).toContain('exceeded quota');
+  });
+  expect(await predicted(name, job(name, 'new'))).toMatchObject({ action: 'recreated' });
+  await cluster.delete({ type: quotas, namespace, name: 'full' });
+});
+
+test('a Service whose address has to change keeps its node port, and stays where the new one is invalid', async () => {
+  const name = 'moved';
+  const own = await cluster.get<AnyObject & { spec: { clusterIP: string } }>({
+    ...{ type: services, namespace: 'default', name: 'kubernetes' },
+  });
+  const [base] = /^.*[.:]/.exec(own.spec.clusterIP) ?? [];
+  const at = (last: string, port = 80): object => {
+    const { spec, ...rest } = service(name, [{ port, nodePort: 31_977 }]) as { spec: object };
+    return { ...rest, spec: { ...spec, type: 'NodePort', clusterIP: `${base}${last}` } };
+  };
+  await bundles.create(name, { objects: [at('217')] });
+  const uid = await eventually(() => uidOf(services, name));
+
+  expect(await predicted(name, at('218', 70_000))).toMatchObject({ action: 'failed', reason: 'Invalid' });
+  expect(await predicted(name, at('218'))).toMatchObject({ action: 'recreated' });
+  await bundles.edit(name, { objects: [at('218')] });
+
+  await eventually(async () => {
+    const { metadata, spec } = await cluster.get<AnyObject & { spec: object }>(
+      bundles.childPlace(services, name),
+    );
+    expect(metadata.uid).not.toBe(uid);
+    expect(spec).toMatchObject({ clusterIP: `${base}218`, ports: [{ port: 80, nodePort: 31_977 }] });
   });
 });

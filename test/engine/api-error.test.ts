@@ -7,6 +7,34 @@ import { uidImmutable } from './support/fake-api-server.js';
 
 const WHAT = 'Apply Deployment shop/web';
 
+interface Cause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field: string;
+}
+
+const invalid = (field: string, rest: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${rest}`,
+  field,
+});
+
+const forbidden = (field: string, rest: string): Cause => ({
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${rest}`,
+  field,
+});
+
+const TERMINATING = {
+  causes: [
+    {
+      reason: 'NamespaceTerminating',
+      message: 'namespace shop is being terminated',
+      field: 'metadata.namespace',
+    },
+  ],
+};
+
 function classified(response: ApiResponse): OperatorError {
   return classify(new ApiError('Apply Deployment shop/web', response), WHAT);
 }
@@ -40,7 +68,10 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
       'Invalid',
       'Deployment.apps "web" is invalid: spec.selector: Invalid value: field is immutable',
       {
-        causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.selector' }],
+        causes: [
+          invalid('spec.selector', '{"matchLabels":{"app":"web"}}: field is immutable'),
+          forbidden('data', 'field is immutable when `immutable` is set'),
+        ],
       },
     ),
     'ImmutableField',
@@ -74,11 +105,14 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
   ],
   [
     'an API server that is about to stop',
-    failure(
-      422,
-      'Invalid',
-      'Service "web" is invalid: spec.clusterIPs: Invalid value: [""]: failed to allocate IP: Post "https://127.0.0.1:6443/apis/networking.k8s.io/v1/ipaddresses": dial tcp 127.0.0.1:6443: connect: connection refused',
-    ),
+    failure(422, 'Invalid', 'Service "web" is invalid: spec.clusterIPs', {
+      causes: [
+        invalid(
+          'spec.clusterIPs',
+          '[""]: failed to allocate IP: Post "https://127.0.0.1:6443/apis/networking.k8s.io/v1/ipaddresses": dial tcp 127.0.0.1:6443: connect: connection refused',
+        ),
+      ],
+    }),
     'ServerOverloaded',
     'backoff',
   ],
@@ -88,6 +122,7 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
       422,
       'Invalid',
       'Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 30002: provided port is already allocated',
+      { causes: [invalid('spec.ports[0].nodePort', '30002: provided port is already allocated')] },
     ),
     'NodePortConflict',
     'onChange',
@@ -98,6 +133,7 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
       403,
       'Forbidden',
       'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
+      TERMINATING,
     ),
     'NamespaceTerminating',
     'backoff',
@@ -157,6 +193,91 @@ const TABLE: readonly [what: string, response: ApiResponse, reason: string, retr
   ],
 ];
 
+/** What users may write, word for word, into a field that is invalid. */
+const WORDS = [
+  ...['field is immutable', ': field is immutable', '/field is immutable:', 'x": field is immutable'],
+  ...['connection refused', 'failed to allocate', 'context deadline exceeded', 'is being terminated'],
+  ...['provided port is already allocated', 'Only one reference can have Controller set to true.'],
+  ...['field not declared in schema', 'failed to create typed patch object', 'does not support dry run'],
+  ...['cannot set blockOwnerDeletion', 'cannot delete resource "jobs"'],
+];
+
+describe('what a user has written into a refused field', () => {
+  it.each(WORDS)('is not taken for what the API server says: %s', (text) => {
+    const causes = [
+      invalid('metadata.labels', `${JSON.stringify(text)}: a valid label must be shorter`),
+      invalid('spec.template.spec', `{"a":[${JSON.stringify(text)}],"b":1}: is odd`),
+      invalid('spec.command', JSON.stringify(text)),
+    ];
+    const message = `Job.batch "web" is invalid: ${causes.map(({ message }) => message).join(', ')}`;
+    const error = classified(failure(422, 'Invalid', message, { causes }));
+    expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
+    expect((error.cause as ApiError).showsAnother).toBe(false);
+  });
+
+  it.each(WORDS)('nor where a policy repeats it: %s', (text) => {
+    const says = `jobs.batch "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ${text}`;
+    const error = classified(failure(403, 'Forbidden', says));
+    expect(error).toMatchObject({ reason: 'Forbidden', retryAfterMilliseconds: 60_000 });
+    expect((error.cause as ApiError).lacksRight).toBe(false);
+    expect(error.message).toBe(`${WHAT}: ${says}`);
+  });
+
+  it.each([400, 500])('nor where a webhook repeats it with %i', (code) => {
+    for (const text of WORDS) {
+      const says = `admission webhook "w.example.com" denied the request: ${text}`;
+      const cause = new ApiError(WHAT, failure(code, 'x', says));
+      expect(cause.dryRunUnsupported || cause.fieldNotInSchema).toBe(false);
+      expect(classify(cause, WHAT).reason).toBe(code === 400 ? 'Invalid' : 'ServerOverloaded');
+    }
+  });
+
+  it('keeps no other field from being told, where one of them is immutable', () => {
+    const causes = [
+      invalid('spec.selector', '{}: field is immutable'),
+      invalid('metadata.labels', '"a b": a valid label'),
+    ];
+    const error = classified(failure(422, 'Invalid', 'Job.batch "web" is invalid: [both]', { causes }));
+    expect(error).toMatchObject({ reason: 'Invalid' });
+    expect((error.cause as ApiError).showsAnother).toBe(true);
+  });
+});
+
+describe('ApiError, what cannot be changed', () => {
+  it.each([
+    invalid('spec.selector', '{"matchLabels":{"app":"a: b"}}: field is immutable'),
+    invalid(
+      'spec.selector',
+      'v1.LabelSelector{MatchLabels:map[string]string{"a":"b: c"}}: field is immutable',
+    ),
+    invalid('spec.clusterIPs[0]', '["10.0.0.9"]: may not change once set'),
+    invalid('roleRef', '{"kind":"Role"}: cannot change roleRef'),
+    invalid('type', 'null: field is immutable'),
+    forbidden('data', 'field is immutable when `immutable` is set'),
+    forbidden(
+      'spec',
+      "updates to statefulset spec for fields other than 'replicas' and 'minReadySeconds' are forbidden",
+    ),
+    forbidden(
+      'spec',
+      'spec is immutable after creation except resources.requests for bound claims\n"a": "b"',
+    ),
+  ])('is told by what the API server says of the field: $message', (cause) => {
+    const error = new ApiError('Apply', failure(422, 'Invalid', 'no', { causes: [cause] }));
+    expect(error.immutableField).toBe(true);
+  });
+
+  it('is not the address that another has', () => {
+    const causes = [
+      invalid(
+        'spec.clusterIPs',
+        '["10.0.0.9"]: failed to allocate IP 10.0.0.9: provided IP is already allocated',
+      ),
+    ];
+    expect(classified(failure(422, 'Invalid', 'no', { causes })).reason).toBe('Invalid');
+  });
+});
+
 describe('classify', () => {
   it.each(TABLE)('takes %s for what it is', (_, response, reason, retry) => {
     const error = classified(response);
@@ -178,11 +299,6 @@ describe('classify', () => {
   );
 
   it.each([
-    [
-      'a namespace on its way out',
-      'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
-      60_000,
-    ],
     ['a missing right', 'deployments.apps "web" is forbidden: User "x" cannot patch', 60_000],
     // The plugin that checks this hears of a new kind some seconds after it is served.
     [

@@ -245,9 +245,20 @@ describe('Applier, another version of an API', () => {
   });
 });
 
+const exceeded = (requested: string, used: string, limited: string): string => {
+  const [name] = requested.split('=');
+  return `deployments.apps "web" is forbidden: exceeded quota: q, requested: ${requested}, used: ${name}=${used}, limited: ${name}=${limited}`;
+};
+
 describe('Applier, what cannot be changed', () => {
   const immutable = failure(422, 'Invalid', 'spec.template: field is immutable', {
-    causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.template' }],
+    causes: [
+      {
+        reason: 'FieldValueInvalid',
+        message: 'Invalid value: {}: field is immutable',
+        field: 'spec.template',
+      },
+    ],
   });
   const changed = { ...step(deployment(3)), recreate: true };
 
@@ -255,8 +266,10 @@ describe('Applier, what cannot be changed', () => {
     const setup = await settledSetup();
     failOnce(setup, immutable);
     expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
-    expect(requests(setup)).toEqual(['PATCH', 'DELETE', 'PATCH']);
-    const [, deletion] = setup.server.requests;
+    expect(requests(setup)).toEqual(['PATCH', 'POST', 'DELETE', 'PATCH']);
+    const [, trial, deletion] = setup.server.requests;
+    expect(trial).toMatchObject({ query: { dryRun: 'All', fieldManager: MANAGER } });
+    expect(trial?.body).toEqual(setup.last().body);
     expect(deletion?.body).toMatchObject({ preconditions: { uid: 'uid-web', resourceVersion: '101' } });
     expect(setup.last().body.metadata).not.toHaveProperty('uid');
   });
@@ -273,7 +286,7 @@ describe('Applier, what cannot be changed', () => {
     const waiting = { action: 'failed', error: { reason: 'Terminating', retry: 'backoff' } };
     expect(await setup.apply(changed)).toMatchObject(waiting);
     expect(await setup.apply(changed)).toMatchObject(waiting);
-    expect(requests(setup)).toEqual(['PATCH', 'DELETE']);
+    expect(requests(setup)).toEqual(['PATCH', 'POST', 'DELETE']);
     setup.server.intercept = () => undefined;
     setup.server.remove(DEPLOYMENT, KEY);
     setup.reader.store(DEPLOYMENT).gone(KEY);
@@ -284,7 +297,11 @@ describe('Applier, what cannot be changed', () => {
   it('is tried again when it could not be deleted', async () => {
     const setup = await settledSetup();
     setup.server.intercept = ({ method }) =>
-      method === 'DELETE' ? failure(503, 'ServiceUnavailable', 'later') : immutable;
+      method === 'DELETE'
+        ? failure(503, 'ServiceUnavailable', 'later')
+        : method === 'PATCH'
+          ? immutable
+          : undefined;
     expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'ServerOverloaded' } });
     failOnce(setup, immutable);
     expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
@@ -296,6 +313,56 @@ describe('Applier, what cannot be changed', () => {
     failOnce(setup, immutable);
     expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
     failOnce(setup, immutable);
+    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
+  });
+
+  it.each([
+    [
+      'is refused for what it says',
+      failure(422, 'Invalid', 'spec.replicas: Invalid value: -1'),
+      { reason: 'Invalid', retry: 'onChange' },
+    ],
+    [
+      'is refused by a policy',
+      failure(403, 'Forbidden', `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p'`),
+      { reason: 'Forbidden', retry: 'backoff' },
+    ],
+    [
+      'would find no room in a quota without it either',
+      failure(403, 'Forbidden', exceeded('count/deployments.apps=1', '3', '2')),
+      { reason: 'Forbidden', retry: 'backoff' },
+    ],
+    [
+      'takes more of a quota than it gives back',
+      failure(403, 'Forbidden', exceeded('services.nodeports=1', '2', '2')),
+      { reason: 'Forbidden', retry: 'backoff' },
+    ],
+    [
+      'cannot be tried',
+      failure(503, 'ServiceUnavailable', 'later'),
+      { reason: 'ServerOverloaded', retry: 'backoff' },
+    ],
+  ])('stays where the object in its place %s', async (_, refusal, error) => {
+    const setup = await settledSetup();
+    setup.server.intercept = ({ method }) =>
+      method === 'POST' ? refusal : method === 'PATCH' ? immutable : undefined;
+    expect(await setup.apply(changed)).toMatchObject({ action: 'failed', error });
+    expect(requests(setup)).toEqual(['PATCH', 'POST']);
+    // A refusal for good is remembered.
+    await setup.apply(changed);
+    expect(requests(setup)).toHaveLength(error.retry === 'onChange' ? 2 : 4);
+  });
+
+  it('goes where a quota is used up by it', async () => {
+    const setup = await settledSetup();
+    const full = failure(403, 'Forbidden', exceeded('count/deployments.apps=1', '2', '2'));
+    let immutableOnce = true;
+    setup.server.intercept = ({ method }) => {
+      if (method === 'POST') return full;
+      if (method !== 'PATCH' || !immutableOnce) return undefined;
+      immutableOnce = false;
+      return immutable;
+    };
     expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
   });
 

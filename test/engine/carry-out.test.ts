@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { ApplyStep, EventProps } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { OperatorError } from '../../src/contract/error.js';
+import { refOf } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';
 import type { Outcome } from '../../src/engine/carry-out.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
@@ -100,6 +101,22 @@ describe('carryOut', () => {
     expect(changes.map(({ action }) => action)).toEqual(['failed', 'created', 'skipped']);
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeDefined();
     expect(server.writes.at(-1)).toContain('/events');
+  });
+
+  it('deletes what is no longer asked for while a field of what stays is contested', async () => {
+    const { work, reader, tools, server } = setup();
+    const { applier } = tools;
+    const real = applier.apply.bind(applier);
+    const error = new OperatorError({ reason: 'FieldContested', message: 'fights', retry: 'backoff' });
+    vi.spyOn(applier, 'apply').mockImplementation(async (step, from) =>
+      step.object.metadata.name === 'a'
+        ? { ref: refOf(step.object), action: 'failed', error }
+        : real(step, from),
+    );
+    expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
+      ...['failed', 'created', 'deleted', 'configured'],
+    ]);
+    expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
   });
 
   it('goes on with everything when all of it is refused', async () => {

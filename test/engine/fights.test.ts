@@ -25,11 +25,11 @@ function failureOf(action: () => void): OperatorError | undefined {
 }
 const correct = (drift = DRIFT, object = WEB) =>
   failureOf(() => {
-    fights.corrected(object, drift);
+    fights.corrected(object, drift, 'hash');
   });
-const pause = (object = WEB) =>
+const pause = (object = WEB, hash = 'hash') =>
   failureOf(() => {
-    fights.checkPause(object);
+    fights.checkPause(object, hash);
   })?.retryAfterMilliseconds ?? 0;
 const peace = (object = WEB) =>
   failureOf(() => {
@@ -65,6 +65,12 @@ describe('Fights', () => {
     expect(pause()).toBe(10_000);
     expect(pause(configMap('other', '1'))).toBe(0);
     expect(pause(configMap('web', '1', { uid: 'successor' }))).toBe(0);
+  });
+
+  it('hold up nothing else that the object is to become, also where the hash was taken off it', () => {
+    pausesOf(4);
+    correct();
+    expect([pause(WEB), pause(WEB, 'another')]).toEqual([10_000, 0]);
   });
 
   it('never hold up many corrections of many objects', () => {
@@ -104,7 +110,7 @@ describe('Fights', () => {
     const messages = [
       correct()?.message,
       failureOf(() => {
-        fights.checkPause(WEB);
+        fights.checkPause(WEB, 'hash');
       })?.message,
     ];
     clock.jump(10_000);

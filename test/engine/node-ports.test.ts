@@ -86,7 +86,9 @@ async function refusedOnce() {
     if (method !== 'PATCH' || !path.endsWith('/services/web') || !isTaken()) return undefined;
     beforeAnswer();
     const why = 'spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated';
-    return failure(422, 'Invalid', `Service "web" is invalid: ${why}`);
+    const message = why.slice('spec.ports[0].nodePort: '.length);
+    const causes = [{ reason: 'FieldValueInvalid', message, field: 'spec.ports[0].nodePort' }];
+    return failure(422, 'Invalid', `Service "web" is invalid: ${why}`, { causes });
   };
   const step = { object: service('web', PORT), fieldManager: MANAGER, owner: ownedBy('web') };
   const controller = {

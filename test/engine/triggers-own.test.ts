@@ -173,11 +173,19 @@ describe('What a plan writes, when somebody else has changed the object meanwhil
     server.intercept = ({ method }) => {
       if (method !== 'PATCH' || refused) return undefined;
       refused = true;
-      const causes = [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'data' }];
+      const causes = [
+        { reason: 'FieldValueForbidden', message: 'Forbidden: field is immutable', field: 'data' },
+      ];
       return failure(422, 'Invalid', 'data: field is immutable', { causes });
     };
     await deliver(cr('web'));
-    expect(server.writes.map((write) => write.split(' ')[0])).toEqual(['PATCH', 'PATCH', 'DELETE', 'PATCH']);
+    expect(server.writes.map((write) => write.split(' ')[0])).toEqual([
+      'PATCH',
+      'PATCH',
+      'POST',
+      'DELETE',
+      'PATCH',
+    ]);
     // The one that it has deleted calls once more, which finds everything as it should be.
     expect(reconciled).toHaveLength(3);
   });

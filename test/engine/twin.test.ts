@@ -35,12 +35,24 @@ function setup() {
 }
 
 const immutable = failure(422, 'Invalid', 'spec.selector: field is immutable', {
-  causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.selector' }],
+  causes: [
+    { reason: 'FieldValueInvalid', message: 'Invalid value: {}: field is immutable', field: 'spec.selector' },
+  ],
 });
 const secondController = failure(
   422,
   'Invalid',
-  'metadata.ownerReferences: Invalid value: Only one reference can have Controller set to true. Found "true" in references for Widget/web and Widget/web',
+  'Deployment.apps "web" is invalid: metadata.ownerReferences',
+  {
+    causes: [
+      {
+        reason: 'FieldValueInvalid',
+        message:
+          'Invalid value: [{"kind":"Widget"}]: Only one reference can have Controller set to true. Found "true" in references for Widget/web and Widget/web',
+        field: 'metadata.ownerReferences',
+      },
+    ],
+  },
 );
 
 describe('a plan of which an object belongs to one of the same kind and name in another group', () => {

@@ -36,7 +36,7 @@ describe.each([
     const fights = new Fights(clock);
     const pauseAfterCorrection = (): unknown => {
       try {
-        fights.corrected(configMap('web', '1'), { managers: [], fields: [] });
+        fights.corrected(configMap('web', '1'), { managers: [], fields: [] }, 'hash');
         return undefined;
       } catch (error) {
         return error;
@@ -46,7 +46,7 @@ describe.each([
     clock.setWallBy(shift);
     clock.jump(9_000);
     const check = (): void => {
-      fights.checkPause(configMap('web', '1'));
+      fights.checkPause(configMap('web', '1'), 'hash');
     };
     expect(check).toThrow(expect.objectContaining({ retryAfterMilliseconds: 1_000 }));
     clock.jump(1_000);

@@ -5,6 +5,7 @@ import type { Explanation } from '../../contract/explanation.js';
 import { objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import { applySteps } from '../apply-steps.js';
+import { holdsDeletionsBack } from '../prune.js';
 import type { Transport } from '../transport.js';
 import { DryRun, WOULD_DELETE } from './dry-run.js';
 import { HandedOver } from './handed-over.js';
@@ -79,7 +80,8 @@ export class ControllerPreview {
       const deleted = plan.delete.filter(({ foreign }) => !foreign).map(({ object }) => object);
       if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
       const changes = await this.apply(plan, made, objects);
-      const kept = !plan.deleteFirst && changes.some(({ action }) => action === 'failed');
+      const tried = changes.filter(({ error }) => error?.reason !== WOULD_DELETE);
+      const kept = !plan.deleteFirst && holdsDeletionsBack(tried);
       if (!plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, kept));
       if (plan.error) note(objects, asFailed(this.refOfKey(key), plan.error));
       const gone = kept ? [] : deleted;

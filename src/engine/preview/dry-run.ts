@@ -62,7 +62,9 @@ export class DryRun implements Transport {
     if (req.method === 'GET') return this.wire.request(req);
     if (req.method === 'DELETE')
       throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and made anew' });
-    const dry = { ...req, query: { ...req.query, dryRun: 'All' } };
+    const isWhole = req.contentType === APPLY || req.method === 'POST';
+    const body = isWhole && !this.props.blocking ? withoutBlocking(req.body as AnyObject) : req.body;
+    const dry = { ...req, body, query: { ...req.query, dryRun: 'All' } };
     return req.contentType === APPLY ? this.apply(dry) : this.try(dry);
   }
 
@@ -75,17 +77,15 @@ export class DryRun implements Transport {
   }
 
   private async apply(req: ApiRequest & { readonly query: object }): Promise<ApiResponse> {
-    const whole = req.body as AnyObject;
-    const body = this.props.blocking ? whole : withoutBlocking(whole);
-    const sent = { ...req, body };
-    const { answer, live } = await this.tryOn(sent);
+    const body = req.body as AnyObject;
+    const { answer, live } = await this.tryOn(req);
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
     const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
     this.tried.set(objectId(body), {
       ...(live && { before: live }),
       after,
-      takes: changes ? await this.takes(sent) : [],
+      takes: changes ? await this.takes(req) : [],
     });
     return answer;
   }

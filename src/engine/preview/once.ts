@@ -4,8 +4,9 @@ import type { DeleteStep } from '../../contract/delete-step.js';
 import type { OperatorError } from '../../contract/error.js';
 import { objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import { ApiError } from '../api-error.js';
 import { applySteps } from '../apply-steps.js';
-import { prune } from '../prune.js';
+import { holdsDeletionsBack, prune } from '../prune.js';
 import type { Transport } from '../transport.js';
 import { Planning } from './planning.js';
 
@@ -82,7 +83,7 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
     await planning.look(plan.apply.map(({ object }) => object));
     const applied = await applySteps(plan.apply, planning.reader, planning.applier, (_, step) => step());
     const failed = applied.some(({ action }) => action === 'failed');
-    const deleted = props.prune && !failed ? await pruneAll(plan.delete, planning) : [];
+    const deleted = props.prune && !holdsDeletionsBack(applied) ? await pruneAll(plan.delete, planning) : [];
     const changes = [...applied, ...deleted];
     all.push(...changes);
     if (round < MOST_ROUNDS && !failed && plan.again?.(changes)) continue;
@@ -106,12 +107,9 @@ function mayPass({ changes, error }: Turn): boolean {
   return errors.length > 0 && errors.every(passes);
 }
 
-/** As the API server says while a kind is new to it. */
-const NEW_TO_ADMISSION = 'cannot set blockOwnerDeletion';
-
-function passes({ retry, reason, message }: OperatorError): boolean {
+function passes({ retry, reason, cause }: OperatorError): boolean {
   if (retry === 'onChange') return false;
-  return reason !== 'Forbidden' || message.includes(NEW_TO_ADMISSION);
+  return reason !== 'Forbidden' || (cause instanceof ApiError && cause.newToAdmission);
 }
 
 /** Of several turns, what has come of an object: that it was made counts for more than that it then stood. */

@@ -57,7 +57,7 @@ export const bundle = defineKind({
   children: [
     { apiVersion: 'v1', kind: 'ConfigMap' },
     { apiVersion: 'v1', kind: 'Secret' },
-    { apiVersion: 'v1', kind: 'Service' },
+    { apiVersion: 'v1', kind: 'Service', recreate: true },
     { apiVersion: 'apps/v1', kind: 'Deployment' },
     { apiVersion: 'batch/v1', kind: 'Job', recreate: true },
   ],

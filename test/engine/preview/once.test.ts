@@ -168,7 +168,8 @@ describe('One turn', () => {
     expect(await once(closed, making(['a']))).toMatchObject({ did: ['failed a'], pauses: [] });
 
     const fresh = new Server();
-    const message = 'cannot set blockOwnerDeletion in this case because cannot find RESTMapping';
+    const message =
+      'configmaps "a" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for';
     fresh.intercept = ({ method }) => (method === 'PATCH' ? failure(403, 'Forbidden', message) : undefined);
     expect(await once(fresh, making(['a']))).toMatchObject({ did: ['failed a'], pauses: [1, 2, 3, 4] });
   });

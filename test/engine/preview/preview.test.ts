@@ -210,7 +210,11 @@ describe('A preview', () => {
     const server = new Server([given, owned(map('web', '1'))]);
     server.intercept = ({ method }) =>
       method === 'PATCH'
-        ? failure(422, 'Invalid', 'immutable', { causes: [{ message: 'field is immutable', field: 'data' }] })
+        ? failure(422, 'Invalid', 'immutable', {
+            causes: [
+              { reason: 'FieldValueForbidden', message: 'Forbidden: field is immutable', field: 'data' },
+            ],
+          })
         : undefined;
     const step = { ...applying(map('web', '2')), recreate: true };
 

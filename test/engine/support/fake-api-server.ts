@@ -110,7 +110,7 @@ export class FakeApiServer implements Transport {
       case 'POST':
         // Nobody reads events here.
         if (plural === 'events') return { status: 201, body: { ...(request.body as object), namespace } };
-        return this.create(request.body as AnyObject, plural);
+        return this.create(request.body as AnyObject, plural, request.query?.dryRun === 'All');
       case 'PUT':
         return known ? this.replace(request.body as AnyObject, plural, known) : notFound(plural, key);
     }
@@ -141,11 +141,11 @@ export class FakeApiServer implements Transport {
     this.closed = true;
   }
 
-  private create(object: AnyObject, plural: string): ApiResponse {
+  private create(object: AnyObject, plural: string, dryRun: boolean): ApiResponse {
     const { namespace, name } = object.metadata;
     if (this.objects.has(idOf(plural, objectKey(namespace, name))))
       return failure(409, 'AlreadyExists', `${plural} "${name}" already exists`);
-    return { status: 201, body: this.put(typeOf(object, plural), object) };
+    return { status: 201, body: dryRun ? object : this.put(typeOf(object, plural), object) };
   }
 
   private replace(object: AnyObject, plural: string, known: AnyObject): ApiResponse {
