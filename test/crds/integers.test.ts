@@ -1,0 +1,23 @@
+import { readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { loadCrd } from '../../src/contract/crd.js';
+import type { StructuralSchema } from '../../src/contract/crd.js';
+
+const crds = new URL('../../crds/', import.meta.url);
+const files = readdirSync(crds).filter((name) => name.endsWith('.yaml'));
+
+/** Paths of integers that a user may set to a number that is another one once it was read as JSON. */
+function inexact(schema: StructuralSchema, path: string): string[] {
+  const { type, format, minimum = -Infinity, maximum = Infinity, properties = {}, items } = schema;
+  const exact = Number.isSafeInteger(minimum) && Number.isSafeInteger(maximum);
+  return [
+    ...(type === 'integer' && format !== 'int32' && !exact ? [path] : []),
+    ...Object.entries(properties).flatMap(([name, property]) => inexact(property, `${path}.${name}`)),
+    ...(items ? inexact(items, `${path}[]`) : []),
+  ];
+}
+
+test.each(files)('%s takes no integer in a spec that can not be kept exactly', (file) => {
+  for (const { name, schema } of loadCrd(new URL(file, crds)).spec.versions)
+    expect(inexact(schema.openAPIV3Schema.properties?.spec ?? {}, `${name} spec`)).toEqual([]);
+});
