@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
-import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { suggest } from '../contract/suggest.js';
@@ -97,7 +96,13 @@ const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication
  * @see https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
  */
 export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
-  const { kubeconfig, context, env = process.env, mounted = MOUNTED, home = homedir() } = options;
+  const {
+    kubeconfig,
+    context,
+    env = process.env,
+    mounted = MOUNTED,
+    home = env.HOME ?? env.USERPROFILE,
+  } = options;
   const merged = merge(filesOf(kubeconfig, env, home));
   const names = [...merged.context.keys()];
   if (context !== undefined && !names.includes(context)) {
@@ -121,13 +126,15 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
   };
 }
 
-function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string): string[] {
+function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string | undefined): string[] {
   if (kubeconfig !== undefined) {
     if (existsSync(kubeconfig)) return [kubeconfig];
     throw invalid(`${kubeconfig}: there is no such file; check the path given to --kubeconfig`);
   }
   const named = [...new Set(env.KUBECONFIG?.split(delimiter).filter((file) => file !== ''))];
-  const files = named.length > 0 ? named : [join(home, '.kube', 'config')];
+  // A user of a container may have no home.
+  const usual = home ? [join(home, '.kube', 'config')] : [];
+  const files = named.length > 0 ? named : usual;
   const there = files.filter((file) => existsSync(file));
   if (there.length > 0 || named.length === 0) return there;
   throw invalid(

@@ -64,7 +64,10 @@ test(
   'a pattern has one verdict offline, online and where it is used, and the parser’s own words',
   { timeout: 300_000 },
   async () => {
-    const cases = await judged(patterns(2_000, 17), (text) => ({ jobNamePatterns: [text] }));
+    const all = await judged(patterns(2_000, 17), (text) => ({ jobNamePatterns: [text] }));
+    // The bound on their size is the operator's own.
+    const cases = all.filter(({ problems }) => !problems.map(formatProblem).join().includes('of size'));
+    expect(cases.length).toBeGreaterThan(0.95 * all.length);
 
     const taken = accepted(cases);
     console.log(`${cases.length} patterns, ${taken.length} of them accepted`);

@@ -105,6 +105,11 @@ describe('what is wrong with a kubeconfig is named with the file', () => {
     );
   });
 
+  test('nothing at all, for a user without a home', () => {
+    const mountedNowhere = join(folder, 'none');
+    expect(() => loadKubeconfig({ env: {}, mounted: mountedNowhere })).toThrow('No cluster is configured');
+  });
+
   test('nothing at all', () => {
     expect(message({})).toBe(
       'No cluster is configured: give --kubeconfig FILE, set KUBECONFIG, or run inside a cluster',

@@ -159,11 +159,9 @@ test('of a version that is served and not stored, what is carried out is what wa
   const { spec, ...crd } = widgetCrd();
   const [stored, served, ...rest] = spec.versions;
   const other = structuredClone(served!) as unknown as {
-    schema: { openAPIV3Schema: { properties: { spec: object } } };
+    schema: { openAPIV3Schema: { properties: { spec: { properties: { size: { default?: number } } } } } };
   };
-  Object.assign(other.schema.openAPIV3Schema.properties.spec, {
-    properties: { image: { type: 'string' } },
-  });
+  delete other.schema.openAPIV3Schema.properties.spec.properties.size.default;
   const versions = [stored!, other as unknown as typeof stored & object, ...rest];
   const children = [{ apiVersion: 'v1', kind: 'ConfigMap' }];
   const kind = defineKind<WidgetSpec>({
