@@ -139,7 +139,7 @@ export class MissingKind {
       {
         ...this.fields(),
         error: this.doubtful ?? error.message,
-        ...(news === 'warn' && !this.doubt && { hint: hintFor(error) }),
+        ...(news === 'warn' && !this.doubt?.isInstalled && { hint: hintFor(error) }),
         retryMilliseconds: Math.round(delay),
       },
       news === 'info' ? OPTIONAL_IS_MISSING : 'The kind is not served, will look for it again',
