@@ -124,8 +124,12 @@ function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObje
   if (keyword === 'type' && passesForInteger(data) && all.some((other) => wantsInteger(other, error)))
     return false;
   if (BLOCKING.has(keyword)) return true;
-  // An integer that is too large is one of another type.
-  return keyword === 'format' && (typeof data === 'string' || params.format === 'int64');
+  // An integer that doesn't fit into 64 bits is one of another type.
+  return keyword === 'format' && (typeof data === 'string' || (params.format === 'int64' && !fitsInt64(data)));
+}
+
+function fitsInt64(data: unknown): boolean {
+  return typeof data === 'number' && data >= -(2 ** 63) && data < 2 ** 63;
 }
 
 /** Whether an integer would do in the same place, be it as one of several alternatives. */
