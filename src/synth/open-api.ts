@@ -125,7 +125,9 @@ function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObje
     return false;
   if (BLOCKING.has(keyword)) return true;
   // An integer that doesn't fit into 64 bits is one of another type.
-  return keyword === 'format' && (typeof data === 'string' || (params.format === 'int64' && !fitsInt64(data)));
+  return (
+    keyword === 'format' && (typeof data === 'string' || (params.format === 'int64' && !fitsInt64(data)))
+  );
 }
 
 function fitsInt64(data: unknown): boolean {
