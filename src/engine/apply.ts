@@ -1,26 +1,24 @@
 import type { Change, Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
-import type { OperatorError } from '../contract/error.js';
-import { describeRef, objectId, refOf } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import { OperatorError } from '../contract/error.js';
+import { controllerOf, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { ApiError, classify } from './api-error.js';
 import type { Api, Applied } from './api.js';
+import { ApiError, classify } from './api-error.js';
 import { refusalId, refused, taskOf, withUid } from './apply-task.js';
 import type { Outcome, Task } from './apply-task.js';
 import { driftOf } from './drift.js';
+import { isAppliedBy, managedFieldsOf, without } from './field-set.js';
+import type { ManagedFieldsEntry } from './field-set.js';
 import type { Fights } from './fights.js';
-import { asStale, handOver } from './hand-over.js';
 import { checkServed } from './installed.js';
-import { isHeld, isLegacy } from './legacy-managers.js';
-import type { IsLeftOver } from './legacy-managers.js';
-import { ownerKey } from './managed-fields.js';
-import { Newcomers } from './newcomers.js';
+import { isHeld, isLegacy, ownerKey } from './managed-fields.js';
+import type { IsLeftOver } from './managed-fields.js';
+import { nodePortsOf } from './node-ports.js';
 import type { NodePorts } from './node-ports.js';
-import { Owners } from './owners.js';
 import { checkNotTerminating, checkOwnership, isLeftover } from './ownership.js';
 import { prune } from './prune.js';
-import { checkAcceptable } from './recreate.js';
 import { refresh } from './refresh.js';
 import type { Refusals } from './refusals.js';
 import { Repair } from './repair.js';
@@ -272,4 +270,251 @@ function isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry):
 /** Whether a failure leads to deleting the object, and making it anew. */
 function isRecreated({ step }: Task, { reason }: OperatorError): boolean {
   return step.recreate === true && step.owner !== undefined && reason === 'ImmutableField';
+}
+
+/**
+ * Applies a field under the manager that it passes to, before its present one lets go of it.
+ *
+ * **Guarantees.** Nothing is made, and nothing is taken from anybody unless the step says so and its owner
+ * controls the object. What is remembered of other applies to the same
+ * object stays as it is.
+ *
+ * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
+ * @throws OperatorError with `retry: 'now'` where the value has moved since it was read
+ */
+async function handOver(api: Api, step: ApplyStep, reader: StoreReader): Promise<Change['action']> {
+  const { object, fieldManager, owner } = step;
+  const store = reader.store(object);
+  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  const known = store.get(key)?.object;
+  if (!known || known.metadata.deletionTimestamp) return 'skipped';
+  const intent = withUid(object, known.metadata.uid);
+  const isOurs = owner !== undefined && controllerOf(known)?.uid === owner.uid;
+  const options = { fieldManager, force: step.force === true && isOurs };
+  try {
+    const { object: answer } = await store.write(key, reader.writer, () =>
+      api.apply(reader.resourceType(object), intent, options),
+    );
+    return answer.metadata.resourceVersion === known.metadata.resourceVersion ? 'unchanged' : 'configured';
+  } catch (error) {
+    throw await explained(api, object, reader, error);
+  }
+}
+
+/** What was moved is read, so that the next plan knows its value. */
+async function explained(
+  api: Api,
+  object: AnyObject,
+  reader: StoreReader,
+  error: unknown,
+): Promise<OperatorError> {
+  const what = `Hand over fields of ${describeRef(refOf(object))}`;
+  const failure = classify(error, what);
+  if (!(error instanceof ApiError) || (error.code !== 409 && !error.wrongUid)) return failure;
+  try {
+    await refresh(api, object, reader);
+  } catch (unanswered) {
+    return classify(unanswered, what);
+  }
+  return asStale(failure);
+}
+
+/** The view was stale: tried again at once. */
+function asStale({ reason, message, cause }: OperatorError): OperatorError {
+  return new OperatorError({ reason, message, cause, retry: 'now' });
+}
+
+/** Asks whether an owner is still there, in the few cases where a watch may have missed that he isn't. */
+class Owners {
+  constructor(
+    private readonly api: Api,
+    private readonly vanished: Vanished,
+  ) {}
+
+  /**
+   * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
+   * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced
+   * while its watch was down. Returns what is still there.
+   * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+   */
+  async collect(task: Task, { object }: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+    const { reader, store, key } = task;
+    const live = await this.read(task, owner);
+    if (!live) throw ownerGone(owner);
+    if (live.metadata.uid === owner.uid && !object.metadata.deletionTimestamp) {
+      const { error } = await prune(this.api, { object }, reader);
+      if (error) throw error;
+    }
+    return store.get(key);
+  }
+
+  /**
+   * Before an object is made: if it had been there and has gone, that its owner hasn't gone too.
+   * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+   */
+  async check(task: Task, owner: OwnerReference): Promise<void> {
+    const { objectId } = task;
+    if (!this.vanished.from(objectId, owner)) return;
+    const live = await this.read(task, owner);
+    this.vanished.forget(objectId);
+    if (live?.metadata.uid !== owner.uid) throw ownerGone(owner);
+  }
+
+  /** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */
+  private async read({ reader, step }: Task, owner: OwnerReference): Promise<AnyObject | undefined> {
+    const { apiVersion, kind, name } = owner;
+    const { namespace } = step.object.metadata;
+    const metadata = reader.resourceType(owner).namespaced && namespace ? { name, namespace } : { name };
+    const known = reader.get(owner, objectKey(metadata.namespace, name))?.metadata.generation;
+    const live = await refresh(this.api, { apiVersion, kind, metadata }, reader);
+    const { uid, generation = known } = live?.metadata ?? {};
+    if (uid !== owner.uid || generation === (known ?? generation)) return live;
+    const message = `${kind} ${name} is not as it was when the plan was made`;
+    throw new OperatorError({ reason: 'Conflict', message, retry: 'now' });
+  }
+}
+
+function ownerGone({ kind, name }: OwnerReference): OperatorError {
+  const message = `${kind} ${name} is gone; its children are left to the garbage collector`;
+  return new OperatorError({ reason: 'OwnerGone', message, retry: 'now' });
+}
+
+/**
+ * Asks the API server whether it would take an object as a new one, while the one in whose place it comes is still there.
+ *
+ * A dry run of a creation passes admission and validation first, and only then meets the object of that name: so
+ * `AlreadyExists` says that nothing else is wrong. What the present object holds is no objection to the new one: its node
+ * ports and addresses aren't asked for, and its place in a quota, which admission looks at last, is the new one's.
+ * @throws ApiError with what else is wrong
+ */
+async function checkAcceptable(api: Api, { intent, step, reader }: Task): Promise<void> {
+  const live = isService(intent) ? await refresh(api, intent, reader) : undefined;
+  try {
+    await api.tryCreate(reader.resourceType(intent), withoutHeld(intent, live), step.fieldManager);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !(error.alreadyExists || error.quotaOfObjects)) throw error;
+  }
+}
+
+interface ServiceSpec {
+  readonly ports?: readonly { readonly nodePort?: number }[];
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly healthCheckNodePort?: number;
+}
+
+/** An object without the node ports and addresses that the present one has been given. */
+function withoutHeld(object: AnyObject, live: AnyObject | undefined): AnyObject {
+  if (!live) return object;
+  const held = new Set<unknown>(nodePortsOf(live));
+  const { ports, clusterIP, clusterIPs, healthCheckNodePort, ...spec } = object.spec as ServiceSpec;
+  const has = live.spec as ServiceSpec;
+  const addresses = clusterIPs ?? (clusterIP === undefined ? [] : [clusterIP]);
+  const isHeld = addresses.every((address) => address !== 'None' && has.clusterIPs?.includes(address));
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      ...(ports && {
+        ports: ports.map(({ nodePort, ...port }) => ({ ...port, ...(!held.has(nodePort) && { nodePort }) })),
+      }),
+      ...(!isHeld && { clusterIP, clusterIPs }),
+      ...(healthCheckNodePort !== has.healthCheckNodePort && { healthCheckNodePort }),
+    },
+  };
+}
+
+function isService({ apiVersion, kind }: AnyObject): boolean {
+  return apiVersion === 'v1' && kind === 'Service';
+}
+
+/**
+ * Gives back what a first apply has taken over: an object that somebody made, and no watch has told of yet, when
+ * nothing in it contradicted what was applied.
+ *
+ * **Guarantees.** What others had set stays as they had set it, and the custom resource isn't among the owners any
+ * more. An object that we made ourselves, and whose first answer was lost, stays ours.
+ *
+ * **Caveats.** An object in which nothing is set, such as a bare ServiceAccount, doesn't tell who has made it. One that
+ * has nothing in common with ours isn't told apart from ours in the second in which it was made. A process that ends
+ * between the two requests leaves the object as its own.
+ */
+class Newcomers {
+  /** By object, the UID of what has yet to be given back. */
+  private readonly owed = new Map<string, string | undefined>();
+
+  constructor(private readonly api: Api) {}
+
+  /**
+   * @param answer to the apply of an object that wasn't known, and was there
+   * @throws OperatorError `OwnershipConflict` once it is given back
+   */
+  async check(task: Task, answer: AnyObject, owner: OwnerReference): Promise<void> {
+    if (!isOthers(answer, task.step.fieldManager)) return;
+    try {
+      // Who hands it over doesn't mind.
+      checkOwnership(withoutOwner(answer, owner), owner);
+    } catch (conflict) {
+      this.owed.set(task.objectId, answer.metadata.uid);
+      await this.giveBack(task, answer.metadata.uid);
+      throw conflict;
+    }
+  }
+
+  /** Does what couldn't be done at once, if the object is still there. */
+  async settleUp(task: Task): Promise<void> {
+    const { step, reader, objectId } = task;
+    if (!this.owed.has(objectId)) return;
+    const live = await refresh(this.api, step.object, reader);
+    if (live && live.metadata.uid === this.owed.get(objectId)) await this.giveBack(task, live.metadata.uid);
+    else this.owed.delete(objectId);
+  }
+
+  /** An apply that names nothing lets go of all that was applied, and of nothing else. */
+  private async giveBack(
+    { step, reader, store, key, objectId }: Task,
+    uid: string | undefined,
+  ): Promise<void> {
+    const { apiVersion, kind, metadata } = step.object;
+    const { namespace, name } = metadata;
+    const nothing = withUid({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }, uid);
+    const options = { fieldManager: step.fieldManager, force: false };
+    await store.write(key, reader.writer, () =>
+      this.api.apply(reader.resourceType(step.object), nothing, options),
+    );
+    this.owed.delete(objectId);
+  }
+}
+
+/** Whether somebody else has made an object, going by who has set what in it. */
+function isOthers(object: AnyObject, manager: string): boolean {
+  const entries = managedFieldsOf(object);
+  const own = entries.find((entry) => isAppliedBy(manager, entry));
+  return entries.some(
+    (entry) =>
+      !entry.subresource &&
+      entry.manager !== manager &&
+      (shares(entry, own) || (isOlderThan(object, own) && setsMoreThanMetadata(entry))),
+  );
+}
+
+/** Who comes later has to differ to own a field; so he who owns the same one was there before. */
+function shares({ fieldsV1 = {} }: ManagedFieldsEntry, own: ManagedFieldsEntry | undefined): boolean {
+  return without(fieldsV1, own?.fieldsV1 ?? {}) !== fieldsV1;
+}
+
+/** An apply that changes nothing leaves its time as it is. Both are by the API server's clock, in whole seconds. */
+function isOlderThan({ metadata }: AnyObject, own: ManagedFieldsEntry | undefined): boolean {
+  const { creationTimestamp } = metadata as { readonly creationTimestamp?: string };
+  return creationTimestamp !== undefined && own?.time !== undefined && creationTimestamp < own.time;
+}
+
+/** Controllers annotate what they come upon. */
+function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
+  return Object.keys(fieldsV1).some((segment) => segment !== 'f:metadata');
+}
+
+function withoutOwner(object: AnyObject, { uid }: OwnerReference): AnyObject {
+  const ownerReferences = object.metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
+  return { ...object, metadata: { ...object.metadata, ownerReferences } };
 }

@@ -1,4 +1,8 @@
+import type { Condition } from '../contract/conditions.js';
 import type { Controller } from '../contract/controller.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { Applier } from './apply.js';
 import type { Tools } from './carry-out.js';
@@ -8,7 +12,6 @@ import { Deleter } from './deleter.js';
 import { Elector } from './elector.js';
 import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
-import { Leadership } from './leadership.js';
 import type { ManagerProps } from './manager.js';
 import { NodePorts } from './node-ports.js';
 import { Refusals } from './refusals.js';
@@ -17,7 +20,7 @@ import type { ServerGate } from './server-gate.js';
 import { ServerTime } from './server-time.js';
 import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
-import { measureStores } from './store-metrics.js';
+import type { Store } from './store.js';
 import { Stores } from './stores.js';
 import type { Transport } from './transport.js';
 import { Vanished } from './vanished.js';
@@ -131,4 +134,126 @@ function electorOf(
       leadership.lost();
     },
   });
+}
+
+const STANDBY = 'standby';
+
+/** A runner, and the watches that its work is founded on. */
+interface Candidate {
+  readonly runner: Pick<Runner, 'queue' | 'interrupt'>;
+  readonly watches: readonly {
+    /** Resolves once what is known is as new as the API server was at that moment, or when the signal aborts. */
+    presentSince: (moment: number, signal: AbortSignal) => Promise<void>;
+  }[];
+}
+
+/**
+ * Lets runners work while this process leads. Otherwise they are on warm standby: stores are kept up to date, queues
+ * fill and are held.
+ *
+ * **Guarantees.** A change of leadership loses no key: what was in work is put back, what happened meanwhile has come
+ * by the watches. What was begun in one term is over before the next one's work begins. Nothing is done on a view that
+ * is older than what another leader may have acted on, nor on one from before the server went back to an older state.
+ *
+ * **Caveats.** A runner waits for as long as one of its types can't be listed.
+ */
+class Leadership {
+  private term: AbortController | undefined;
+  private interrupted: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly candidates: readonly Candidate[]) {
+    for (const { runner } of candidates) runner.queue.hold(STANDBY);
+  }
+
+  /** @param aloneSince since when, by the monotonic clock, no other process can have written */
+  gained(aloneSince: number): void {
+    this.term?.abort();
+    const { signal } = (this.term = new AbortController());
+    for (const candidate of this.candidates) void this.admit(candidate, aloneSince, signal);
+  }
+
+  /** A list shows that the server went back to an older state: work goes on as in a new term, once all is listed. */
+  wentBack(now: number): void {
+    if (!this.term) return;
+    this.lost();
+    this.gained(now);
+  }
+
+  lost(): void {
+    this.term?.abort();
+    this.term = undefined;
+    for (const { runner } of this.candidates) runner.queue.hold(STANDBY);
+    this.interrupted = Promise.all(this.candidates.map(({ runner }) => runner.interrupt()));
+  }
+
+  private async admit(
+    { runner, watches }: Candidate,
+    aloneSince: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const present = watches.map((watch) => watch.presentSince(aloneSince, signal));
+    await Promise.all([this.interrupted, ...present]);
+    if (!signal.aborted) runner.queue.release(STANDBY);
+  }
+}
+
+/** Whoever may write a status mustn't make ever new series. */
+const REASON_LIMIT = 50;
+
+interface StoreMetricsProps {
+  readonly stores: Stores;
+  readonly controllers: readonly Controller[];
+  readonly metrics: Metrics;
+}
+
+/** Tells, when somebody asks, how many objects are in memory, and how the custom resources among them fare. */
+export function measureStores({ stores, controllers, metrics }: StoreMetricsProps): void {
+  // The first watch of a controller is of its custom resources; several controllers may have a kind.
+  const ofResources = new Map(
+    controllers.flatMap(({ watches: [first] }) =>
+      first ? [[groupKind(first.type), stores.open(first)] as const] : [],
+    ),
+  );
+  const reasons = new Map([...ofResources.keys()].map((type) => [type, new Set<string>()] as const));
+  metrics.onScrape(() => {
+    countObjects(stores, metrics);
+    // What nothing is in any more isn't shown.
+    metrics.customResources.reset();
+    for (const [type, store] of ofResources) countResources(type, store, reasons.get(type), metrics);
+  });
+}
+
+function countObjects(stores: Stores, metrics: Metrics): void {
+  const sizes = new Map<string, number>();
+  for (const { type, store } of stores.all())
+    sizes.set(groupKind(type), (sizes.get(groupKind(type)) ?? 0) + store.size);
+  for (const [type, size] of sizes) metrics.storeObjects.set({ type }, size);
+}
+
+function countResources(
+  type: string,
+  store: Store,
+  known: Set<string> = new Set(),
+  { customResources }: Metrics,
+): void {
+  for (const key of store.keys()) {
+    const object = store.get(key)?.object;
+    if (!object) continue;
+    const { state, reason } = stateOf(object);
+    if (known.size < REASON_LIMIT) known.add(reason);
+    customResources.inc({ type, state, reason: known.has(reason) ? reason : 'other' });
+  }
+}
+
+/** By its own conditions, as they were written last. */
+function stateOf({ metadata, status }: AnyObject): { readonly state: string; readonly reason: string } {
+  if (metadata.deletionTimestamp !== undefined) return { state: 'deleting', reason: '' };
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Partial<Condition>[] };
+  const of = (type: string): Partial<Condition> | undefined => conditions.find((one) => one.type === type);
+  const ready = of('Ready');
+  if (!ready) return { state: 'unseen', reason: '' };
+  const { reason = '' } = ready;
+  if (ready.status === 'True') return { state: 'ready', reason };
+  if (of('Stalled')?.status === 'True') return { state: 'stalled', reason };
+  return { state: ready.status === 'False' ? 'failing' : 'progressing', reason };
 }

@@ -1,5 +1,5 @@
-import type { ChangeSet } from '../contract/change.js';
-import type { Plan } from '../contract/controller.js';
+import type { Change, ChangeSet } from '../contract/change.js';
+import type { Plan, StatusStep } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
@@ -12,7 +12,6 @@ import { holdsDeletionsBack } from './prune.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
-import { writeStatuses } from './write-statuses.js';
 
 export interface Tools {
   readonly applier: Applier;
@@ -157,4 +156,38 @@ function eventsOf(
     const props = recorder.compute(regarding, () => event(changes));
     return props ? [{ regarding, props }] : [];
   });
+}
+
+/** Half of what may be written at once by all plans together. */
+const AT_ONCE = 16;
+
+/**
+ * Writes the statuses of a plan several at a time; those of one object in their order.
+ * @param write must not reject
+ * @returns what became of each, in the order of the steps
+ */
+async function writeStatuses(
+  steps: readonly StatusStep[],
+  write: (step: StatusStep) => Promise<Change>,
+): Promise<Change[]> {
+  const changes: Change[] = [];
+  const lines = byTarget(steps);
+  const work = async (): Promise<void> => {
+    for (let line = lines.shift(); line; line = lines.shift())
+      for (const index of line) changes[index] = await write(steps[index] as StatusStep);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, lines.length) }, work));
+  return changes;
+}
+
+/** Indexes of the steps, by what they are about. */
+function byTarget(steps: readonly StatusStep[]): number[][] {
+  const lines = new Map<string, number[]>();
+  for (const [index, { target }] of steps.entries()) {
+    const id = objectId(target);
+    const line = lines.get(id);
+    if (line) line.push(index);
+    else lines.set(id, [index]);
+  }
+  return [...lines.values()];
 }

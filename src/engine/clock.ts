@@ -44,3 +44,35 @@ export async function sleep(clock: Clock, delayMilliseconds: number, signal: Abo
     signal.addEventListener('abort', wake);
   });
 }
+
+/** A moment on both clocks. */
+export interface Instant {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function instant(clock: Clock): Instant {
+  return { wall: clock.now(), monotonic: clock.monotonic() };
+}
+
+/**
+ * Milliseconds that have passed, by the clock that says more: the wall clock may have been set back, the monotonic
+ * one stands still while the machine is suspended.
+ */
+export function elapsed(clock: Clock, since: Instant): number {
+  return Math.max(clock.now() - since.wall, clock.monotonic() - since.monotonic);
+}
+
+/** Resolves when the signal aborts. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener(
+      'abort',
+      () => {
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

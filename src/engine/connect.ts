@@ -1,14 +1,15 @@
+import { OperatorError } from '../contract/error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { isConnectionLoss } from './connection-loss.js';
 import { fenced } from './fenced-transport.js';
 import type { Fence } from './fenced-transport.js';
-import { metered } from './metered-transport.js';
-import { retried } from './retried-transport.js';
 import { ServerGate } from './server-gate.js';
 import { timed } from './server-time.js';
 import type { ServerTime } from './server-time.js';
-import type { Transport } from './transport.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 export interface ConnectProps {
   /** The bare way to the API server. */
@@ -37,4 +38,75 @@ export function connect(props: ConnectProps): { readonly transport: Transport; r
     ...(maxWrites !== undefined && { maxWrites }),
   });
   return { transport: retried(gate, metrics, clock), gate };
+}
+
+/** Counts and times what goes through a transport; what was held back and never sent is neither counted nor timed. */
+export function metered(transport: Transport, metrics: Metrics, clock: Clock = systemClock): Transport {
+  const { host } = transport;
+  const measured = async <T extends { readonly status: number }>(
+    req: ApiRequest,
+    answer: Promise<T>,
+  ): Promise<T> => {
+    const startedAt = clock.monotonic();
+    let code = '<error>';
+    let sent = true;
+    try {
+      const response = await answer;
+      code = String(response.status);
+      return response;
+    } catch (error) {
+      sent = !(error instanceof OperatorError);
+      throw error;
+    } finally {
+      if (sent) {
+        metrics.requests.inc({ code, method: req.method, host });
+        metrics.requestSeconds.observe({ verb: req.method, host }, (clock.monotonic() - startedAt) / 1000);
+      }
+    }
+  };
+  return {
+    host,
+    request: (req): Promise<ApiResponse> => measured(req, transport.request(req)),
+    stream: (req): Promise<ApiStream> => measured(req, transport.stream(req)),
+    close: () => transport.close(),
+  };
+}
+
+/** Until all of undici has heard of the end of a connection: sooner, the second try may be put on the same one. */
+const PAUSE_MILLISECONDS = 50;
+const NEVER = new AbortController().signal;
+
+/**
+ * Sends a request a second time when its connection ended under it before there was an answer, so that a server that
+ * goes away politely, or a balancer that closes what is idle, is no failure of a reconcile.
+ *
+ * **Assumptions.** Whatever is sent may be sent twice. Reads and applies may; deletes and updates name the version
+ * that they are for; what is created has a name, so that the second try is answered with 409 if the first got through.
+ */
+export function retried(transport: Transport, metrics: Metrics, clock: Clock = systemClock): Transport {
+  const { host } = transport;
+  const twice = async <T>(
+    req: ApiRequest,
+    send: () => Promise<T>,
+    again: () => Promise<T> = send,
+  ): Promise<T> => {
+    try {
+      return await send();
+    } catch (error) {
+      if (req.signal?.aborted || !isConnectionLoss(error)) throw error;
+      metrics.requestRetries.inc({ verb: req.method, host });
+      await sleep(clock, PAUSE_MILLISECONDS, req.signal ?? NEVER);
+      req.signal?.throwIfAborted();
+      return again();
+    }
+  };
+  return {
+    host,
+    request: (req): Promise<ApiResponse> => {
+      const send = (): Promise<ApiResponse> => transport.request(req);
+      return twice(req, send, async () => ({ ...(await send()), isSecondTry: true }));
+    },
+    stream: (req): Promise<ApiStream> => twice(req, () => transport.stream(req)),
+    close: () => transport.close(),
+  };
 }

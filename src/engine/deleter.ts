@@ -1,18 +1,20 @@
 import type { Change } from '../contract/change.js';
 import type { Plan } from '../contract/controller.js';
 import type { DeleteStep } from '../contract/delete-step.js';
-import { describeRef, refOf } from '../contract/object.js';
-import type { ObjectRef } from '../contract/object.js';
+import { OperatorError } from '../contract/error.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject, ObjectRef } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Api } from './api.js';
+import { ApiError } from './api-error.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
-import { DeleteRefusals } from './delete-refusals.js';
 import type { EventRecorder } from './events.js';
 import { prune } from './prune.js';
+import { REFUSAL_MILLISECONDS, refusalMilliseconds } from './refusals.js';
 import type { Steps } from './steps.js';
 import type { StoreReader } from './stores.js';
-import { TokenBucket } from './token-bucket.js';
 
 /** So long a plan deletes at a stretch where it is paced: then its status is written, and it goes on. */
 const STRETCH_MILLISECONDS = 30_000;
@@ -108,4 +110,93 @@ export class Deleter {
 function outcomeOf({ action, error }: Change): string {
   if (error) return error.reason;
   return { deleted: 'deleted', unchanged: 'gone', skipped: 'changed' }[action as string] ?? action;
+}
+
+/** Paces what is done to so many a second; a second's worth that wasn't used may be made up for at once. */
+class TokenBucket {
+  private tokens: number | undefined;
+  private at = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Takes one, and says in how many milliseconds it may be used; 0 at once. */
+  take(perSecond: number): number {
+    this.fill(perSecond);
+    this.tokens = (this.tokens ?? 0) - 1;
+    return Math.max(0, (-this.tokens / perSecond) * 1000);
+  }
+
+  /** In how many milliseconds the next could be used. */
+  wait(perSecond: number): number {
+    this.fill(perSecond);
+    return Math.max(0, ((1 - (this.tokens ?? 0)) / perSecond) * 1000);
+  }
+
+  private fill(perSecond: number): void {
+    const now = this.clock.monotonic();
+    const most = Math.max(1, perSecond);
+    const grown = (this.tokens ?? most) + ((now - this.at) / 1000) * perSecond;
+    this.tokens = Math.min(most, grown);
+    this.at = now;
+  }
+}
+
+interface Refusal {
+  readonly until: number;
+  readonly error: OperatorError;
+}
+
+/** What we may not delete, so that it isn't asked for again and again. */
+class DeleteRefusals {
+  /** By type and namespace; the one that is over first comes first, here and below. */
+  private readonly byRight = new Map<string, Refusal>();
+  /** By object and version. */
+  private readonly byVersion = new Map<string, Refusal>();
+
+  constructor(private readonly clock: Clock) {}
+
+  find(object: AnyObject): OperatorError | undefined {
+    for (const refusals of [this.byRight, this.byVersion]) this.forgetPast(refusals);
+    return (this.byRight.get(rightId(object)) ?? this.byVersion.get(versionId(object)))?.error;
+  }
+
+  /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
+  note(object: AnyObject, error: OperatorError): OperatorError {
+    const { cause, reason, message, retry } = error;
+    // A policy says so with 403 or, unless told otherwise, 422.
+    if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
+    const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
+    // Nothing tells that a right was granted, and an API server that has just begun to serve refuses everybody.
+    if (cause.lacksRight)
+      this.remember(this.byRight, rightId(object), refused, refusalMilliseconds([reason]));
+    else this.remember(this.byVersion, versionId(object), refused, REFUSAL_MILLISECONDS);
+    return refused;
+  }
+
+  private remember(
+    refusals: Map<string, Refusal>,
+    id: string,
+    error: OperatorError,
+    milliseconds: number,
+  ): void {
+    refusals.delete(id);
+    refusals.set(id, { until: this.clock.monotonic() + milliseconds, error });
+  }
+
+  private forgetPast(refusals: Map<string, Refusal>): void {
+    const now = this.clock.monotonic();
+    for (const [id, { until }] of refusals) {
+      if (until > now) break;
+      refusals.delete(id);
+    }
+  }
+}
+
+function rightId(object: AnyObject): string {
+  return `${groupKind(object)} in ${object.metadata.namespace ?? ''}`;
+}
+
+function versionId(object: AnyObject): string {
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  return `${objectId(object)} ${uid} ${resourceVersion}`;
 }

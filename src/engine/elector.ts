@@ -3,14 +3,11 @@ import { LEASE_NAME } from '../contract/names.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError } from './api-error.js';
-import { sleep } from './clock.js';
-import type { Clock, Timer } from './clock.js';
+import { elapsed, instant, sleep } from './clock.js';
+import type { Clock, Instant, Timer } from './clock.js';
 import type { Fence } from './fenced-transport.js';
-import { elapsed, instant } from './instant.js';
-import type { Instant } from './instant.js';
 import { claimed, giveBack, isConflict, isMissing, LeaseClient } from './lease.js';
 import type { CallOptions, Lease } from './lease.js';
-import { ObservedLease } from './observed-lease.js';
 import type { Transport } from './transport.js';
 
 /** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
@@ -265,5 +262,57 @@ export class Elector implements Fence {
     const turn = this.retryPeriod / (1 + JITTER * this.props.random());
     const remaining = this.observed.remaining();
     return remaining > 0 ? Math.min(turn, remaining) : turn;
+  }
+}
+
+/**
+ * A lease as a candidate sees it. Only a record that changes is a sign of life of its holder, and only our own clock
+ * says when it came: what the record has for times is by the clock of somebody else.
+ */
+class ObservedLease {
+  private seen: Lease | undefined;
+  private spec: string | undefined;
+  private changedAt = 0;
+  private alone = Infinity;
+
+  /** @param identity of the candidate */
+  constructor(
+    private readonly clock: Clock,
+    private readonly identity: string,
+  ) {}
+
+  /** As it was last seen. */
+  get lease(): Lease | undefined {
+    return this.seen;
+  }
+
+  /** Empty where nobody has it. */
+  get holder(): string {
+    return this.seen?.spec?.holderIdentity ?? '';
+  }
+
+  /** Since when, by our monotonic clock, nobody else can have had it; never, where somebody else is its holder. */
+  get aloneSince(): number {
+    return this.alone;
+  }
+
+  observe(lease: Lease | undefined): void {
+    const now = this.clock.monotonic();
+    const spec = JSON.stringify(lease?.spec);
+    const changed = spec !== this.spec;
+    if (changed) this.changedAt = now;
+    this.spec = spec;
+    this.seen = lease;
+    const { holder } = this;
+    if (holder !== '' && holder !== this.identity) this.alone = Infinity;
+    // Where it has become free, somebody may have had it and given it back since it was seen last.
+    else if (this.alone === Infinity || (changed && holder === '')) this.alone = now;
+  }
+
+  /** Milliseconds until it has run out, if it isn't renewed; 0 or less if it has, or if nobody has it. */
+  remaining(): number {
+    if (this.holder === '') return 0;
+    const seconds = this.seen?.spec?.leaseDurationSeconds ?? 0;
+    return this.changedAt + seconds * 1000 - this.clock.monotonic();
   }
 }

@@ -1,5 +1,5 @@
 import type { EventProps, EventStep } from '../contract/controller.js';
-import type { Instant } from './instant.js';
+import type { Instant } from './clock.js';
 
 type Regarding = EventStep['regarding'];
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { EventProps, EventStep } from '../contract/controller.js';
 import { describeRef } from '../contract/object.js';
+import { instant } from './clock.js';
 import type { Timer } from './clock.js';
 import { EventSender } from './event-sender.js';
 import type { EventSenderProps } from './event-sender.js';
 import { EventSeriesBook, QUIET_MILLISECONDS } from './event-series.js';
-import { instant } from './instant.js';
 
 /** What still waits when the process stops gets this long. */
 const FLUSH_MILLISECONDS = 3_000;

@@ -1,15 +1,14 @@
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { askedDelay, isThrottled } from './api-error.js';
+import { askedDelay, isThrottled, mostPause } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
 import type { Lane } from './lanes.js';
-import { mostPause } from './pauses.js';
-import type { QueueMetrics } from './queue-metrics.js';
 import type { Queue } from './queue.js';
+import type { QueueMetrics } from './queue-metrics.js';
 import type { ReconcileLog } from './reconcile-log.js';
 import { refusalMilliseconds } from './refusals.js';
 

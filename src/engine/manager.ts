@@ -1,10 +1,9 @@
 import type { Controller } from '../contract/controller.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { aborted } from './aborted.js';
 import { assemble } from './assemble.js';
 import type { Parts } from './assemble.js';
-import { systemClock } from './clock.js';
+import { aborted, systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import type { ElectorProps } from './elector.js';
 import type { Transport } from './transport.js';

@@ -1,34 +1,29 @@
+import { isBuiltIn } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
-import { ApiError } from './api-error.js';
 import type { Api, Scope } from './api.js';
-import { CatchUp } from './catch-up.js';
+import { ApiError } from './api-error.js';
 import { sleep } from './clock.js';
-import type { Clock } from './clock.js';
-import { ListPlan } from './list-plan.js';
-import { listPages, STREAMED_LIST, StreamedList } from './lists.js';
+import type { Clock, Timer } from './clock.js';
+import { listPages, ListPlan, STREAMED_LIST, StreamedList } from './lists.js';
 import type { CompleteList } from './lists.js';
-import { Milestone } from './milestone.js';
 import { MissingKind } from './missing-kind.js';
 import type { MissingKindProps } from './missing-kind.js';
-import { PresentList } from './present-list.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
-import type { ReflectorState } from './reflector-state.js';
 import { compareResourceVersions } from './resource-version.js';
-import { Retries } from './retries.js';
-import { SchemaChanges } from './schema-changes.js';
 import type { Store } from './store.js';
-import type { ObjectEvent } from './watch-events.js';
 import {
   doubtsVersions,
   kindIsMissing,
   OutdatedList,
   refusesRequest,
+  Retries,
   ShortWatch,
   SilentWatch,
   UnfinishedList,
   WatchFailures,
 } from './watch-failure.js';
 import { WatchStream } from './watch-stream.js';
+import type { ObjectEvent } from './watch-stream.js';
 
 /** Watches end by themselves after 5 to 10 minutes, so that load moves to API servers that were added since. */
 const WATCH_LIFETIME_SECONDS = 300;
@@ -315,5 +310,201 @@ export class Reflector {
   private failed(error: Error): number {
     this.missing.unknown();
     return this.retries.failed(error, this.reached === undefined);
+  }
+}
+
+/** Where a reflector stands. */
+type ReflectorState =
+  /** Getting all objects, at first or anew; what was known before is served meanwhile. */
+  | { readonly phase: 'listing' }
+  /** Following changes from this version on. */
+  | { readonly phase: 'watching'; readonly resourceVersion: string }
+  /** After a failure, until the next attempt; with a version it goes on watching from there, without listing. */
+  | { readonly phase: 'waiting'; readonly error: Error; readonly resourceVersion?: string };
+
+/**
+ * What a watch has missed since the version that it goes on from is sent right after the answer, from the memory of
+ * the API server, so after this it has arrived. Until then each object that isn't known costs a request to make sure,
+ * which is little for a second; waiting for the next bookmark would take a minute.
+ */
+const CATCH_UP_MILLISECONDS = 1_000;
+
+interface CatchUpProps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly namespace: string | undefined;
+}
+
+/** Tells a store whether what it doesn't know isn't there: while a watch is open, and has brought what was missed. */
+class CatchUp {
+  private open = false;
+  private timer: Timer | undefined;
+
+  constructor(private readonly props: CatchUpProps) {}
+
+  /** A watch is open that goes on from an older version. */
+  opened(): void {
+    this.open = true;
+    this.timer = this.props.clock.setTimer(CATCH_UP_MILLISECONDS, () => {
+      this.done();
+    });
+  }
+
+  /** A watch is open that begins with all objects. */
+  openedWithList(): void {
+    this.open = true;
+  }
+
+  /** A bookmark, or the end of a list: the server has said that this is all. */
+  done(): void {
+    if (!this.open) return;
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.props.store.setFollowed(this.props.namespace, true);
+  }
+
+  /** The watch has ended. */
+  ended(): void {
+    this.open = false;
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.props.store.setFollowed(this.props.namespace, false);
+  }
+}
+
+/** Something that is reached once, and stays so. */
+class Milestone {
+  /** Resolves when it is. */
+  readonly reached: Promise<undefined>;
+  private readonly resolve: (value: undefined) => void;
+  private passed = false;
+
+  constructor() {
+    ({ promise: this.reached, resolve: this.resolve } = Promise.withResolvers<undefined>());
+  }
+
+  get isReached(): boolean {
+    return this.passed;
+  }
+
+  reach(): void {
+    this.passed = true;
+    this.resolve(undefined);
+  }
+}
+
+/** Somebody who needs a list that was asked for at a certain moment or later, by the monotonic clock. */
+interface Demand {
+  readonly since: number;
+  readonly met: () => void;
+}
+
+/**
+ * When a reflector's last list was asked for, and who needs a later one.
+ *
+ * A list says that the API server, and not merely its cache or a connection that may have gone silent, was at least
+ * that new. Versions can't tell: those of an idle type are behind until the next bookmark, although nothing is missing.
+ */
+class PresentList {
+  private readonly demands = new Set<Demand>();
+  private turn = new AbortController();
+  private askedAt = -Infinity;
+  /** When the one under way was asked for. */
+  private asking = -Infinity;
+
+  /** Whether somebody waits for a list. */
+  get isDemanded(): boolean {
+    return this.demands.size > 0;
+  }
+
+  /** Resolves once there is a list that was asked for at that moment or later, or as soon as the signal aborts. */
+  async since(moment: number, signal: AbortSignal): Promise<void> {
+    if (this.askedAt >= moment || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const met = (): void => {
+        this.demands.delete(demand);
+        signal.removeEventListener('abort', met);
+        resolve();
+      };
+      const demand = { since: moment, met };
+      this.demands.add(demand);
+      signal.addEventListener('abort', met);
+      if (this.asking < moment) this.turn.abort();
+    });
+  }
+
+  /** Does something that is broken off when the outer signal aborts, or when another list is needed. */
+  async interruptible(outer: AbortSignal, act: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const turn = (this.turn = new AbortController());
+    const abort = (): void => {
+      turn.abort();
+    };
+    outer.addEventListener('abort', abort);
+    if (outer.aborted) abort();
+    try {
+      await act(turn.signal);
+    } finally {
+      outer.removeEventListener('abort', abort);
+      this.asking = -Infinity;
+    }
+  }
+
+  /** A list is asked for now. */
+  ask(now: number): void {
+    this.asking = now;
+  }
+
+  /** The one that was asked for is complete, or there can't be any. */
+  complete(): void {
+    this.askedAt = this.asking;
+    for (const { since, met } of this.demands) if (this.askedAt >= since) met();
+  }
+}
+
+/** The hash moves within a second of the change, as a rule before the watches end (1.36); other API servers may be later. */
+const ASKED_AFTER_MILLISECONDS = 10_000;
+
+interface SchemaChangesProps {
+  readonly api: Api;
+  readonly scope: Scope;
+  readonly clock: Clock;
+  /** Called when objects may have changed although their versions haven't. */
+  readonly onChange: () => void;
+}
+
+/**
+ * Notices that a CRD has another schema: its objects are read with other defaults and without pruned fields then, and
+ * their versions don't move. The API server ends the watches of the kind, so nothing is asked for unless one ends early.
+ */
+class SchemaChanges {
+  private hash: string | undefined;
+  private isSuspected = false;
+  private endsAt = -Infinity;
+  private timer: Timer | undefined;
+
+  constructor(private readonly props: SchemaChangesProps) {}
+
+  /** The API server has accepted a watch, which it ends by itself after so long. */
+  opened(lifetimeMilliseconds: number): void {
+    const { scope, clock } = this.props;
+    this.endsAt = clock.monotonic() + lifetimeMilliseconds;
+    if (this.isSuspected && !isBuiltIn(scope.type))
+      this.timer = clock.setTimer(ASKED_AFTER_MILLISECONDS, () => void this.ask());
+  }
+
+  /** @param isAborted it was given up here */
+  ended(isAborted: boolean): void {
+    this.timer?.cancel();
+    this.isSuspected ||= !isAborted && this.props.clock.monotonic() < this.endsAt - 1_000;
+    this.endsAt = -Infinity;
+  }
+
+  private async ask(): Promise<void> {
+    const { api, scope, onChange } = this.props;
+    this.isSuspected = false;
+    const hash = await api.schemaHash(scope.type.apiVersion).catch(() => undefined);
+    if (hash === undefined || hash === this.hash) return;
+    this.hash = hash;
+    onChange();
   }
 }

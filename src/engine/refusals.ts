@@ -1,6 +1,6 @@
 import type { OperatorError } from '../contract/error.js';
+import { mostPause } from './api-error.js';
 import type { Clock } from './clock.js';
-import { mostPause } from './pauses.js';
 
 /** How long an answer that only a change can better is taken for granted, at most. */
 export const REFUSAL_MILLISECONDS = 600_000;

@@ -1,25 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Change } from '../contract/change.js';
-import type { Controller, TypeRef } from '../contract/controller.js';
-import { splitKey } from '../contract/object.js';
+import type { Change, ChangeSet } from '../contract/change.js';
+import type { Controller, Plan, TypeRef } from '../contract/controller.js';
+import type { Metric } from '../contract/metric.js';
+import { describeRef, splitKey } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import { declareMetric } from '../telemetry/declared-metric.js';
+import type { RecordSample } from '../telemetry/declared-metric.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Blockers } from './blockers.js';
-import { Breather } from './breather.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
-import { ChangeMetrics } from './change-metrics.js';
 import type { Clock } from './clock.js';
 import { Deletions } from './deletions.js';
 import { FollowUp } from './follow-up.js';
 import type { MadePlan } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
-import { KindMetrics } from './kind-metrics.js';
 import { waitsFor } from './node-ports.js';
-import { Postponed } from './postponed.js';
-import { QueueMetrics } from './queue-metrics.js';
 import { Queue } from './queue.js';
+import { QueueMetrics } from './queue-metrics.js';
 import { ReconcileLog } from './reconcile-log.js';
 import { Rush } from './rush.js';
 import { ServerTime } from './server-time.js';
@@ -269,4 +268,144 @@ export class Runner {
 
 function isUndone(change: Change | undefined): boolean {
   return change?.action === 'failed' || (change?.action === 'skipped' && !change.skippedFor);
+}
+
+/** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */
+const TURN_MILLISECONDS = 10;
+/** For a clock that stands still. */
+const TURN_ITEMS = 100;
+
+interface BreatherProps {
+  readonly clock: Clock;
+  /** Ends when the event loop has looked after everything else. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/**
+ * Lets the event loop breathe. Work that never waits for anything, such as reconciles of what is as it should be,
+ * goes on in one turn of the loop as long as there is some; timers, answers and probes would wait for all of it.
+ */
+export class Breather {
+  private turn: { readonly until: number; left: number; readonly over: Promise<void> } | undefined;
+
+  constructor(private readonly props: BreatherProps) {}
+
+  /** To be called before each item: what to wait for if this turn of the event loop has had enough of them. */
+  pause(): Promise<void> | undefined {
+    const now = this.props.clock.monotonic();
+    if (!this.turn) {
+      const over = this.props.nextTurn().then(() => {
+        this.turn = undefined;
+      });
+      this.turn = { until: now + TURN_MILLISECONDS, left: TURN_ITEMS, over };
+    }
+    this.turn.left--;
+    return this.turn.left < 0 || now >= this.turn.until ? this.turn.over : undefined;
+  }
+}
+
+/**
+ * Since when statuses have been left for later.
+ *
+ * **Guarantees.** However often a key is taken meanwhile for other reasons, what it may still wait is counted from the
+ * first time that its status was left.
+ */
+class Postponed {
+  private readonly since = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The status of the key is left. Returns for how much longer it may be, in milliseconds. */
+  left(key: string, longestMilliseconds: number): number {
+    const now = this.clock.monotonic();
+    const since = this.since.get(key) ?? now;
+    this.since.set(key, since);
+    return Math.max(0, since + longestMilliseconds - now);
+  }
+
+  /** It was written, or nothing is to be written any more. */
+  written(key: string): void {
+    this.since.delete(key);
+  }
+
+  /** Whether it has been left for so long that it may not be left once more. */
+  isDue(key: string, longestMilliseconds: number): boolean {
+    const since = this.since.get(key);
+    return since !== undefined && this.clock.monotonic() - since >= longestMilliseconds;
+  }
+}
+
+/** What the plans of one controller measure, by the metrics that it declares. */
+export class KindMetrics {
+  private readonly byName: ReadonlyMap<string, RecordSample>;
+
+  constructor(
+    metrics: Metrics,
+    declared: readonly Metric[],
+    private readonly log: Logger,
+  ) {
+    this.byName = new Map(declared.map((metric) => [metric.name, declareMetric(metrics.registry, metric)]));
+  }
+
+  /** Never throws: what is wrong with a sample is a bug of the kind, and no reason to lose its key. */
+  record({ samples }: Plan, changes: ChangeSet): void {
+    if (!samples) return;
+    try {
+      for (const { metric, labels = {}, value } of samples(changes)) {
+        const record = this.byName.get(metric);
+        if (!record) throw new Error(`${metric} isn't among the controller's metrics`);
+        record(labels, value);
+      }
+    } catch (error) {
+      this.log.error({ err: error }, 'Samples can not be recorded, which is a bug of the kind');
+    }
+  }
+}
+
+/** Whoever writes under ever new names mustn't make ever new series. */
+const MANAGER_LIMIT = 20;
+
+const LEVELS = {
+  created: 'info',
+  configured: 'info',
+  recreated: 'info',
+  deleted: 'info',
+  corrected: 'warn',
+  unchanged: 'debug',
+  skipped: 'debug',
+  // Why is told where the retry is planned.
+  failed: 'debug',
+} as const satisfies Record<Change['action'], keyof Logger>;
+
+/** Logs and counts what became of the objects of a controller's plans. */
+export class ChangeMetrics {
+  private readonly managers = new Set<string>();
+
+  constructor(
+    private readonly metrics: Metrics,
+    private readonly controller: string,
+  ) {}
+
+  record(changes: ChangeSet, log: Pick<ReconcileLog, 'at'>): void {
+    const { controller, metrics } = this;
+    for (const { ref, action, drift, conflicts } of changes) {
+      metrics.changes.inc({ controller, action });
+      const level = LEVELS[action];
+      const more = { ...drift, ...(conflicts && { conflicts }) };
+      log.at(level)?.[level]({ child: ref.kind, action, ...more }, `${describeRef(ref)} ${action}`);
+      if (action === 'corrected') this.countDrift(drift?.managers ?? []);
+    }
+  }
+
+  private countDrift(managers: readonly string[]): void {
+    const names = managers.length > 0 ? managers.map((manager) => this.named(manager)) : ['unknown'];
+    for (const manager of new Set(names)) this.metrics.drift.inc({ controller: this.controller, manager });
+  }
+
+  private named(manager: string): string {
+    if (this.managers.has(manager)) return manager;
+    if (this.managers.size >= MANAGER_LIMIT) return 'other';
+    this.managers.add(manager);
+    return manager;
+  }
 }

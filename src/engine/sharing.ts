@@ -3,14 +3,14 @@ import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
+import { ApiError, classify } from './api-error.js';
+import { cannotWorkOut, checkSame } from './apply-steps.js';
 import { refusalId, saysNothing, taskOf } from './apply-task.js';
 import type { Outcome, Task } from './apply-task.js';
 import { ownerKey } from './managed-fields.js';
 import type { NodePorts } from './node-ports.js';
 import { refresh } from './refresh.js';
-import { cannotWorkOut, checkSame } from './revise.js';
 import type { StoreReader } from './stores.js';
 
 /** How often what is left is asked for in one pass, after the whole. */

@@ -1,14 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { objectKey, splitKey } from '../contract/object.js';
+import { controllerOf, objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { ControllerIndex } from './controller-index.js';
 import { hasDrifted } from './drift.js';
 import { managedFieldsOf } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
-import { isHeld, isLegacy, sharedWith } from './legacy-managers.js';
 import { Listeners } from './listeners.js';
 import type { Listener, Source } from './listeners.js';
-import { FieldPaths } from './managed-fields.js';
+import { FieldPaths, isHeld, isLegacy, sharedWith } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
 import type { Answer, Writer } from './pending-writes.js';
 import { compareResourceVersions } from './resource-version.js';
@@ -315,4 +313,47 @@ function deepFreeze(value: unknown): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
   Object.values(value).forEach(deepFreeze);
+}
+
+/** Which objects an owner controls. */
+class ControllerIndex {
+  /** By the owner's UID. */
+  private readonly index = new KeyIndex();
+
+  keysOf(ownerUid: string): string[] {
+    return this.index.keysOf(ownerUid);
+  }
+
+  /** An object was added, has changed, or is gone. */
+  move(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
+    const old = before && controllerOf(before)?.uid;
+    const now = after && controllerOf(after)?.uid;
+    if (old === now) return;
+    if (old) this.index.remove(old, key);
+    if (now) this.index.add(now, key);
+  }
+}
+
+/** Finds keys by something that several of them may have in common, such as an owner. */
+class KeyIndex {
+  /** A set only where there are several, since most owners have one child of a type. */
+  private readonly keys = new Map<string, string | Set<string>>();
+
+  keysOf(term: string): string[] {
+    const keys = this.keys.get(term) ?? [];
+    return typeof keys === 'string' ? [keys] : [...keys];
+  }
+
+  add(term: string, key: string): void {
+    const keys = this.keys.get(term);
+    if (keys === undefined) this.keys.set(term, key);
+    else if (typeof keys !== 'string') keys.add(key);
+    else if (keys !== key) this.keys.set(term, new Set([keys, key]));
+  }
+
+  remove(term: string, key: string): void {
+    const keys = this.keys.get(term);
+    if (typeof keys !== 'string') keys?.delete(key);
+    if (keys === key || (typeof keys !== 'string' && keys?.size === 0)) this.keys.delete(term);
+  }
 }

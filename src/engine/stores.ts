@@ -1,19 +1,18 @@
 import type { Reader, TypeRef, Watch } from '../contract/controller.js';
 import type { Deletion } from '../contract/delete-step.js';
 import { OperatorError } from '../contract/error.js';
+import { describeRef, objectKey, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { keepIdentity, keepStatus } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
 import { systemClock } from './clock.js';
 import { Deletions } from './deletions.js';
-import { guardedKeep, reportTo } from './guarded-keep.js';
-import { keepStatus } from '../contract/projections.js';
 import type { Writer } from './pending-writes.js';
 import { ServerTime } from './server-time.js';
 import { Store } from './store.js';
-import { Watched, WatchesOfType } from './watches-of-type.js';
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
@@ -218,4 +217,183 @@ function refuseTwins(watches: readonly Watch[]): void {
     reason: 'InvalidDefinition',
     message: `${groupKind(twin.type)} is watched twice by one controller; watch it once, or tell the watches apart by namespaces or name`,
   });
+}
+
+/** A watch of a controller, and the store that it fills. */
+class Watched {
+  private index: MappedIndex | undefined;
+
+  constructor(
+    readonly watch: Watch,
+    readonly store: Store,
+  ) {
+    if (watch.readOnly) this.index = new MappedIndex(store, watch);
+  }
+
+  /** Of what is written made when it is asked for first: most controllers never do. */
+  get mapped(): MappedIndex {
+    return (this.index ??= new MappedIndex(this.store, this.watch));
+  }
+}
+
+/**
+ * What one controller watches of one type: as a rule one watch.
+ *
+ * **Guarantees.** An object that several of them cover belongs to the most precise alone, as if the others didn't
+ * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
+ * one that was declared first.
+ */
+class WatchesOfType {
+  /** The most precise first. */
+  readonly all: readonly Watched[];
+  private readonly broadest: Watched;
+
+  /** @param earlier those that were declared before */
+  constructor(watched: Watched, earlier: readonly Watched[] = []) {
+    this.all = [...earlier, watched].toSorted((a, b) => precision(b.watch) - precision(a.watch));
+    this.broadest = this.all.at(-1) ?? watched;
+  }
+
+  /** The one that an object of this name belongs to, whether or not there is one. */
+  of(key: string): Watched {
+    if (this.all.length === 1) return this.broadest;
+    const { namespace = '', name } = splitKey(key);
+    return this.all.find(({ watch }) => covers(watch, namespace, name)) ?? this.broadest;
+  }
+
+  /** The one that an object belongs to, or, where just the type is given, the broadest. */
+  for({ metadata }: Partial<Pick<AnyObject, 'metadata'>>): Watched {
+    if (!metadata || this.all.length === 1) return this.broadest;
+    return this.of(objectKey(metadata.namespace, metadata.name));
+  }
+
+  /** What each of them finds among its own. */
+  flatMap(find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
+    if (this.all.length === 1) return find(this.broadest);
+    return this.all.flatMap((watched) => find(watched).filter((object) => this.for(object) === watched));
+  }
+}
+
+function precision({ name, namespaces }: Watch): number {
+  return (name === undefined ? 0 : 2) + (namespaces === undefined ? 0 : 1);
+}
+
+function covers({ name, namespaces }: Watch, namespace: string, itsName: string): boolean {
+  if (name !== undefined && name !== itsName) return false;
+  return namespaces === undefined || namespaces.includes(namespace);
+}
+
+/**
+ * Which objects of a store a watch maps to a key: as many steps as there are, however many others the store has, and
+ * no look-up in the store, which of 50,000 would take longer than all that is made of them.
+ */
+class MappedIndex {
+  /** By name; a map only where there are several, since most keys have one object of a type. */
+  private readonly byKey = new Map<string, AnyObject | Map<string, AnyObject>>();
+
+  constructor(
+    store: Store,
+    private readonly watch: Pick<Watch, 'mapsTo'>,
+  ) {
+    for (const key of store.keys()) this.move(undefined, store.get(key)?.object);
+    store.onChange((before, after) => {
+      this.move(before, after);
+    });
+  }
+
+  objectsOf(key: string): AnyObject[] {
+    const objects = this.byKey.get(key);
+    if (!objects) return [];
+    return objects instanceof Map ? [...objects.values()] : [objects];
+  }
+
+  private move(before: AnyObject | undefined, after: AnyObject | undefined): void {
+    const is = this.keysOf(after);
+    if (before) for (const key of this.keysOf(before)) if (!is.includes(key)) this.remove(key, before);
+    if (after) for (const key of is) this.set(key, after);
+  }
+
+  private set(key: string, object: AnyObject): void {
+    const objects = this.byKey.get(key);
+    if (objects instanceof Map) objects.set(nameOf(object), object);
+    else if (objects === undefined || nameOf(objects) === nameOf(object)) this.byKey.set(key, object);
+    else this.byKey.set(key, new Map([objects, object].map((each) => [nameOf(each), each])));
+  }
+
+  private remove(key: string, object: AnyObject): void {
+    const objects = this.byKey.get(key);
+    if (objects instanceof Map) objects.delete(nameOf(object));
+    if (!(objects instanceof Map) || objects.size === 0) this.byKey.delete(key);
+  }
+
+  /** A mapping that throws is reported where the keys are queued. */
+  private keysOf(object: AnyObject | undefined): readonly string[] {
+    try {
+      return object === undefined ? [] : this.watch.mapsTo(object);
+    } catch {
+      return [];
+    }
+  }
+}
+
+function nameOf({ metadata }: AnyObject): string {
+  return objectKey(metadata.namespace, metadata.name);
+}
+
+type Keep = NonNullable<Watch['keep']>;
+
+/**
+ * A projection that never throws. Where the kind's own does, or loses the object's identity, the object is kept with
+ * nothing but that: it is there, and whose it is; without spec, data and status nobody takes it for more.
+ *
+ * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned. Only where
+ * nobody writes may a projection leave an object out.
+ */
+function guardedKeep(
+  keep: Keep,
+  readOnly: boolean,
+  report: (object: AnyObject, error: unknown) => void,
+): Keep {
+  return (object) => {
+    try {
+      const kept = keep(object);
+      if (kept === undefined && readOnly) return undefined;
+      if (hasIdentityOf(kept, object)) return kept;
+      throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
+    } catch (error) {
+      const identity = readOnly ? undefined : keepIdentity(object);
+      report(object, error);
+      return identity;
+    }
+  };
+}
+
+/** Says once per version of an object that its kind can't be trusted with it. */
+function reportTo(
+  log: Logger,
+  readOnly: boolean,
+  store: () => Store,
+): (object: AnyObject, error: unknown) => void {
+  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
+  return (object, error) => {
+    const { namespace, name, resourceVersion } = object.metadata;
+    const known = store().get(objectKey(namespace, name));
+    if (known?.object.metadata.resourceVersion === resourceVersion) return;
+    log.error(
+      { err: error, resourceVersion },
+      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
+    );
+  };
+}
+
+function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): kept is AnyObject {
+  const [a, b] = [kept?.metadata, object.metadata];
+  return (
+    kept?.kind === object.kind &&
+    kept.apiVersion === object.apiVersion &&
+    a?.name === b.name &&
+    a.namespace === b.namespace &&
+    a.uid === b.uid &&
+    a.resourceVersion === b.resourceVersion
+  );
 }

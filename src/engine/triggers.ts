@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Controller, Watch } from '../contract/controller.js';
+import { isHashAnnotation } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -6,11 +8,9 @@ import type { Blockers } from './blockers.js';
 import type { Lane } from './lanes.js';
 import type { ChangeOrigin } from './listeners.js';
 import { freedIds } from './node-ports.js';
-import { tellsNothingMore } from './own-change.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
 import type { Rush } from './rush.js';
-import { asksForTheSame, onlyStatusDiffers, sameButVersion, sameStatus } from './status-only.js';
 import type { StoreReader } from './stores.js';
 
 export interface TriggersProps {
@@ -103,4 +103,68 @@ export class Triggers {
     }
     for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
   }
+}
+
+/**
+ * Whether the plan that has written an object learns nothing from the answer that it couldn't foresee: the object is
+ * new, or what is kept of it is as it was, but for what every apply changes.
+ *
+ * Somebody else's change may have come between the version that was known and our write, and its event is then old
+ * news. So any other difference counts as one, even if it was our own doing: at worst, that costs a look.
+ */
+function tellsNothingMore(
+  own: OwnWrite,
+  before: AnyObject | undefined,
+  after: AnyObject | undefined,
+): boolean {
+  if (!after) return false;
+  if (!before) return own.created;
+  const { generation: then = 0 } = before.metadata;
+  const { generation: now = 0 } = after.metadata;
+  return now <= then + 1 && isDeepStrictEqual(withoutBookkeeping(before), withoutBookkeeping(after));
+}
+
+function withoutBookkeeping({ metadata, ...rest }: AnyObject): object {
+  const { resourceVersion, generation, annotations = {}, ...others } = metadata;
+  const notOurs = Object.entries(annotations).filter(([name]) => !isHashAnnotation(name));
+  return { ...rest, metadata: { ...others, annotations: Object.fromEntries(notOurs) } };
+}
+
+/**
+ * Whether an object asks for the same as before, its status aside. Its generation tells, so of an object that has
+ * none this can't be said.
+ */
+function asksForTheSame(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  if (!before || after?.metadata.generation === undefined) return false;
+  const { metadata: a } = before;
+  const { metadata: b } = after;
+  return (
+    a.generation === b.generation &&
+    a.uid === b.uid &&
+    a.deletionTimestamp === b.deletionTimestamp &&
+    isDeepStrictEqual(a.labels, b.labels) &&
+    isDeepStrictEqual(a.annotations, b.annotations) &&
+    isDeepStrictEqual(a.ownerReferences, b.ownerReferences)
+  );
+}
+
+/**
+ * Whether the status of an object has changed, and nothing else. With an equal status, something has changed that
+ * isn't kept, e.g. who owns a field.
+ */
+function onlyStatusDiffers(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return asksForTheSame(before, after) && !sameStatus(before, after);
+}
+
+function sameStatus(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return isDeepStrictEqual(before?.status, after?.status);
+}
+
+/** Whether what is kept of an object is what it was, in another version. */
+function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return !!before && !!after && isDeepStrictEqual(withoutVersion(before), withoutVersion(after));
+}
+
+function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }: AnyObject): object {
+  return { ...rest, metadata };
 }

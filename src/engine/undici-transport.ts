@@ -2,20 +2,18 @@ import { createHash } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
 import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { Agent, buildConnector, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { parseBody } from './api.js';
-import { admitting } from './admitting.js';
 import { systemClock } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
 import { TruncatedAnswer } from './connection-loss.js';
 import { UserCredentials } from './credentials.js';
 import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
 import type { ClusterAccess } from './kubeconfig.js';
-import { endingSilent, PING_MILLISECONDS } from './silent-connection.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
-import { unlessAborted } from './unless-aborted.js';
 
 /**
  * How long credentials are used before they are asked for again; bound tokens on disk are rotated well before they
@@ -273,4 +271,104 @@ function toldBy(headers: Dispatcher.ResponseData['headers']): {
     ...(Number.isFinite(seconds) && { retryAfterSeconds: seconds }),
     ...(Number.isFinite(date) && { dateMilliseconds: date }),
   };
+}
+
+/** What the work comes to; where the signal aborts first, its reason is thrown, and the work goes on unheeded. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => {
+    reject(signal.reason as Error);
+  };
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** How often a ping asks for a sign of life. */
+const PING_MILLISECONDS = 15_000;
+/** Looks at a connection, one a ping, that have to find nothing new; counted, for a process may have been stopped. */
+const SILENT_LOOKS = 3;
+
+/**
+ * Ends HTTP/2 connections of which nothing is heard, not even the answer to a ping, within 45 to 60 s.
+ *
+ * undici sends pings but doesn't mind when they aren't answered, so a peer that vanishes without a word would keep its
+ * watches waiting, and their successors after them.
+ */
+function endingSilent(connect: buildConnector.connector, clock: Clock): buildConnector.connector {
+  return (options, callback) => {
+    connect(options, (...result) => {
+      const [, socket] = result;
+      if (socket && 'alpnProtocol' in socket && socket.alpnProtocol === 'h2') listen(socket, clock);
+      callback(...result);
+    });
+  };
+}
+
+function listen(socket: Socket, clock: Clock): void {
+  let heard = socket.bytesRead;
+  let silentLooks = 0;
+  const look = (): void => {
+    silentLooks = socket.bytesRead === heard ? silentLooks + 1 : 0;
+    heard = socket.bytesRead;
+    if (silentLooks < SILENT_LOOKS) timer = clock.setTimer(PING_MILLISECONDS, look);
+    else socket.destroy(Object.assign(new Error('The connection went silent'), { code: 'UND_ERR_SOCKET' }));
+  };
+  let timer: Timer = clock.setTimer(PING_MILLISECONDS, look);
+  socket.once('close', () => {
+    timer.cancel();
+  });
+}
+
+type Dispatch = Dispatcher['dispatch'];
+
+/**
+ * Lets undici ask `admit` of a request's options at the one moment that counts: when a request leaves undici's queues,
+ * in which it may have waited for a connection or for others, and right before it is written to the socket. undici
+ * tells the handler of it by `onRequestStart`; what that throws fails the request, and nothing is written.
+ * @see https://undici.nodejs.org/#/docs/api/Dispatcher.md#parameter-dispatchhandler
+ */
+export function admitting(dispatch: Dispatch): Dispatch {
+  return (options, handler) => {
+    const { admit } = options as { admit?: () => void };
+    return dispatch(options, admit ? new Admitted(handler, admit) : handler);
+  };
+}
+
+/** Passes everything on. */
+class Admitted implements Dispatcher.DispatchHandler {
+  constructor(
+    private readonly handler: Dispatcher.DispatchHandler,
+    private readonly admit: () => void,
+  ) {}
+
+  onRequestStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestStart']>>): void {
+    this.admit();
+    this.handler.onRequestStart?.(...args);
+  }
+
+  onRequestUpgrade(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestUpgrade']>>): void {
+    this.handler.onRequestUpgrade?.(...args);
+  }
+
+  onResponseStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>): void {
+    this.handler.onResponseStart?.(...args);
+  }
+
+  onResponseData(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseData']>>): void {
+    this.handler.onResponseData?.(...args);
+  }
+
+  onResponseEnd(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>>): void {
+    this.handler.onResponseEnd?.(...args);
+  }
+
+  onResponseError(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseError']>>): void {
+    this.handler.onResponseError?.(...args);
+  }
 }

@@ -1,6 +1,6 @@
 import type { Controller } from '../contract/controller.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { aborted } from './aborted.js';
+import { aborted } from './clock.js';
 import { Reflector } from './reflector.js';
 import type { ReflectorProps } from './reflector.js';
 import { watchLabel, WatchMetrics, watchName } from './reflector-metrics.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Breather } from '../../src/engine/breather.js';
+import { Breather } from '../../src/engine/runner.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 function newBreather(): { breather: Breather; clock: VirtualClock; turns: (() => void)[] } {

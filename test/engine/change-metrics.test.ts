@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Action, Change } from '../../src/contract/change.js';
-import { ChangeMetrics } from '../../src/engine/change-metrics.js';
+import { ChangeMetrics } from '../../src/engine/runner.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';

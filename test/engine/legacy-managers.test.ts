@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
 import {
-  isLegacy,
   isHeld,
+  isLegacy,
   sharedWith,
   withApiVersion,
   withItemsTaken,
   withoutOwners,
-} from '../../src/engine/legacy-managers.js';
+} from '../../src/engine/managed-fields.js';
 import { anObject, applied, CONFIG_MAP, MANAGER } from './support/builders.js';
 
 const HASHED = { 'reconstruct.kosmos.io/applied-hash': 'h' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Controller, Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { measureStores } from '../../src/engine/store-metrics.js';
+import { measureStores } from '../../src/engine/assemble.js';
 import { Stores } from '../../src/engine/stores.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { anObject, SERVICE } from './support/builders.js';

@@ -3,15 +3,15 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/engine/clock.js';
 import type { Clock } from '../../src/engine/clock.js';
+import { retried } from '../../src/engine/connect.js';
 import { isConnectionLoss, TruncatedAnswer } from '../../src/engine/connection-loss.js';
-import { retried } from '../../src/engine/retried-transport.js';
-import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
 import { ServerGate } from '../../src/engine/server-gate.js';
+import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
 import { UndiciTransport } from '../../src/engine/undici-transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { eventually } from '../../src/testing/eventually.js';
-import { H2Server, accessTo, Relay } from './support/h2-server.js';
+import { accessTo, H2Server, Relay } from './support/h2-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 const JSON_HEADERS = { ':status': 200, 'content-type': 'application/json' };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { Breather } from '../../src/engine/breather.js';
+import { instant } from '../../src/engine/clock.js';
+import { metered } from '../../src/engine/connect.js';
 import { EventSeriesBook } from '../../src/engine/event-series.js';
 import { Fights } from '../../src/engine/fights.js';
-import { instant } from '../../src/engine/instant.js';
-import { metered } from '../../src/engine/metered-transport.js';
 import { Queue } from '../../src/engine/queue.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
+import { Breather } from '../../src/engine/runner.js';
 import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/silence-limit.js';
 import { Vanished } from '../../src/engine/vanished.js';
 import { Metrics } from '../../src/telemetry/metrics.js';

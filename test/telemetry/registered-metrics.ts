@@ -1,4 +1,4 @@
-import { KindMetrics } from '../../src/engine/kind-metrics.js';
+import { KindMetrics } from '../../src/engine/runner.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { preview } from '../../../src/engine/preview/controller-preview.js';
 import type { PreviewProps } from '../../../src/engine/preview/controller-preview.js';
-import { preview } from '../../../src/engine/preview/preview.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import {
   anObject,
@@ -13,8 +13,8 @@ import {
   MANAGER,
   ownedBy,
   SERVICE,
-  WIDGET,
   widget,
+  WIDGET,
 } from '../support/builders.js';
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
