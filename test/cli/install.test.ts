@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 
 function reconstruct(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [join(root, 'lib/cli/main.js'), ...args], {
+  return spawnSync(process.execPath, [join(root, 'lib/bundle/reconstruct.mjs'), ...args], {
     cwd: folder,
     encoding: 'utf8',
     env: { ...process.env, CDK8S_OUTDIR: '', KUBECONFIG: join(folder, 'none') },

@@ -190,7 +190,7 @@ test('what is not there is bad input, with what is meant', async () => {
 test('--watch appends what changes, by watches, until it is interrupted', async () => {
   await apps.create('watched', web);
   await apps.ready('watched');
-  const file = join(repoFolder(), 'lib/cli/main.js');
+  const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
   const args = ['status', 'appservice/watched', '--watch', '-n', namespace];
   const requests = await requestsFromNowOn(cluster, viewer);
   const guard = await startWatchdog();

@@ -59,7 +59,7 @@ test('the CRD refuses what is no name, no port and no node', () => {
   const documents = specs.map((spec, index) => `---\n{${type}, metadata: {name: x${index}}, spec: ${spec}}`);
 
   const { status, stderr } = example.node(
-    [join(root, 'lib/cli/main.js'), 'synth', '-'],
+    [join(root, 'lib/bundle/reconstruct.mjs'), 'synth', '-'],
     documents.join('\n'),
   );
 

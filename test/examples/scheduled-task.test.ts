@@ -11,7 +11,7 @@ import { render } from '../../src/synth/render.js';
 
 const root = join(import.meta.dirname, '../..');
 const example = join(root, 'examples/scheduled-task');
-const cli = join(root, 'lib/cli/main.js');
+const cli = join(root, 'lib/bundle/reconstruct.mjs');
 const sampleText = readFileSync(join(example, 'sample.yaml'), 'utf8');
 const sample = parse(sampleText) as CustomResource<Record<string, unknown>>;
 const kind = await scheduledTask();

@@ -244,7 +244,7 @@ test('the command installs the image of its release, though the charts are no de
   const all = ['--kinds', 'appservice,jobwatcher,streamingress'];
   const expected = execFileSync(
     process.execPath,
-    [join(root, 'lib/cli/main.js'), 'install', '--image', RELEASED, ...all],
+    [join(root, 'lib/bundle/reconstruct.mjs'), 'install', '--image', RELEASED, ...all],
     { encoding: 'utf8' },
   );
   expect(expected).toContain(`image: ${RELEASED}\n`);

@@ -25,7 +25,7 @@ export async function cdk8s(...args: readonly string[]): Promise<string> {
 
 /** `reconstruct` as it is built. */
 export async function reconstruct(...args: readonly string[]): Promise<string> {
-  return run(process.execPath, [join(repoFolder(), 'lib/cli/main.js'), ...args]);
+  return run(process.execPath, [join(repoFolder(), 'lib/bundle/reconstruct.mjs'), ...args]);
 }
 
 /** A folder that is there as long as it is used. */

@@ -111,7 +111,7 @@ export async function startController(given: ControllerProps): Promise<RunningCo
 }
 
 function compiled(nodeArgs: readonly string[] = []): (args: readonly string[]) => Program {
-  const command = [...nodeArgs, join(repoFolder(), 'lib/cli/main.js')];
+  const command = [...nodeArgs, join(repoFolder(), 'lib/bundle/reconstruct.mjs')];
   return (args) => ({ file: process.execPath, args: [...command, ...args], env: process.env });
 }
 

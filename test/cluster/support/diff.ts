@@ -44,7 +44,7 @@ export class Differ {
   ) {}
 
   async run(...args: readonly string[]): Promise<Run> {
-    const file = join(repoFolder(), 'lib/cli/main.js');
+    const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
     const all = [file, 'diff', '--kubeconfig', this.kubeconfig, ...this.args, ...args];
     try {
       const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { cwd: repoFolder() });

@@ -19,7 +19,7 @@ export interface Outcome {
 /** Runs `reconstruct` as it is built, however it ends. */
 export async function command(...args: readonly string[]): Promise<Outcome> {
   try {
-    const file = join(repoFolder(), 'lib/cli/main.js');
+    const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [file, ...args]);
     return { code: 0, stdout, stderr };
   } catch (error) {

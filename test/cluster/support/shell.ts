@@ -66,6 +66,6 @@ export class Shell {
 /** npx would install the package that it is called in once more, and doesn't pass signals on. */
 function local(command: string): string {
   return command
-    .replace('npx reconstruct', `${process.execPath} ${join(repoFolder(), 'lib/cli/main.js')}`)
+    .replace('npx reconstruct', `${process.execPath} ${join(repoFolder(), 'lib/bundle/reconstruct.mjs')}`)
     .replace('npx ', '');
 }
