@@ -61,7 +61,10 @@ test('the CRD refuses names that are taken, majorities that are none, and sizes 
       `---\n{apiVersion: events.example.com/v1, kind: EventBus, metadata: {name: ${name}}, spec: ${spec}}`,
   );
 
-  const { status, stderr } = example.node([join(root, 'lib/bundle/reconstruct.mjs'), 'synth', '-'], crs.join('\n'));
+  const { status, stderr } = example.node(
+    [join(root, 'lib/bundle/reconstruct.mjs'), 'synth', '-'],
+    crs.join('\n'),
+  );
 
   const [peers, letter, replicas, size] = stderr.trim().split('\n');
   expect(peers).toMatch(/document 1.* choose one that doesn't end with "-peers"/);

@@ -29,7 +29,11 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
   });
 
   test('its sample is valid as it is', () => {
-    const { status, stdout, stderr } = example.node([join(root, 'lib/bundle/reconstruct.mjs'), 'synth', 'sample.yaml']);
+    const { status, stdout, stderr } = example.node([
+      join(root, 'lib/bundle/reconstruct.mjs'),
+      'synth',
+      'sample.yaml',
+    ]);
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).not.toBe('');
