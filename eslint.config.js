@@ -105,6 +105,8 @@ export default tseslint.config(
         performance: false,
         process: false,
         URL: false,
+        clearInterval: false,
+        setInterval: false,
         setTimeout: false,
       },
     },

@@ -60,7 +60,7 @@ const options = {
 };
 
 const figures = new Figures();
-let about = machine();
+let about = await machine();
 
 // On Ctrl-C the watchdogs end whatever was started, and this process ends by the signal.
 for (const name of wanted.filter((each) => each in local)) {
@@ -70,7 +70,7 @@ for (const name of wanted.filter((each) => each in local)) {
 const phases = wanted.filter((name) => name in onCluster);
 if (phases.length > 0) {
   const bench = await Bench.start(figures, options);
-  about = machine(bench.cluster.sandbox);
+  about = await machine(bench.cluster.sandbox);
   try {
     for (const name of phases) {
       process.stderr.write(`${name}\n`);

@@ -57,8 +57,9 @@ spec:
 
 function timed(args) {
   const start = performance.now();
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { maxBuffer: 2 ** 30 });
-  if (status !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+  const limits = { maxBuffer: 2 ** 30, timeout: 300_000, killSignal: 'SIGKILL' };
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, limits);
+  if (status !== 0) throw new Error(`${args.join(' ')} failed: ${error?.message ?? ''}\n${stderr}`);
   return { stdout, seconds: (performance.now() - start) / 1000 };
 }
 

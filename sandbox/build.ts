@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { programEnded } from '#telemetry/program.js';
 import { checkGo, goBinaryName, goBuildArguments, goEnvironment } from './go.js';
 import { waitForLock } from './lock.js';
 import type { Program } from './program.js';
 import { formatDuration, type Log, showProgress } from './progress.js';
-import { startWatchdog, type Watchdog } from './watchdog.js';
+import { killGroup, startWatchdog, type Watchdog } from './watchdog.js';
 
 /** What to build and where to. */
 export interface BuildOptions {
@@ -27,11 +27,12 @@ export interface BuildOptions {
  *
  * **Guarantees**: a program appears in the cache complete or not at all; one process builds at a time; an
  * interrupted build leaves neither a process nor a file behind.
- * **Errors**: without a usable Go, one that names the ways out; a failed build, one with what Go printed.
+ * **Errors**: without a usable Go, one that names the ways out; a failed build, one with what Go printed; a Go that prints
+ * nothing for twenty minutes is killed, with the remedy.
  */
 export async function buildPrograms(options: BuildOptions): Promise<void> {
   const { cache, module, env, log } = options;
-  await checkGo(env, module);
+  await checkGo(env, module, log);
   await mkdir(dirname(cache), { recursive: true });
   const lock = await waitForLock(`${cache}.lock`, (holder) => {
     log(`Process ${holder.pid} is building the control plane; waiting for it.`);
@@ -91,7 +92,6 @@ async function runGoBuild(
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   if (go.pid !== undefined) watchdog.watch(go.pid);
-  const ended = once(go, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const build = { downloads: 0, packages: 0, output: [] as string[] };
   createInterface({ input: go.stderr }).on('line', (line) => {
     if (line.startsWith('go: downloading ')) build.downloads++;
@@ -102,7 +102,17 @@ async function runGoBuild(
   const counts = (): string => `${build.downloads} modules downloaded, ${build.packages} packages compiled`;
   const progress = showProgress(() => `  building for ${elapsed()}: ${counts()}`, log);
   try {
-    const [code, signal] = await ended;
+    const { code, signal } = await programEnded(go, {
+      ...{ what: 'go build', say: log, sayMilliseconds: 60_000 },
+      // It names packages before it compiles them, and links the largest program in silence, for minutes.
+      limitMilliseconds: 1_200_000,
+      remedy:
+        'see that the proxy for Go modules (go env GOPROXY) can be reached and run this again, or point ' +
+        'KUBEBUILDER_ASSETS at a folder that holds the programs',
+    }).catch((error: unknown) => {
+      if (go.pid !== undefined) killGroup(go.pid); // Compilers go on when Go itself is killed.
+      throw error;
+    });
     if (code !== 0) {
       const how = signal === null ? `exit code ${code ?? '?'}` : signal;
       throw new Error(`go build failed (${how}):\n${build.output.join('\n')}`);

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { programEnded } from '#telemetry/program.js';
 import { AuditLog } from './audit.js';
 import type { AuditEntry } from './audit.js';
+import { logToStderr } from './progress.js';
 import { adminUser } from './users.js';
 
 /** All that is needed to use a running sandbox from another process; plain data. */
@@ -49,7 +51,10 @@ export interface KubectlResult {
 export interface SandboxClient extends Omit<SandboxHandle, 'kubeconfigs'> {
   /** The path of a user's kubeconfig. **Errors**: for a user not declared when the sandbox was started. */
   kubeconfig(user: string): string;
-  /** Runs kubectl. **Errors**: when it fails, with what it printed, unless `allowFailure` is set. */
+  /**
+   * Runs kubectl. **Errors**: when it fails, with what it printed, unless `allowFailure` is set; when it prints nothing for
+   * five minutes.
+   */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /**
    * What the audit log holds of a user's requests, oldest first, those included whose effect is seen already; a
@@ -81,7 +86,7 @@ function kubeconfigOf(kubeconfigs: Readonly<Record<string, string>>, user: strin
   );
 }
 
-function runKubectl(
+async function runKubectl(
   handle: SandboxHandle,
   args: readonly string[],
   options: KubectlOptions = {},
@@ -92,24 +97,21 @@ function runKubectl(
     KUBECACHEDIR: `${handle.dir}/kubectl-cache`, // Not the user's ~/.kube/cache.
     KUBERC: 'off',
   };
-  return new Promise((resolve, reject) => {
-    const child = spawn(handle.kubectlPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-    child.once('error', reject);
-    child.once('close', (code, signal) => {
-      const result = { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
-      if (result.code === 0 || options.allowFailure === true) resolve(result);
-      else {
-        const how = signal ?? `exit code ${result.code}`;
-        reject(new Error(`kubectl ${args.join(' ')} failed (${how}):\n${result.stderr}${result.stdout}`));
-      }
-    });
-    child.stdin.on('error', () => undefined); // kubectl ended without reading; its exit code tells.
-    child.stdin.end(options.stdin ?? '');
-  });
+  const what = `kubectl ${args.join(' ')}`;
+  const child = spawn(handle.kubectlPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  child.stdin.on('error', () => undefined); // kubectl ended without reading, as its exit code shows.
+  child.stdin.end(options.stdin ?? '');
+  const remedy = 'see whether the API server answers, and give --request-timeout or --timeout';
+  const { code, signal } = await programEnded(child, { what, remedy, say: logToStderr });
+  const result = { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
+  if (result.code === 0 || options.allowFailure === true) return result;
+  const how = signal ?? `exit code ${result.code}`;
+  throw new Error(`${what} failed (${how}):\n${result.stderr}${result.stdout}`);
 }
 
-function collect(stream: NodeJS.ReadableStream): () => string {
+/** Collects what a stream gives; the function returns it. */
+export function collect(stream: NodeJS.ReadableStream): () => string {
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   return () => Buffer.concat(chunks).toString();

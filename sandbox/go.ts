@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { programEnded } from '#telemetry/program.js';
 import type { Program } from './program.js';
+import type { Log } from './progress.js';
 
 /** The Go package of each program. */
 const packages: Readonly<Record<Program, string>> = {
@@ -41,13 +43,24 @@ export function kubernetesVersion(folder: string): string {
 }
 
 /** Throws unless a Go that can build the modules pinned in `folder` is on the PATH. */
-export async function checkGo(env: NodeJS.ProcessEnv, folder: string): Promise<void> {
+export async function checkGo(env: NodeJS.ProcessEnv, folder: string, log: Log): Promise<void> {
   const wanted = goMod(folder, /^go (\S+)$/m);
-  const { error, stdout, stderr } = await runGo(['env', 'GOVERSION'], env, folder);
-  if (error?.code === 'ENOENT') throw new Error(waysOut('There is no `go` on the PATH.', wanted));
+  const go = spawn('go', ['env', 'GOVERSION'], {
+    ...{ cwd: folder, env: goEnvironment(env) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  go.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  go.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const { code } = await programEnded(go, {
+    ...{ what: 'go env GOVERSION', say: log },
+    remedy: `run it in ${folder} to see what it waits for, such as the download of another Go`,
+  }).catch((error: unknown) => {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Error(waysOut(code === 'ENOENT' ? 'There is no `go` on the PATH.' : `${message}.`, wanted));
+  });
   // In the folder of go.mod, Go fetches the version asked for by itself unless GOTOOLCHAIN forbids it; then it says so.
-  if (error !== null)
-    throw new Error(waysOut(`Go cannot build the control plane: ${stderr.trim()}.`, wanted));
+  if (code !== 0) throw new Error(waysOut(`Go cannot build the control plane: ${stderr.trim()}.`, wanted));
   const found = /^go(\d+)\.(\d+)/.exec(stdout.trim());
   const [major, minor] = wanted.split('.').map(Number);
   const isDevelopment = stdout.startsWith('devel');
@@ -78,20 +91,6 @@ function goMod(folder: string, pattern: RegExp): string {
   const value = pattern.exec(readFileSync(file, 'utf8'))?.[1];
   if (value === undefined) throw new Error(`${file} has nothing that matches ${String(pattern)}.`);
   return value;
-}
-
-interface GoResult {
-  readonly error: (Error & { readonly code?: unknown }) | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function runGo(args: readonly string[], env: NodeJS.ProcessEnv, folder: string): Promise<GoResult> {
-  return new Promise((resolve) => {
-    execFile('go', args, { cwd: folder, env: goEnvironment(env) }, (error, stdout, stderr) => {
-      resolve({ error, stdout, stderr });
-    });
-  });
 }
 
 /** A workspace file above this folder must not change which modules are built. */

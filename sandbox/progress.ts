@@ -1,9 +1,12 @@
 /** Takes one line of news for people, without a line end. */
 export type Log = (line: string) => void;
 
-/** Writes a line to standard error: standard output stays free for results. */
+/** Begins a line of the terminal again. */
+const CLEAR = '\r\x1b[K';
+
+/** Writes a line to standard error, in place of one that shows progress: standard output stays free for results. */
 export const logToStderr: Log = (line) => {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${process.stderr.isTTY ? CLEAR : ''}${line}\n`);
 };
 
 /** Milliseconds between plain lines where a line cannot be redrawn. */
@@ -21,14 +24,14 @@ export interface Progress {
 export function showProgress(status: () => string, log: Log): Progress {
   const redraw = log === logToStderr && process.stderr.isTTY;
   const timer = redraw
-    ? setInterval(() => process.stderr.write(`\r\x1b[K${status()}`), 1_000)
+    ? setInterval(() => process.stderr.write(`${CLEAR}${status()}`), 1_000)
     : setInterval(() => {
         log(status());
       }, lineInterval);
   return {
     stop: () => {
       clearInterval(timer);
-      if (redraw) process.stderr.write('\r\x1b[K');
+      if (redraw) process.stderr.write(CLEAR);
     },
   };
 }

@@ -65,7 +65,8 @@ export async function startWatchdog(): Promise<Watchdog> {
   };
 }
 
-function killGroup(pid: number): void {
+/** Kills a process with its group, as far as they are there. */
+export function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {

@@ -9,6 +9,8 @@ import { linkBin } from './link-bin.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** What undici 8 and client-node 2 need. */
 const NEEDED = [22, 19];
+/** How long the dependencies may take. */
+const INSTALL_MINUTES = 20;
 
 const bin = (name, file) => join(root, 'node_modules', name, file);
 const tsc = [bin('typescript', 'bin/tsc')];
@@ -56,14 +58,8 @@ async function main(name, args) {
     say('Installing the dependencies from package-lock.json (once; a minute or less)');
     // A registry that doesn't answer fails in some minutes, with its name, instead of a quarter of an hour.
     const patience = ['--fetch-timeout=60000', '--fetch-retries=2'];
-    await run(...npm(), [
-      'ci',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      ...patience,
-    ]);
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', ...patience];
+    await run(...npm(), ['ci', ...flags], endInstallation);
   }
   const node = projectNode();
   for (const [index, [what, command]] of steps.entries()) {
@@ -114,8 +110,19 @@ function projectNode() {
   );
 }
 
-/** Ends with the program's own status; signals from the terminal reach it directly, others are passed on. */
-function run(command, first, rest) {
+/** Says each minute how long npm has taken, and ends it in time. */
+function endInstallation(child, minutes) {
+  say(`waiting for npm ci: ${minutes} min, at most ${INSTALL_MINUTES} min`);
+  if (minutes < INSTALL_MINUTES) return;
+  child.kill('SIGKILL');
+  fail('npm ci was killed: see that the registry (npm config get registry) answers, and run this again');
+}
+
+/**
+ * Ends with the program's own status; signals from the terminal reach it directly, others are passed on.
+ * @param eachMinute takes the process, and for how many minutes it runs; without it, the program itself ends in time
+ */
+function run(command, first, rest, eachMinute = () => {}) {
   return new Promise((resolve) => {
     const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(
       process.platform === 'win32' ? ';' : ':',
@@ -125,11 +132,14 @@ function run(command, first, rest) {
       stdio: 'inherit',
       env: { ...process.env, PATH: path },
     });
+    let minutes = 0;
+    const clock = setInterval(() => eachMinute(child, ++minutes), 60_000);
     const passOn = (signal) => child.kill(signal);
     const ignore = () => {};
     process.on('SIGTERM', passOn).on('SIGINT', ignore);
     child.on('error', (error) => fail(`${command} can't be started: ${error.message}`));
     child.on('exit', (code, signal) => {
+      clearInterval(clock);
       process.off('SIGTERM', passOn).off('SIGINT', ignore);
       if (code !== 0) process.exit(code ?? (signal === 'SIGINT' ? 130 : 143));
       resolve();

@@ -3,7 +3,7 @@
 // last is what `reconstruct install` of this package installs.
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -30,7 +30,7 @@ function packInto(out) {
   try {
     const packed = npm('pack', '--ignore-scripts', '--json', '--pack-destination', temporary);
     const [{ filename }] = JSON.parse(packed);
-    execFileSync('tar', ['-xzf', join(temporary, filename), '-C', temporary]);
+    run('tar', ['-xzf', join(temporary, filename), '-C', temporary]);
     rmSync(out, { recursive: true, force: true });
     renameSync(join(temporary, 'package'), out);
   } finally {
@@ -41,7 +41,7 @@ function packInto(out) {
 
 /** Makes the bundle anew, with the image in it; what `files` leaves out is left out. */
 function bundleFor(image, bundle) {
-  execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), '--released', image, '--out', bundle]);
+  run(process.execPath, [join(root, 'scripts/bundle.mjs'), '--released', image, '--out', bundle]);
   for (const file of globSync('{meta.json,*.map}', { cwd: bundle })) rmSync(join(bundle, file));
 }
 
@@ -59,9 +59,15 @@ function publishedManifest({ name, private: _, scripts, workspaces, devDependenc
 function npm(...args) {
   const script = process.env.npm_execpath;
   const command = script?.endsWith('.js') ? [process.execPath, script, ...args] : ['npm', ...args];
-  return execFileSync(command[0], command.slice(1), {
-    cwd: root,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
+  return run(command[0], command.slice(1));
+}
+
+/** What a program prints, which has nothing to wait for but this machine. */
+function run(program, args) {
+  const minutes = 5;
+  process.stderr.write(`> ${[basename(program), ...args].join(' ')}, at most ${minutes} min\n`);
+  return execFileSync(program, args, {
+    ...{ cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
+    ...{ timeout: minutes * 60_000, killSignal: 'SIGKILL' },
   });
 }

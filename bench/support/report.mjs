@@ -1,21 +1,19 @@
 // The table: on the terminal, in bench/RESULTS.md and as JSON.
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { shown } from './figures.mjs';
 import { root } from './util.mjs';
 
-export function machine(sandbox) {
+export async function machine(sandbox) {
   const [{ model }] = cpus();
   const lines = [
     `${cpus().length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
     `Node ${process.version} (V8 ${process.versions.v8})`,
   ];
   if (sandbox) {
-    const { serverVersion } = JSON.parse(
-      execFileSync(sandbox.kubectlPath, ['version', '-o', 'json', '--kubeconfig', sandbox.adminKubeconfig]),
-    );
+    const { stdout } = await sandbox.kubectl(['version', '-o', 'json']);
+    const { serverVersion } = JSON.parse(stdout);
     lines.push(`Kubernetes ${serverVersion.gitVersion}, with its controllers, on the same machine`);
   }
   return lines;

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { programEnded } from '#telemetry/program.js';
+import { collect } from '../client.js';
 import { repoFolder } from '../paths.js';
-import type { Watchdog } from '../watchdog.js';
+import { logToStderr } from '../progress.js';
+import { killGroup, type Watchdog } from '../watchdog.js';
 import type { Show } from './show.js';
 import { shellCommand } from './text.js';
 
@@ -81,22 +83,30 @@ export class Kubectl {
     throw new Error(`${this.typed(args)}\nfailed: ${`${answer.stderr}${answer.stdout}`.trim()}`);
   }
 
-  /** As {@link run}, but a failure is an answer too. **Errors**: when kubectl cannot be started. */
+  /**
+   * As {@link run}, but a failure is an answer too.
+   *
+   * **Errors**: when kubectl cannot be started, and when it prints nothing for five minutes.
+   */
   async try(...args: readonly string[]): Promise<KubectlAnswer> {
     const { signal, watchdog, endWithDemo = false } = this.props;
     signal?.throwIfAborted();
     const child = this.#spawn(args);
     const { pid } = child;
     if (endWithDemo && pid !== undefined) watchdog.watch(pid);
-    const ended = new Promise<number>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', (code) => {
-        resolve(code ?? 1);
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    try {
+      const { code } = await programEnded(child, {
+        ...{ what: this.typed(args), say: logToStderr },
+        remedy: 'see whether the cluster of the context answers: a login may wait for an answer, or a proxy hang',
       });
-    });
-    const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-    if (endWithDemo && pid !== undefined) watchdog.forget(pid);
-    return { stdout, stderr, code };
+      return { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
+    } catch (error) {
+      if (pid !== undefined) killGroup(pid); // With what it has started, such as a login.
+      throw error;
+    } finally {
+      if (endWithDemo && pid !== undefined) watchdog.forget(pid);
+    }
   }
 
   /** One object, or nothing if there is none. */

@@ -45,7 +45,11 @@ export function exportsOf<Path extends string>(modules: readonly Path[]): Record
 function options(): ts.CompilerOptions {
   const base = ts.readConfigFile(`${root}/tsconfig.base.json`, (file) => ts.sys.readFile(file));
   const parsed = ts.parseJsonConfigFileContent(base.config, ts.sys, root);
-  return { ...parsed.options, noEmit: true, paths: { '#sandbox/*': [`${root}/sandbox/*`] } };
+  const paths = {
+    ...{ '#contract/*': [`${root}/src/contract/*`], '#telemetry/*': [`${root}/src/telemetry/*`] },
+    '#sandbox/*': [`${root}/sandbox/*`],
+  };
+  return { ...parsed.options, noEmit: true, paths };
 }
 
 function resolved(alias: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {

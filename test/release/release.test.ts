@@ -81,9 +81,10 @@ describe('npm run image:*', () => {
   function image(
     target: string,
     env: NodeJS.ProcessEnv,
-  ): { readonly told: string; readonly status: number | null } {
+    script = 'echo "$@"',
+  ): { readonly printed: string; readonly told: string; readonly status: number | null } {
     const docker = join(folder, 'docker');
-    writeFileSync(docker, '#!/bin/sh\necho "$@"\n');
+    writeFileSync(docker, `#!/bin/sh\n${script}\n`);
     chmodSync(docker, 0o755);
     const { stdout, stderr, status } = spawnSync(
       process.execPath,
@@ -92,20 +93,28 @@ describe('npm run image:*', () => {
         ...{ encoding: 'utf8', env: { PATH: process.env.PATH, DOCKER: docker, ...env } },
       },
     );
-    return { told: stdout + stderr, status };
+    return { printed: stdout, told: stderr, status };
   }
 
   test('build makes the image that install names, for this machine', () => {
     const argument = `--build-arg VERSION=${version} .\n`;
-    expect(image('build', {}).told).toBe(`buildx build --load --tag reconstruct:${version} ${argument}`);
-    expect(image('build', { IMAGE: 'x/y:1' }).told).toBe(`buildx build --load --tag x/y:1 ${argument}`);
+    expect(image('build', {}).printed).toBe(`buildx build --load --tag reconstruct:${version} ${argument}`);
+    expect(image('build', { IMAGE: 'x/y:1' }).printed).toBe(`buildx build --load --tag x/y:1 ${argument}`);
   });
 
   test('push makes it for all platforms, with what proves where it comes from', () => {
-    expect(image('push', { IMAGE: 'x/y:1' }).told).toBe(
+    expect(image('push', { IMAGE: 'x/y:1' }).printed).toBe(
       'buildx build --push --platform linux/amd64,linux/arm64 --sbom=true --provenance=mode=max --tag x/y:1 ' +
         `--build-arg VERSION=${version} .\n`,
     );
+  });
+
+  test('a build that hangs is killed at the limit, with the remedy', () => {
+    const { told, status } = image('build', { IMAGE_MINUTES: '0.002' }, 'exec sleep 600');
+
+    expect(status).toBe(2);
+    expect(told).toMatch(/^> \S+docker buildx build, at most 0.002 min\n/);
+    expect(told).toMatch(/docker buildx build was not done after 0.002 min and was killed: .*IMAGE_MINUTES\n$/s);
   });
 
   test('what is missing is told', () => {

@@ -4,10 +4,14 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { Kubectl } from '../../sandbox/demo/kubectl.js';
+import { Show } from '../../sandbox/demo/show.js';
 import { isRunning } from '../../sandbox/process-identity.js';
 import { findPrograms, programCache } from '../../sandbox/programs.js';
 import { waitFor } from '../../sandbox/wait.js';
+import { startWatchdog } from '../../sandbox/watchdog.js';
 
 let home: string;
 let env: NodeJS.ProcessEnv;
@@ -172,5 +176,83 @@ describe('building', () => {
     );
     await putGo('go1.26.8', buildKubectl);
     await findPrograms(['kubectl'], { env, log });
+  });
+});
+
+describe('a program that never answers is killed at a limit, and an error says which one, and what to do', () => {
+  /** Lets minutes pass by the clock of this process alone, once the program runs. */
+  async function pass(minutes: number): Promise<void> {
+    await waitFor('the program to run', () => isThere(join(home, 'hangs')), { timeoutMilliseconds: 60_000 });
+    await vi.advanceTimersByTimeAsync(minutes * 60_000);
+  }
+  const isThere = (file: string): Promise<true> => readFile(file).then(() => true);
+  const hang = (): string => `export PATH=/usr/bin:/bin; touch ${home}/hangs; exec sleep 600`;
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  test('`go env`', async () => {
+    await putProgram(join(home, 'bin', 'go'), `#!/bin/sh\n${hang()}\n`);
+    const failure = expect(findPrograms(['kubectl'], { env, log })).rejects.toThrow(
+      /go env GOVERSION gave no output for 300 s and was killed; run it in \S+ [^]*install Go 1\.26/,
+    );
+
+    await pass(5);
+
+    await failure;
+    expect(lines[0]).toBe('waiting for go env GOVERSION: no output for 10 s, at most 300 s');
+  });
+
+  test('`go build`, which may take long', async () => {
+    await putGo('go1.26.8', `echo k8s.io/api/core/v1 >&2; sleep 601 & ${hang()}`);
+    const failure = expect(findPrograms(['kubectl'], { env, log })).rejects.toThrow(
+      /go build gave no output for 1200 s and was killed; [^]*KUBEBUILDER_ASSETS/,
+    );
+
+    await pass(19);
+    expect(lines).toContain('waiting for go build: no output for 60 s, at most 1200 s');
+    await pass(1);
+
+    await failure;
+    expect(await readdir(dirname(programCache(env)))).toEqual([]);
+  });
+
+  test('kubectl of the sandbox', async () => {
+    const kubectlPath = await putProgram(join(home, 'kubectl'), `#!/bin/sh\n${hang()}\n`);
+    const sandbox = openSandbox({
+      ...{ dir: home, url: '', etcdUrl: '', adminKubeconfig: '', kubeconfigs: { admin: '' } },
+      ...{ kubectlPath, auditLogPath: '' },
+    });
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const failure = expect(sandbox.kubectl(['get', 'nodes'])).rejects.toThrow(
+      /^kubectl get nodes gave no output for 300 s and was killed; .*--request-timeout/,
+    );
+
+    await pass(5);
+
+    await failure;
+    expect(said).toHaveBeenCalledWith('waiting for kubectl get nodes: no output for 10 s, at most 300 s\n');
+  });
+
+  test('kubectl of the demo', async () => {
+    const program = await putProgram(join(home, 'kubectl'), `#!/bin/sh\n${hang()}\n`);
+    const show = new Show({ write: () => undefined, styled: false, width: 80 });
+    const watchdog = await startWatchdog();
+    const kubectl = new Kubectl({ program, env, prefix: ['--context', 'mine'], show, watchdog });
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const failure = expect(kubectl.run('get', 'nodes')).rejects.toThrow(
+      /^kubectl --context mine get nodes gave no output for 300 s and was killed; .*context/,
+    );
+
+    await pass(5);
+
+    await failure;
+    expect(said).toHaveBeenCalledWith(expect.stringMatching(/^waiting for kubectl --context mine get nodes: /));
+    await watchdog.release();
   });
 });

@@ -47,6 +47,8 @@ function environment(): NodeJS.ProcessEnv {
     ...Object.fromEntries(inherited),
     PATH: [dirname(process.execPath), dirname(kubectlPath), ...path].join(delimiter),
     ...{ npm_config_prefer_offline: 'true', npm_config_cache: npmCache() },
+    // A connection that is lost is tried again after a minute, instead of five.
+    ...{ npm_config_fetch_timeout: '60000', npm_config_fetch_retries: '4' },
     KUBECACHEDIR: join(home, 'kubectl-cache'),
   };
 }
