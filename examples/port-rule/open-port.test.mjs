@@ -67,7 +67,12 @@ function environment(changes = {}) {
 /** The script as a pod runs it, once it has opened its port. */
 async function opened(changes = {}) {
   const env = environment(changes);
-  const pod = spawn('/bin/sh', ['-c', SCRIPT], { env, stdio: 'ignore', timeout: 60_000, killSignal: 'SIGKILL' });
+  const pod = spawn('/bin/sh', ['-c', SCRIPT], {
+    env,
+    stdio: 'ignore',
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
   pods.push(pod);
   await until(() => chain() === env.CHAIN);
   return async () => {
@@ -92,7 +97,11 @@ async function until(holds) {
 }
 
 test('a shell understands it', () => {
-  const { status, stderr } = spawnSync('/bin/sh', ['-n'], { input: SCRIPT, encoding: 'utf8', timeout: 10_000 });
+  const { status, stderr } = spawnSync('/bin/sh', ['-n'], {
+    input: SCRIPT,
+    encoding: 'utf8',
+    timeout: 10_000,
+  });
 
   assert.equal(status, 0, stderr);
 });

@@ -98,7 +98,8 @@ export class Kubectl {
     try {
       const { code } = await programEnded(child, {
         ...{ what: this.typed(args), say: logToStderr },
-        remedy: 'see whether the cluster of the context answers: a login may wait for an answer, or a proxy hang',
+        remedy:
+          'see whether the cluster of the context answers: a login may wait for an answer, or a proxy hang',
       });
       return { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
     } catch (error) {

@@ -141,7 +141,9 @@ function modulesFrom(modules: readonly string[]): string[] {
       const text = readFileSync(join(folder, `${module}.${extension}`), 'utf8');
       for (const [, path] of text.matchAll(/(?:from|import)[ (]*'(\.[^']+)\.js'/g))
         found.add(join(dirname(module), path!));
-      for (const [, path] of text.matchAll(/(?:from|import)[ (]*'#((?:contract|sandbox|telemetry)\/[^']+)\.js'/g))
+      for (const [, path] of text.matchAll(
+        /(?:from|import)[ (]*'#((?:contract|sandbox|telemetry)\/[^']+)\.js'/g,
+      ))
         found.add(join('lib', path!));
     }
   }

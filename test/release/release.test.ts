@@ -114,7 +114,9 @@ describe('npm run image:*', () => {
 
     expect(status).toBe(2);
     expect(told).toMatch(/^> \S+docker buildx build, at most 0.002 min\n/);
-    expect(told).toMatch(/docker buildx build was not done after 0.002 min and was killed: .*IMAGE_MINUTES\n$/s);
+    expect(told).toMatch(
+      /docker buildx build was not done after 0.002 min and was killed: .*IMAGE_MINUTES\n$/s,
+    );
   });
 
   test('what is missing is told', () => {

@@ -189,7 +189,9 @@ describe('a program that never answers is killed at a limit, and an error says w
   const hang = (): string => `export PATH=/usr/bin:/bin; touch ${home}/hangs; exec sleep 600`;
 
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'performance'] });
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'performance'],
+    });
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -252,7 +254,9 @@ describe('a program that never answers is killed at a limit, and an error says w
     await pass(5);
 
     await failure;
-    expect(said).toHaveBeenCalledWith(expect.stringMatching(/^waiting for kubectl --context mine get nodes: /));
+    expect(said).toHaveBeenCalledWith(
+      expect.stringMatching(/^waiting for kubectl --context mine get nodes: /),
+    );
     await watchdog.release();
   });
 });
