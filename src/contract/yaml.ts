@@ -1,4 +1,4 @@
-import { Document, isAlias, isMap, isScalar, parseDocument, visit } from 'yaml';
+import { Document, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { Alias, Node, Scalar, ScalarTag, YAMLMap } from 'yaml';
 
 /**
@@ -13,7 +13,8 @@ export const YAML_OPTIONS = {
   prettyErrors: false,
 } as const;
 
-const MERGE = 'tag:yaml.org,2002:merge';
+/** Aliases may stand for so many values altogether, however few are written. */
+const MOST_ALIASED = 1_000_000;
 
 /** YAML that is well-formed, and means nothing that JSON can hold. */
 export class YamlError extends Error {
@@ -37,76 +38,71 @@ export function readYaml(text: string): unknown {
   return valueOf(yaml);
 }
 
+/** What an alias stands for. */
+interface Anchored {
+  readonly value: unknown;
+  /** How many values it holds. */
+  readonly size: number;
+}
+
 /**
  * Returns the JSON value that `kubectl` makes of a document: YAML 1.1 as Go's parser has it, without base 60 numbers and
- * timestamps. Unlike `kubectl`, which silently keeps one of them, it refuses a key that is given twice.
+ * timestamps. Refuses what `kubectl` reads in a way that is hardly meant: a key that is given twice, or is a float.
  * @throws YamlError
  * @see https://github.com/yaml/go-yaml/blob/v2.4.3/decode.go
  */
 export function valueOf(yaml: Document.Parsed): unknown {
-  let targets: ReadonlyMap<Alias, Node> | undefined;
-  const values = new Map<Node, { readonly value: unknown; readonly size: number }>();
-  const open = new Set<Alias>();
-  let decoded = 0;
+  /** The last node of each name before the one that is read; nothing while it is being read itself. */
+  const anchors = new Map<string, Anchored | undefined>();
+  let size = 0;
   let aliased = 0;
 
   const read = (node: Node | null): unknown => {
-    decoded += 1;
-    if (open.size > 0) aliased += 1;
-    if (isAlias(node)) return follow(node, reuse);
-    if (node && 'items' in node) {
-      const before = decoded;
-      const value = isMap<Node, Node | null>(node)
-        ? Object.fromEntries(entriesOf(node, new Map()))
-        : (node.items as Node[]).map(read);
-      if (node.anchor) values.set(node, { value, size: decoded - before });
-      return value;
-    }
+    if (isAlias(node)) return follow(node);
+    const before = size;
+    size += 1;
     if (!node) return null;
-    const value = scalarOf(node);
+    const { anchor } = node as { anchor?: string };
+    if (anchor) anchors.set(anchor, undefined);
+    const value = contentOf(node);
+    if (anchor) anchors.set(anchor, { value, size: size - before });
+    return value;
+  };
+
+  const contentOf = (node: Node): unknown => {
+    if (isMap<Node, Node | null>(node)) return Object.fromEntries(entriesOf(node));
+    if (isSeq<Node | null>(node)) return node.items.map(read);
+    const value = scalarOf(node as Scalar);
     if (typeof value === 'bigint') return Number(value);
     if (typeof value !== 'number' || Number.isFinite(value)) return value;
-    throw problem(`JSON has no number ${String(node.value)}; put quotes around it`, node);
+    throw problem(`JSON has no number ${String((node as Scalar).value)}; put quotes around it`, node);
   };
 
-  /** What aliases stand for is one object, which counts as often as it is used. */
-  const reuse = (target: Node): unknown => {
-    const { value, size = 0 } = values.get(target) ?? { value: read(target) };
-    decoded += size;
-    aliased += size;
-    return value;
+  const follow = (alias: Alias): unknown => {
+    const target = anchors.get(alias.source);
+    size += target?.size ?? 0;
+    aliased += target?.size ?? 0;
+    if (target && aliased <= MOST_ALIASED) return target.value;
+    const isOpen = !target && anchors.has(alias.source);
+    const cause = target ? 'makes it too large' : isOpen ? 'holds itself' : 'is not set before it is used';
+    throw problem(`its anchors can't be resolved: ${alias.source} ${cause}; write the values out`, alias);
   };
 
-  const follow = <T>(alias: Alias, then: (target: Node) => T): T => {
-    targets ??= targetsOf(yaml);
-    const target = targets.get(alias);
-    const allowed = 0.99 - 0.89 * Math.min(1, Math.max(0, (decoded - 400_000) / 3_600_000));
-    const isTooMuch = aliased > 100 && decoded > 1000 && aliased / decoded > allowed;
-    if (!target || open.has(alias) || isTooMuch) {
-      const cause = isTooMuch
-        ? 'makes it too large'
-        : target
-          ? 'holds itself'
-          : 'is not set before it is used';
-      throw problem(`its anchors can't be resolved: ${alias.source} ${cause}; write the values out`, alias);
-    }
-    open.add(alias);
-    const value = then(target);
-    open.delete(alias);
-    return value;
-  };
-
-  const entriesOf = (
-    map: YAMLMap<Node, Node | null>,
-    entries: Map<string, unknown>,
-  ): Map<string, unknown> => {
+  /** Merges in the order that is written, as Go's parser does: what comes later wins. */
+  const entriesOf = (map: YAMLMap<Node, Node | null>): Map<string, unknown> => {
+    const entries = new Map<string, unknown>();
     const own = new Set<string>();
     for (const { key, value } of map.items) {
       if (isMergeKey(key)) {
-        merge(key, value, entries);
+        const from = read(value);
+        for (const each of Array.isArray(from) ? (from as unknown[]).toReversed() : [from]) {
+          if (typeof each !== 'object' || each === null || Array.isArray(each))
+            throw problem('<< takes a map, or a list of maps; put quotes around it to make it a key', key);
+          for (const [name, member] of Object.entries(each)) entries.set(name, member);
+        }
         continue;
       }
-      const name = isAlias(key) ? follow(key, keyOf) : keyOf(key);
+      const name = keyOf(key);
       if (own.has(name)) throw problem(`the key ${name} is given twice; keep one of them`, key);
       own.add(name);
       entries.set(name, read(value));
@@ -114,85 +110,41 @@ export function valueOf(yaml: Document.Parsed): unknown {
     return entries;
   };
 
-  /** Merges in the order that is written, as Go's parser does: what comes later wins. */
-  const merge = (key: Node, from: Node | null, entries: Map<string, unknown>): void => {
-    const list = from && 'items' in from && !isMap(from) ? [...(from.items as Node[])].reverse() : [from];
-    for (const each of list) {
-      const into = (map: Node | null): unknown => {
-        if (isMap<Node, Node | null>(map)) return entriesOf(map, entries);
-        throw problem('<< takes a map, or a list of maps; put quotes around it to make it a key', key);
-      };
-      if (isAlias(each)) follow(each, into);
-      else into(each);
-    }
-  };
-
   return read(yaml.contents);
 }
 
 function isMergeKey(key: Node): boolean {
-  return isScalar(key) && key.value === '<<' && (key.tag ? key.tag === MERGE : key.type === 'PLAIN');
-}
-
-/** What each alias stands for: the last node of that anchor before it. */
-function targetsOf(yaml: Document.Parsed): ReadonlyMap<Alias, Node> {
-  const anchors = new Map<string, Node>();
-  const targets = new Map<Alias, Node>();
-  visit(yaml, {
-    Value: (_, node) => {
-      if (node.anchor) anchors.set(node.anchor, node);
-    },
-    Alias: (_, alias) => {
-      const target = anchors.get(alias.source);
-      if (target) targets.set(alias, target);
-    },
-  });
-  return targets;
+  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && !key.tag;
 }
 
 function problem(message: string, { range }: { range?: readonly number[] | null }): YamlError {
   return new YamlError(message, range?.[0] ?? 0);
 }
 
-/** Returns the text that `kubectl` makes of a key. @throws YamlError for what can't be a key */
+/**
+ * Returns the text that `kubectl` makes of a key. Of a float that is another one than was written, as `1.1` of `1.10`.
+ * @throws YamlError for what can't be a key, and for floats
+ */
 export function keyOf(node: unknown): string {
   const value = isScalar(node) ? scalarOf(node) : null;
-  if (value === null || (typeof value === 'bigint' && value >= 2n ** 63n))
+  if (value === null || typeof value === 'number' || (typeof value === 'bigint' && value >= 2n ** 63n))
     throw problem("this can't be a key; put quotes around it", node as Node);
-  return typeof value === 'number' ? float32Text(value) : String(value);
-}
-
-/** A float as Go's parser makes a key of it: with the fewest digits that tell it from other floats of 32 bits. */
-function float32Text(value: number): string {
-  if (Number.isNaN(value)) return '.nan';
-  if (!Number.isFinite(Math.fround(value))) return value < 0 ? '-.inf' : '.inf';
-  const short = Array.from({ length: 9 }, (_, digits) => value.toExponential(digits)).find(
-    (text) => Math.fround(Number(text)) === Math.fround(value),
-  );
-  const exponent = Number(short?.split('e')[1]);
-  if (exponent < -4 || exponent > 5) return String(short).replace(/e([-+])(\d)$/, 'e$10$2');
-  return Object.is(value, -0) ? '-0' : String(Number(short));
+  return String(value);
 }
 
 /** An integer is a bigint: as a key it is written with all of its digits. */
 type ScalarValue = string | number | bigint | boolean | null;
 
 const TYPES: Partial<Record<string, string>> = { boolean: 'bool', bigint: 'int', number: 'float' };
-const STANDARD_TAG = /^tag:yaml\.org,2002:(bool|int|float|null|binary)$/;
+const STANDARD_TAG = /^tag:yaml\.org,2002:(bool|int|float|null|binary|merge)$/;
 
 function scalarOf(node: Scalar): ScalarValue {
   const text = String(node.value);
   if (!node.tag) return node.type === 'PLAIN' ? resolve(text) : text;
   const tag = STANDARD_TAG.exec(node.tag)?.[1];
-  if (tag === 'binary') {
-    const bytes = Buffer.from(text, 'base64');
-    if (bytes.toString('base64') === text.replaceAll(/[\r\n]/g, '')) return bytes.toString();
-  } else {
-    const value = tag ? resolve(text) : text;
-    const type = value === null ? 'null' : TYPES[typeof value];
-    if (!tag || type === tag) return value;
-    if (tag === 'float' && typeof value === 'bigint') return Number(value);
-  }
+  if (!tag) return text;
+  const value = resolve(text);
+  if (tag === (value === null ? 'null' : TYPES[typeof value])) return value;
   throw problem(`${text} is no ${tag}, as its tag has it; remove the tag`, node);
 }
 
