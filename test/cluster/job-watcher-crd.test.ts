@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { brokenRules, edges, outOfBounds } from '../kinds/job-watcher/broken-rules.js';
+import { brokenRules, brokenStatus, edges, outOfBounds } from '../kinds/job-watcher/broken-rules.js';
 import { Cluster } from './support/cluster.js';
 import { installCrd } from './support/crds.js';
 import { differences, offline } from './support/verdicts.js';
@@ -84,4 +84,20 @@ describe('judged offline it is the same', () => {
       );
     },
   );
+});
+
+test('takes no status with a reason of any length', async () => {
+  const path = `/apis/batch.my.github.com/v1/namespaces/${namespace}/jobwatchers`;
+  const made = await cluster.send('POST', path, { body: watcher({}) });
+  expect(made.status).toBe(201);
+  const answerTo = async (length: number) =>
+    cluster.send('PUT', `${path}/sweeper/status`, {
+      body: { ...made.body, status: brokenStatus.status(length) },
+      query: { dryRun: 'All' },
+    });
+  expect((await answerTo(brokenStatus.most)).status).toBe(200);
+  const { status, body } = await answerTo(brokenStatus.most + 1);
+  expect(status).toBe(422);
+  expect(body.message).toContain(`${brokenStatus.path}: Invalid value: `);
+  expect(body.message).toContain(brokenStatus.message);
 });

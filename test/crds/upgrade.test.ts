@@ -19,6 +19,8 @@ const ACCEPTED: Readonly<Record<string, string>> = {
   'v1 kind maxLength tightened': 'the API server takes no other value than its own',
   'v1 spec.ports rule added': 'the API server refused the Service, or the Deployment',
   'v1 spec.ports[].targetPort rule added': 'the API server refused the Service',
+  'v1 spec.resources.limits rule added': 'the API server refused the Deployment',
+  'v1 spec.resources.requests rule added': 'the API server refused the Deployment',
   'v1 spec.envs[] rule added': 'the API server refused the Deployment',
   'v1 spec.envs[].name maxLength tightened': 'more than fits into a request',
   'v1 spec.envs[].value maxLength tightened': 'more than fits into a request',

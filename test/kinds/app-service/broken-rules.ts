@@ -16,10 +16,30 @@ const route = { parentRefs: [{ name: 'edge' }] };
 const hpa = { maxReplicas: 3 };
 const scale = (type: string, member: object) => ({ autoscaling: { ...hpa, metrics: [{ type, ...member }] } });
 const queue = { metric: { name: 'queue' } };
+/** As long as the key of a label can be. */
+const longName = `${[63, 63, 63, 61].map((length) => 'a'.repeat(length)).join('.')}/${'b'.repeat(63)}`;
+/** The API server takes no longer one in a container, since "requests." before it is a name too. */
+const resource = longName.slice('requests.'.length);
 const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' };
+
+const spreadOver = (labelSelector: object) => ({
+  topologySpread: { constraints: [{ ...spread, labelSelector }] },
+});
 
 /** Each CEL rule of AppService, broken alone. */
 export const brokenRules: readonly BrokenRule[] = [
+  ...['limits', 'requests'].map((amounts) => ({
+    spec: { resources: { limits: { [resource]: 1 }, [amounts]: { [resource]: 1, [`${longName}a`]: 1 } } },
+    valid: { resources: { limits: { [resource]: 1 }, [amounts]: { [resource]: 1 } } },
+    path: `spec.resources.${amounts}`,
+    message: 'the name of a resource has at most 317 characters',
+  })),
+  {
+    spec: spreadOver({ matchLabels: { [`${longName}a`]: 'b' } }),
+    valid: spreadOver({ matchLabels: { [longName]: 'b' } }),
+    path: 'spec.topologySpread.constraints[0].labelSelector.matchLabels',
+    message: 'the key of a label has at most 317 characters',
+  },
   {
     spec: {},
     valid: {},

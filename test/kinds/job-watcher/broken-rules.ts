@@ -71,7 +71,26 @@ export const brokenRules: readonly BrokenRule[] = [
     path: 'spec.selector.matchExpressions[0].values',
     messages: ['In and NotIn need values; Exists and DoesNotExist take none'],
   })),
+  {
+    spec: { selector: { matchLabels: { ['a'.repeat(318)]: 'b' } } },
+    valid: { selector: { matchLabels: { ['a'.repeat(317)]: 'b' } } },
+    path: 'spec.selector.matchLabels',
+    messages: ['the key of a label has at most 317 characters'],
+  },
 ];
+
+/** The same of the status. */
+export const brokenStatus = {
+  status: (length: number) => ({
+    lastRun: {
+      ...{ namespaces: 1, matched: 1, finished: 1, deleted: 0, failed: 0 },
+      skipped: { ['N'.repeat(length)]: 1 },
+    },
+  }),
+  most: 64,
+  path: 'status.lastRun.skipped',
+  message: 'a reason has at most 64 characters',
+};
 
 /** What no rule but the schema itself refuses, and the field that it names. */
 export const outOfBounds: readonly { readonly spec: object; readonly path: string }[] = [

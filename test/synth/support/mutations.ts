@@ -69,7 +69,10 @@ function numbers(schema: StructuralSchema): Named[] {
   const bounds = [schema.minimum, schema.maximum, schema.multipleOf].filter(
     (bound) => typeof bound === 'number',
   );
-  const near = bounds.flatMap((bound) => [bound - 1, bound, bound + 1, bound + 0.5]);
+  // What JSON can't hold exactly is refused here before any rule is asked.
+  const near = bounds
+    .flatMap((bound) => [bound - 1, bound, bound + 1, bound + 0.5])
+    .filter((number) => Math.abs(number) <= Number.MAX_SAFE_INTEGER);
   const edges = [-1, 1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 65536];
   return [...new Set([...near, ...edges])].map((number) => [String(number), number]);
 }
@@ -181,6 +184,10 @@ function maps(schema: StructuralSchema): Named[] {
     [`${count + 1} members`, map(count + 1)],
     ['strange keys', { 'k/a.b-c': sample(members) }],
     ['an empty key', { '': sample(members) }],
+    ...[64, 65, 253, 254, 317, 318].flatMap((length): Named[] => [
+      [`a key of ${length} letters`, { k: sample(members), ['k'.repeat(length)]: sample(members) }],
+      [`a key of ${length} faces`, { ['😀'.repeat(length)]: sample(members) }],
+    ]),
   ];
 }
 

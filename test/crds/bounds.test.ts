@@ -21,3 +21,21 @@ test.each(files)('%s takes no integer in a spec that can not be kept exactly', (
   for (const { name, schema } of loadCrd(new URL(file, crds)).spec.versions)
     expect(inexact(schema.openAPIV3Schema.properties?.spec ?? {}, `${name} spec`)).toEqual([]);
 });
+
+/** Paths of maps of which the number of keys, or the length of one, has no bound. */
+function openMaps(schema: StructuralSchema, path: string): string[] {
+  const { properties = {}, items, additionalProperties: members, maxProperties } = schema;
+  const rules = (schema['x-kubernetes-validations'] ?? []) as readonly { readonly rule: string }[];
+  const isBound = rules.some(({ rule }) => /^self\.all\((\w+), size\(\1\) <= \d+\)$/.test(rule));
+  return [
+    ...(members && !(typeof maxProperties === 'number' && isBound) ? [path] : []),
+    ...Object.entries(properties).flatMap(([name, property]) => openMaps(property, `${path}.${name}`)),
+    ...(items ? openMaps(items, `${path}[]`) : []),
+    ...(typeof members === 'object' ? openMaps(members, `${path}.*`) : []),
+  ];
+}
+
+test.each(files)('%s bounds the keys of every map', (file) => {
+  for (const { name, schema } of loadCrd(new URL(file, crds)).spec.versions)
+    expect(openMaps(schema.openAPIV3Schema, name)).toEqual([]);
+});
