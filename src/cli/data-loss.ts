@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { servedType, storedVersion } from '../contract/crd.js';
-import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
+import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { DefinitionChange } from '../install/apply.js';
@@ -23,8 +23,10 @@ export async function refuseDataLoss(changes: readonly DefinitionChange[], clust
   for (const { present, next } of changes) {
     if (isDeepStrictEqual(present.spec.versions, next.spec.versions)) continue;
     const served = servedVersion(present);
-    const objects = served ? await cluster.list(servedType(present, served)) : [];
-    const found = dataLosses({ present, next }, objects);
+    if (!served && isDeepStrictEqual(storedVersion(present).schema, storedVersion(next).schema)) continue;
+    const found = served
+      ? dataLosses({ present, next }, await cluster.list(servedType(present, served)))
+      : ["no version of it is served, so its stored objects can't be read and checked; serve one first"];
     losses.push(...found.map((loss) => `CustomResourceDefinition ${next.metadata.name}: ${loss}`));
   }
   if (losses.length === 0) return;
@@ -49,7 +51,9 @@ function dataLosses({ present, next }: DefinitionChange, objects: readonly AnyOb
   if (objects.length === 0) return [];
   const all = `${objects.length} ${next.spec.names.kind} ${objects.length === 1 ? 'object' : 'objects'}`;
   const before = judgeBy(servedVersion(present) ?? storedVersion(present));
-  const after = judgeBy(storedVersion(next));
+  const version = storedVersion(next);
+  const after = judgeBy(version);
+  const placeOf = (problem: Problem): string => place(problem, version.schema.openAPIV3Schema);
   const losses = new Map<string, Loss>();
   for (const object of objects) {
     const key = objectKey(object.metadata.namespace, object.metadata.name);
@@ -87,18 +91,22 @@ function judgeBy({ schema: { openAPIV3Schema: schema } }: CrdVersion): (object: 
   return (object) => validate(applyDefaults(object, schema));
 }
 
-/** Items of a list count as one place. */
-function placeOf({ path, message }: Problem): string {
-  return JSON.stringify([
-    path.map((step) => (typeof step === 'number' ? 0 : step)),
-    message === UNKNOWN_FIELD,
-  ]);
+/** Returns a key for the place of a problem: the items of a list are one place, as are the entries of a map. */
+function place({ path, message }: Problem, schema: StructuralSchema): string {
+  let at: StructuralSchema | undefined = schema;
+  const steps = path.map((step) => {
+    const { properties, items, additionalProperties: entries } = at ?? {};
+    const isField = Object.hasOwn(properties ?? {}, step);
+    at = isField ? properties?.[step] : (items ?? (typeof entries === 'object' ? entries : undefined));
+    return isField || !at ? step : '*';
+  });
+  return JSON.stringify([steps, message === UNKNOWN_FIELD]);
 }
 
 function describeLoss({ problem, keys }: Loss, all: string): string {
-  const place = formatPath(problem.path);
+  const where = formatPath(problem.path);
   const examples = keys.slice(0, MAX_EXAMPLES).join(', ') + (keys.length > MAX_EXAMPLES ? ', ...' : '');
   return problem.message === UNKNOWN_FIELD
-    ? `${place} would be dropped from ${keys.length} of ${all}: ${examples}`
-    : `${place} would be invalid in ${keys.length} of ${all}: ${examples} (${problem.message})`;
+    ? `${where} would be dropped from ${keys.length} of ${all}: ${examples}`
+    : `${where} would be invalid in ${keys.length} of ${all}: ${examples} (${problem.message})`;
 }

@@ -61,6 +61,25 @@ test('a renamed field of list items is named once, with a few of the objects tha
   ]);
 });
 
+test('the entries of a map are one place', async () => {
+  const mapOf = (type: string): Fields => ({ labels: { type: 'object', additionalProperties: { type } } });
+  const change = { present: definition({ v1: mapOf('string') }), next: definition({ v1: mapOf('integer') }) };
+  const objects = [book('a', { labels: { x: 'one', y: 'two' } }), book('b', { labels: { z: 'three' } })];
+  expect(await refusal(change, objects)).toEqual([
+    `${of} spec.labels.x would be invalid in 2 of 2 Book objects: shop/a, shop/b ("one" is a string, not an integer)`,
+  ]);
+});
+
+test("what can't be read, since no version is served, is not changed", async () => {
+  const { spec, ...rest } = definition({ v1: { title: text } });
+  const versions = spec.versions.map((version) => ({ ...version, served: false }));
+  const present = { ...rest, spec: { ...spec, versions } };
+  expect(await refusal({ present, next: definition({ v1: { heading: text } }) }, [])).toEqual([
+    `${of} no version of it is served, so its stored objects can't be read and checked; serve one first`,
+  ]);
+  expect(await refusal({ present, next: definition({ v1: { title: text } }) }, [])).toBe(undefined);
+});
+
 test('a version in which objects are stored is named before it goes', async () => {
   const present = { ...definition({ v2: {}, v1: {} }), status: { storedVersions: ['v1', 'v2'] } };
   expect(await refusal({ present, next: definition({ v2: {} }) }, [book('a', {})])).toEqual([
