@@ -25,7 +25,7 @@ export interface WaitProps {
  * Waits for the end of a program, which counts from its last output: on the pipes that it has for that.
  *
  * @returns once its pipes are closed too
- * @throws Error where it can't be started; where it is silent for too long, after SIGKILL, with the remedy
+ * @throws Error where it can't be started or its signal aborts; where it is silent for too long, with the remedy. It is killed then.
  */
 export async function programEnded(
   child: ChildProcess,
@@ -46,19 +46,23 @@ export async function programEnded(
       limit = setTimeout(look, left);
       return;
     }
-    child.kill('SIGKILL');
-    // Its own children may hold them open.
-    for (const pipe of pipes) pipe?.destroy();
     reject(new Error(`${what} gave no output for ${seconds()} s and was killed; ${remedy}`));
   };
   let limit = setTimeout(look, limitMilliseconds);
   child.once('error', reject).once('close', (code, signal) => {
     resolve({ code, signal });
   });
-  return promise.finally(() => {
+  try {
+    return await promise;
+  } catch (error) {
+    child.kill('SIGKILL');
+    // Its own children may hold them open.
+    for (const pipe of pipes) pipe?.destroy();
+    throw error;
+  } finally {
     clearInterval(line);
     clearTimeout(limit);
-  });
+  }
 }
 
 function toStderr(line: string): void {
