@@ -85,7 +85,39 @@ type Found = Omit<ClusterAccess, 'inPod' | 'namespace' | 'proxy'> & { readonly n
 
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
-const BOOLEANS = ['insecure-skip-tls-verify', 'disable-compression'];
+
+/** How a field has to be written, and the check of that. */
+type Shape = readonly [what: string, fits: (value: unknown) => boolean];
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const TEXT: Shape = ["isn't text: put it in quotes", isText];
+const MAP: Shape = ["isn't a map", (value) => typeof value === 'object' && !Array.isArray(value)];
+const SWITCH: Shape = ['is neither true nor false: remove the quotes', (value) => typeof value === 'boolean'];
+const BASE64: Shape = ["isn't base64", (value) => isText(value) && isBase64(value)];
+const TEXTS: Shape = ["isn't a list of texts", isTexts];
+
+/** All others are text. As in client-go, no value is read as if it were of another type: the text "false" isn't false. */
+const SHAPES: Readonly<Record<string, Shape>> = {
+  ...{
+    exec: MAP,
+    'auth-provider': MAP,
+    args: TEXTS,
+    'as-groups': TEXTS,
+    extensions: ["isn't a list", Array.isArray],
+  },
+  ...{ 'insecure-skip-tls-verify': SWITCH, 'disable-compression': SWITCH, provideClusterInfo: SWITCH },
+  ...{ 'certificate-authority-data': BASE64, 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
+  'as-user-extra': [
+    "isn't a map of lists of texts",
+    (value) => Object.values(value as object).every(isTexts),
+  ],
+  env: [
+    "isn't a list of names and values",
+    (value) =>
+      Array.isArray(value) && value.every((one: Fields | null) => isText(one?.name) && isText(one.value)),
+  ],
+};
 const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
@@ -157,7 +189,7 @@ function merge(files: readonly string[]): Merged {
       for (const [kind, known] of Object.entries(entries)) {
         for (const entry of (content[`${kind}s`] ?? []) as Fields[]) {
           const name = String(entry.name);
-          const fields = textual((entry[kind] ?? {}) as Fields, `${kind} "${name}"`, dirname(file));
+          const fields = checked((entry[kind] ?? {}) as Fields, `${kind} "${name}"`, dirname(file));
           if (!known.has(name)) known.set(name, { at: `${file}: ${kind} "${name}"`, fields });
         }
       }
@@ -169,16 +201,21 @@ function merge(files: readonly string[]): Merged {
 }
 
 /** Paths count from the folder of the kubeconfig; a command without a slash is looked for on the PATH. */
-function textual(fields: Fields, at: string, folder: string): Fields {
+function checked(fields: Fields, at: string, folder: string): Fields {
   const read: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
-    if (typeof value === 'number' || (typeof value === 'boolean' && !BOOLEANS.includes(name)))
-      throw new Error(`${at}: ${name} isn't text: put it in quotes`);
-    read[name] = PATHS.includes(name) && value ? resolve(folder, value as string) : value;
+    const [wrong, fits] = SHAPES[name] ?? TEXT;
+    if (value !== null && !fits(value)) throw new Error(`${at}: ${name} ${wrong}`);
+    const isPath = PATHS.includes(name) || (name === 'command' && (value as string | null)?.includes(sep));
+    read[name] = isPath && value ? resolve(folder, value as string) : value;
   }
-  const exec = fields.exec as Partial<KubeconfigExec> | null | undefined;
-  const command = exec?.command?.includes(sep) ? resolve(folder, exec.command) : exec?.command;
-  return { ...read, ...(exec && { exec: { ...exec, command } }) };
+  if (read.exec) read.exec = checked(read.exec as Fields, `${at}: exec`, folder);
+  return read;
+}
+
+function isBase64(text: string): boolean {
+  const bare = text.replaceAll(/[\s=]/g, '');
+  return Buffer.from(bare, 'base64').toString('base64').replaceAll('=', '') === bare;
 }
 
 function chosen(name: string | undefined, merged: Merged): Found {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createProxyServer } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
@@ -307,12 +307,14 @@ describe('a credential plugin', () => {
   });
 
   test('that is under way is ended with the command', async () => {
-    const command = plugin('login', 'exec sleep 600');
+    const command = plugin('login', 'trap "" TERM\nsleep 600');
     const access = loadKubeconfig({ kubeconfig: file('config', kubeconfig(exec({ command }))) });
     const end = new AbortController();
     const reading = new UserCredentials(access).read(end.signal);
+    await vi.waitUntil(() => existsSync(join(folder, 'runs')));
     end.abort();
     await expect(reading).rejects.toMatchObject({ message: expect.stringContaining('aborted') as string });
+    await vi.waitUntil(() => !process.getActiveResourcesInfo().includes('ProcessWrap'));
   });
 
   test('may issue a client certificate', async () => {
@@ -382,6 +384,42 @@ describe('what a kubeconfig asks for and can not be had is refused, with file, e
       { token: 12345 },
       {},
       'can\'t be read as a kubeconfig: user "u": token isn\'t text',
+    ],
+    [
+      'a text for a switch',
+      {},
+      { 'insecure-skip-tls-verify': 'false' },
+      'can\'t be read as a kubeconfig: cluster "c": insecure-skip-tls-verify is neither true nor false: remove the quotes',
+    ],
+    [
+      'a certificate that is no base64',
+      {},
+      { 'certificate-authority-data': '%%%' },
+      'can\'t be read as a kubeconfig: cluster "c": certificate-authority-data isn\'t base64',
+    ],
+    [
+      'one group instead of a list',
+      { token: 't', as: 'joe', 'as-groups': 'admins' },
+      {},
+      'can\'t be read as a kubeconfig: user "u": as-groups isn\'t a list of texts',
+    ],
+    [
+      'one extra value instead of a list',
+      { token: 't', as: 'joe', 'as-user-extra': { scopes: 'view' } },
+      {},
+      'can\'t be read as a kubeconfig: user "u": as-user-extra isn\'t a map of lists of texts',
+    ],
+    [
+      "a plugin's environment as a map",
+      exec({ command: 'x', env: { A: 'b' } }),
+      {},
+      'can\'t be read as a kubeconfig: user "u": exec: env isn\'t a list of names and values',
+    ],
+    [
+      "a number among a plugin's arguments",
+      exec({ command: 'x', args: [1] }),
+      {},
+      'can\'t be read as a kubeconfig: user "u": exec: args isn\'t a list of texts',
     ],
     ['no tokenFile', { tokenFile: 'gone' }, {}, 'user "u": tokenFile '],
     ['exec without apiVersion', { exec: beside }, {}, 'user "u": exec has apiVersion undefined'],
