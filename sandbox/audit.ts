@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { stringify } from 'yaml';
+import { writeYaml } from '#contract/yaml.js';
 import { ownUsers } from './users.js';
 
 /** One line of the audit log: a request, at one of its stages. */
@@ -37,7 +37,7 @@ export interface AuditObjectRef {
 
 /** Logs who asked for what, without bodies, and leaves out the control plane's own requests. */
 export function auditPolicy(): string {
-  return stringify({
+  return writeYaml({
     apiVersion: 'audit.k8s.io/v1',
     kind: 'Policy',
     rules: [

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { writeYaml } from '#contract/yaml.js';
 import type { User } from './users.js';
 
 /** The cluster a kubeconfig leads to. */
@@ -11,7 +11,7 @@ export interface KubeconfigCluster {
 
 /** A kubeconfig with one context, `sandbox`, for one user. */
 export function kubeconfigFor(cluster: KubeconfigCluster, user: Pick<User, 'name' | 'token'>): string {
-  return stringify({
+  return writeYaml({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [

@@ -28,6 +28,7 @@ const tasks = {
   build: [compile, bundle],
   bundle: [compile, bundle],
   package: [compile, bundle, ['Packing', ['scripts/package.mjs']]],
+  crds: [compileSource, ['Writing the CRD', ['scripts/crds.mjs']]],
   'image:bundle': [compileSource, ['Bundling', ['scripts/bundle.mjs', '--image']]],
   'image:build': [['Building the image', ['scripts/image.mjs', 'build']]],
   'image:push': [['Building and pushing the image', ['scripts/image.mjs', 'push']]],

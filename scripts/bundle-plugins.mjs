@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
+import { readYaml } from '../lib/contract/yaml.js';
 
 /**
  * What modules read of files beside them comes along within them: CRDs as JSON, since to parse 50 KiB of YAML takes
@@ -24,7 +24,7 @@ export function withinModules({ lib, place, image }) {
         return {
           contents: contents
             .replaceAll(CRD_BESIDE, (_, file) =>
-              jsonIn(parse(readFileSync(resolve(dirname(path), file), 'utf8'))),
+              jsonIn(readYaml(readFileSync(resolve(dirname(path), file), 'utf8'))),
             )
             .replaceAll(PACKAGE_BESIDE, (_, file) => packageIn(resolve(dirname(path), file), image))
             .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`),

@@ -4,7 +4,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse, stringify } from 'yaml';
+import { isDeepStrictEqual } from 'node:util';
+import { stringify } from 'yaml';
+import { readYaml } from '../lib/contract/yaml.js';
 
 const GROUP = 'app.example.com';
 const SOURCE = 'crds/appservices.kosmos.io.yaml';
@@ -22,7 +24,7 @@ writeFileSync(target, appExampleCrd(readFileSync(join(root, SOURCE), 'utf8')));
  * @param {string} source the text of the CRD of kosmos.io
  */
 function appExampleCrd(source) {
-  const { metadata, spec, ...rest } = parse(source);
+  const { metadata, spec, ...rest } = readYaml(source);
   const { shortNames, categories, ...names } = spec.names;
   const [{ name, served, storage, ...version }] = spec.versions;
   const versions = [
@@ -41,6 +43,11 @@ function appExampleCrd(source) {
     metadata: { ...metadata, name: `appservices.${GROUP}` },
     spec: { ...spec, group: GROUP, names, versions },
   };
-  // What is alike stands there once, by aliases of YAML; kubectl writes it out.
-  return HEADER + stringify(crd, { lineWidth: 0 });
+  // What is alike stands there once, by aliases of YAML, which our own writer doesn't make; kubectl writes it out.
+  const text = stringify(crd, { lineWidth: 0 });
+  if (!isDeepStrictEqual(readYaml(text), crd))
+    throw new Error(
+      `${TARGET} would be another CRD to kubectl; put quotes into ${SOURCE} where text looks like a number`,
+    );
+  return HEADER + text;
 }

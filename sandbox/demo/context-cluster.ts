@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { writeYaml } from '#contract/yaml.js';
 import type { DemoCluster, Stage } from './cluster.js';
 import { crdName, installCrd } from './crd.js';
 import { UnreachableError } from './failure.js';
@@ -103,6 +103,6 @@ async function hasNodePort(kubectl: Kubectl, folder: string, nodePort: number): 
     spec: { type: 'NodePort', ports: [{ port: 80, nodePort }] },
   };
   const file = join(folder, 'node-port-check.yaml');
-  await writeFile(file, stringify(service));
+  await writeFile(file, writeYaml(service));
   return (await kubectl.try('create', '--dry-run=server', '-f', file)).code === 0;
 }

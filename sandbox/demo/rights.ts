@@ -1,5 +1,5 @@
 import { appService, rulesFor } from 'reconstruct';
-import { stringify } from 'yaml';
+import { writeYaml } from '#contract/yaml.js';
 import { table } from './text.js';
 
 const name = 'reconstruct-demo';
@@ -14,7 +14,7 @@ export function rightsYaml(user: string): string {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
   };
-  return `${stringify(role)}---\n${stringify(binding)}`;
+  return `${writeYaml(role)}---\n${writeYaml(binding)}`;
 }
 
 /** The same rights for people. */

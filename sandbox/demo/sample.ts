@@ -1,4 +1,4 @@
-import { parse, stringify } from 'yaml';
+import { readYaml, writeYaml } from '#contract/yaml.js';
 
 /** The part of the tutorial's sample that the demo speaks of. */
 export interface Sample {
@@ -18,11 +18,11 @@ interface SamplePort {
 }
 
 export function parseSample(yaml: string): Sample {
-  return parse(yaml) as Sample;
+  return readYaml(yaml) as Sample;
 }
 
 export function sampleYaml(sample: Sample): string {
-  return stringify(sample);
+  return writeYaml(sample);
 }
 
 /** Lets the cluster choose the node ports. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
+import { readYaml, writeYaml } from '#contract/yaml.js';
 import { repoFolder } from '../paths.js';
 import type { Scene } from './cluster.js';
 import { StepFailure } from './failure.js';
@@ -66,8 +66,8 @@ async function apply(scene: Scene, sampleFile: string): Promise<void> {
   if (listed.includes('service/kubernetes ')) show.say('(service/kubernetes is the API server’s own.)');
   show.say('The status of the AppService tells people and tools how it is:');
   const args = ['get', 'appsvc', name, '-o', 'yaml'];
-  const { status } = parse((await kubectl.run(...args)).stdout) as { status: unknown };
-  kubectl.show(args, `...\n${stringify({ status }, { lineWidth: 0 })}`);
+  const { status } = readYaml((await kubectl.run(...args)).stdout) as { status: unknown };
+  kubectl.show(args, `...\n${writeYaml({ status })}`);
 }
 
 async function resize(scene: Scene): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { parse } from 'yaml';
+import { readYaml } from '../../src/contract/yaml.js';
 import { CleanUp } from '../../sandbox/demo/clean-up.js';
 import { History } from '../../sandbox/demo/hand-edits.js';
 import { readableLogLine } from '../../sandbox/demo/log-line.js';
@@ -112,12 +112,19 @@ describe('the sample', () => {
   test('asks for a node port, unless that is taken out', () => {
     expect(nodePorts(sample)).toEqual([30002]);
 
-    const changed = parse(sampleYaml(withoutNodePorts(sample))) as unknown;
+    const changed = readYaml(sampleYaml(withoutNodePorts(sample)));
 
     expect(changed).toEqual({
       ...sample,
       spec: { ...sample.spec, ports: [{ port: 80, targetPort: 80 }] },
     });
+  });
+
+  test('is read and written as kubectl does it', () => {
+    expect(parseSample('spec: { image: E0, ports: [{ port: 0x50 }] }').spec.ports).toEqual([{ port: 80 }]);
+    const written = readYaml(sampleYaml(withImage(sample, 'off')));
+
+    expect(written).toMatchObject({ spec: { image: 'off' } });
   });
 
   test('takes another image', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { readYaml } from '../../src/contract/yaml.js';
 import { AuditLog } from '../../sandbox/audit.js';
 import { openSandbox, type SandboxHandle } from '../../sandbox/client.js';
 import { kubeconfigFor } from '../../sandbox/kubeconfig.js';
@@ -48,10 +48,17 @@ describe('users', () => {
   });
 });
 
+test('a kubeconfig says to kubectl what was meant, whatever a user is called', () => {
+  const user = { name: 'on', token: '1e3' };
+  const text = kubeconfigFor({ url: 'https://127.0.0.1:1', ca: 'PEM' }, user);
+
+  expect(readYaml(text)).toMatchObject({ users: [{ name: 'on', user: { token: '1e3' } }] });
+});
+
 test('a kubeconfig leads to the cluster as the user', () => {
   const text = kubeconfigFor({ url: 'https://127.0.0.1:1', ca: 'PEM' }, { name: 'me', token: 'secret' });
 
-  expect(parse(text)).toMatchObject({
+  expect(readYaml(text)).toMatchObject({
     'current-context': 'sandbox',
     clusters: [{ cluster: { server: 'https://127.0.0.1:1', 'certificate-authority-data': btoa('PEM') } }],
     users: [{ name: 'me', user: { token: 'secret' } }],
