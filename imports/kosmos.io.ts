@@ -216,7 +216,7 @@ export interface AppServiceSpec {
   readonly securityProfile?: AppServiceSpecSecurityProfile;
 
   /**
-   * An HTTPRoute of the Gateway API, through which the application is reached from outside.
+   * An HTTPRoute of the Gateway API, through which the application is reached from outside. An operator makes it only if its policy lists the Gateways and the hostnames that routes may have.
    *
    * @schema AppServiceSpec#route
    */
@@ -702,7 +702,7 @@ export enum AppServiceSpecSecurityProfile {
 }
 
 /**
- * An HTTPRoute of the Gateway API, through which the application is reached from outside.
+ * An HTTPRoute of the Gateway API, through which the application is reached from outside. An operator makes it only if its policy lists the Gateways and the hostnames that routes may have.
  *
  * @schema AppServiceSpecRoute
  */

@@ -54,7 +54,7 @@ function onlyDocument(name: string, text: string): Document {
   const documents = parseDocuments({ name, text }, (problem) => problems.push(problem));
   if (problems.length > 0) throw refusal(problems);
   const [document, second] = documents;
-  if (!document) throw refusal([`${name}: holds nothing; ${EXAMPLE}, or {} to forbid nothing`]);
+  if (!document) throw refusal([`${name}: holds nothing; ${EXAMPLE}, or {} for no rules`]);
   if (second) {
     throw refusal([`${name}: line ${second.lineOf([])}: a second document begins; put all kinds into one`]);
   }

@@ -165,7 +165,7 @@ async function controllersOf(
 ): Promise<(policy: Policy | undefined) => Controller[]> {
   const { render } = await import('../synth/render.js');
   const context: KindContext = {
-    render: (kind, cr) => render(kind, cr, options.followed?.current),
+    render: (kind, cr) => render(kind, cr, options.followed?.current ?? {}),
     flags: options.flags,
     operatorNamespace: access.namespace,
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),

@@ -77,7 +77,8 @@ export interface KindProps<Spec, Status extends object> {
    */
   readonly handOver?: HandOverFunction<Spec>;
   /**
-   * What an admin may restrict: a schema like that of a CRD, for the kind's section of the policy.
+   * What an admin may restrict: a schema like that of a CRD, for the kind's section of the policy. The construct of an
+   * operator whose policy has no such section gets the schema's `default`, if there is one.
    * @default - the kind knows no policy, and a section for it is refused
    */
   readonly policySchema?: StructuralSchema;

@@ -40,6 +40,7 @@ export type KindConstruct<Spec> = new (
 
 /**
  * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
+ * @param policy what the operator's admin allows; nothing is forbidden where there is no operator
  * @throws OperatorError when the resource can't be rendered
  */
 export type Render = (kind: RenderedKind, cr: CustomResource, policy?: Policy) => AnyObject[];
@@ -120,7 +121,6 @@ export interface OwnedKind extends Kind, RenderedKind {
   readonly formerChildren: readonly ResourceType[];
   /** Types that are read for the status, and never written. */
   readonly related: readonly ResourceType[];
-  readonly policySchema?: StructuralSchema;
   /** Its only controller. */
   controller(render: Render): Controller;
 }

@@ -15,7 +15,7 @@ export interface InstallProps {
   readonly replicas: number;
   /** Values of the kinds' flags: passed on, and a reason for rights. @default - none */
   readonly flags?: FlagValues;
-  /** @default - everything is allowed */
+  /** @default - none, which allows all but routes */
   readonly policy?: InstalledPolicy;
   /** @default - nothing of it */
   readonly monitoring?: MonitoringProps;

@@ -63,7 +63,7 @@ function synthesize(
     labels,
     disableResourceNameHashes: true,
   });
-  const section = policy?.[kind.type.kind.toLowerCase()];
+  const section = policy && (policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
   const props = {
     metadata: { name, ...(namespace && { namespace }) },
     spec: copyPlain(cr.spec ?? {}, 'spec'),

@@ -32,7 +32,7 @@ test('or a ConfigMap with one key, whatever it is called', async () => {
 });
 
 test.each([
-  ['', ['FILE: holds nothing; write e.g. "appservice: { maxSize: 10 }", or {} to forbid nothing']],
+  ['', ['FILE: holds nothing; write e.g. "appservice: { maxSize: 10 }", or {} for no rules']],
   [
     '- appservice',
     [

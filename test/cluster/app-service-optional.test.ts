@@ -3,6 +3,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -18,7 +19,8 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, appService);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('optional'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  const namespaces = [apps.namespace];
+  controller = await startController({ cluster, user, kinds: [appService], namespaces, args: anyRoute });
 });
 afterAll(async () => {
   await controller.kill();

@@ -3,7 +3,8 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { Condition } from '../../src/contract/conditions.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster } from './support/cluster.js';
+import { anyRoute } from './support/any-route.js';
+import { Cluster, deployments } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -20,12 +21,16 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, appService);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('route'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  controller = await start(anyRoute);
 });
 afterAll(async () => {
   await controller.kill();
   await cluster.close();
 });
+
+function start(args: readonly string[]): Promise<RunningController> {
+  return startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace], args });
+}
 
 const EDGE = { name: 'edge', namespace: 'infra' };
 const LOCAL = { name: 'local', sectionName: 'web' };
@@ -163,4 +168,36 @@ describe('RouteReady', () => {
     });
     await apps.ready(name);
   });
+});
+
+test('an operator without a policy publishes no route, leaves the one that is there, and deletes it with the field', async () => {
+  const published = routed([EDGE], { hostnames: ['shop.example.com'] });
+  const place = apps.childPlace(httpRoutes, 'published');
+  await apps.create('published', published);
+  await apps.ready('published');
+  const before = await cluster.get(place);
+  await controller.kill();
+  controller = await start([]);
+
+  const refused = {
+    reason: 'PolicyDenied',
+    message:
+      "spec.route: is used, and the policy doesn't list both the gateways and the hostnames that routes may have; " +
+      'remove it, or ask an admin to list them, as gateways and hostnames below appservice',
+  };
+  await apps.create('new', published);
+  for (const name of ['new', 'published'])
+    for (const [type, status] of [
+      ['Accepted', 'False'],
+      ['Ready', 'False'],
+      ['Stalled', 'True'],
+    ] as const)
+      await apps.condition(name, { type, status, ...refused });
+  for (const type of [httpRoutes, deployments])
+    expect(await cluster.find(apps.childPlace(type, 'new'))).toBeUndefined();
+  expect(await cluster.get(place)).toEqual(before);
+
+  await apps.edit('published', { size: 0, image, ports: [{ port: 80 }] });
+  await apps.ready('published');
+  expect(await cluster.find(place)).toBeUndefined();
 });

@@ -4,6 +4,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Chance } from '../../src/testing/walk/chance.js';
 import { isReached, nameOf } from '../../src/testing/walk/goals.js';
+import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -28,7 +29,8 @@ let controller: RunningController;
 beforeAll(async () => {
   await installCrd(cluster, appService);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('walk'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  const namespaces = [apps.namespace];
+  controller = await startController({ cluster, user, kinds: [appService], namespaces, args: anyRoute });
 });
 afterAll(async () => {
   await controller.kill();

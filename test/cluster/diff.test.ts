@@ -56,7 +56,8 @@ beforeAll(async () => {
   const policy = join(folder, 'policy.yaml');
   const targets = [{ name: 'own', ingressNamespace: namespace, ingressService: 'proxy' }];
   const streamingress = { defaultClass: 'own', targets };
-  await writeFile(policy, JSON.stringify({ streamingress }));
+  const appservice = { gateways: ['*/*'], hostnames: ['*'] };
+  await writeFile(policy, JSON.stringify({ appservice, streamingress }));
   controller = await startController({
     ...{ cluster, user, kinds: [appService, streamIngress], namespaces: [namespace] },
     args: ['--policy', policy],

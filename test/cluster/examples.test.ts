@@ -8,6 +8,7 @@ import type { Condition } from '../../src/contract/conditions.js';
 import { resourceType } from '../../src/contract/resource.js';
 import type { AppServiceProps } from '../../src/kinds/app-service/construct.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { anyRoute } from './support/any-route.js';
 import { Cluster, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -64,7 +65,7 @@ beforeAll(async () => {
     subjects.set(file, new Subject(cluster, appService, await cluster.makeNamespace('example')));
   const inside = [...subjects.values()].map(({ namespace }) => namespace);
   const props = { cluster, user: 'operator-37', kinds: [appService] };
-  controller = await startController({ ...props, namespaces: inside });
+  controller = await startController({ ...props, namespaces: inside, args: anyRoute });
 });
 afterAll(async () => {
   await controller.kill();

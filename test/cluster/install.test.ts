@@ -354,7 +354,7 @@ test('diff judges by the policy that was installed, and tells whoever may not se
     const editors = await diff(sandbox.kubeconfig(editor));
     expect(editors.code, editors.stderr).toBe(1);
     expect(editors.stderr).toMatch(
-      /^warning: Which operator is installed can't be seen .*without flags and policy/,
+      /^warning: Which operator is installed can't be seen .*that forbids nothing, is assumed/,
     );
   });
   const given = await diff(sandbox.kubeconfig(editor), '--policy', policy);

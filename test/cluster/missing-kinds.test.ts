@@ -9,6 +9,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -56,7 +57,7 @@ async function startOperator(): Promise<Operator> {
   const health = `127.0.0.1:${(await choosePorts()).apiServer}`;
   const controller = await startController({
     ...{ cluster, user, kinds: builtInKinds, awaitStart: false },
-    args: ['--health-bind-address', health],
+    args: ['--health-bind-address', health, ...anyRoute],
   });
   return { controller, readyz: async () => (await fetch(`http://${health}/readyz?verbose`)).text() };
 }

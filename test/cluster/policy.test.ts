@@ -28,6 +28,7 @@ const STRICT: AppServicePolicy = {
   serviceTypes: ['ClusterIP'],
   imageRegistries: ['registry.example.com/shop'],
   gateways: ['infra/public'],
+  hostnames: ['a.example.com'],
   maxSize: 2,
   features: ['securityProfile', 'service', 'autoscaling', 'route'],
 };

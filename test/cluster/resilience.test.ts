@@ -10,6 +10,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { FaultProxy } from '../scenarios/support/fault-proxy.js';
 import { Gate } from '../scenarios/support/faults.js';
 import { writesTo } from '../scenarios/support/proxied-request.js';
+import { anyRoute } from './support/any-route.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
@@ -31,7 +32,10 @@ let apps: Subject;
 let controller: RunningController;
 
 const start = (kubeconfig?: string): Promise<RunningController> =>
-  startController({ cluster, user, kinds: [appService], ...(kubeconfig !== undefined && { kubeconfig }) });
+  startController({
+    ...{ cluster, user, kinds: [appService], args: anyRoute },
+    ...(kubeconfig !== undefined && { kubeconfig }),
+  });
 
 beforeAll(async () => {
   sandbox = await startSandbox({ users: [user] });

@@ -41,8 +41,8 @@ export function operatorContext(props: OperatorContextProps): ContextFor {
     const operator = operators.length > 1 ? choose(kind, operators, namespaces, warn) : operators[0];
     if (found instanceof OperatorError) for (const line of unseen(kind, found, props)) warn(line);
     const watched = watchNamespaces ?? operator?.watchNamespaces;
-    const policy = props.policy ?? (kind.policySchema && operator && (await props.policyOf(operator))) ?? {};
-    const section = policy[kind.type.kind.toLowerCase()];
+    const policy = props.policy ?? (kind.policySchema && operator && (await props.policyOf(operator)));
+    const section = policy?.[kind.type.kind.toLowerCase()];
     return {
       render: (rendered, cr) => render(rendered, cr, policy),
       flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...flags },
@@ -107,8 +107,8 @@ function unseen(
   }
   if (!mayBeRestricted && !kind.flags) return [];
   return [
-    `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags and policy, ` +
-      'is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+    `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags, that ` +
+      'forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
   ];
 }
 

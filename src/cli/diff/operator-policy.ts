@@ -14,7 +14,7 @@ export interface OperatorPolicyProps {
   readonly note: (line: string) => void;
 }
 
-/** The policy of an operator as its ConfigMap has it now; nothing where it has none, or nobody may read it. */
+/** The policy of an operator as its ConfigMap has it now, an empty one where it has none; nothing where it can't be read. */
 export type PolicyOf = (operator: InstalledOperator) => Promise<Policy | undefined>;
 
 /**
@@ -40,7 +40,7 @@ async function readPolicy(
 ): Promise<Policy | undefined> {
   try {
     const stored = await policyOf(cluster, operator);
-    if (!stored) return undefined;
+    if (!stored) return {};
     const policy = await parse(stored.name, stored.text);
     note(`Judged by the policy of the operator in ${operator.namespace}: ${stored.name}`);
     return policy;

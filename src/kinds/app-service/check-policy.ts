@@ -18,8 +18,7 @@ interface Violation {
 type Rule = (policy: AppServicePolicy, props: Props) => readonly Violation[];
 
 /**
- * Holds an AppService against the admin's policy, and names everything that it forbids: whoever has to change one
- * thing after the other is told of each only after another try.
+ * Holds an AppService against the admin's policy, and names everything that it forbids at once.
  * @throws OperatorError `PolicyDenied`, with the path of the first
  */
 export function checkPolicy(props: Props): void {
@@ -71,6 +70,19 @@ const RULES: readonly Rule[] = [
         message: `"${image}" ${what}${name === undefined ? ', and' : ''} is not in the policy's imageRegistries`,
         remedy:
           imageRegistries.length > 0 ? `take one from ${imageRegistries.join(', ')}` : 'none is allowed',
+      },
+    ];
+  },
+
+  // The operator may write HTTPRoutes where the user may not.
+  ({ gateways, hostnames }, { spec: { route } }) => {
+    if (!route || (gateways && hostnames)) return [];
+    return [
+      {
+        path: ['spec', 'route'],
+        message:
+          "is used, and the policy doesn't list both the gateways and the hostnames that routes may have",
+        remedy: 'remove it, or ask an admin to list them, as gateways and hostnames below appservice',
       },
     ];
   },

@@ -5,7 +5,7 @@ import type { AppServiceSpec, SecurityProfile } from './spec.js';
 /** The fields that an admin may close: all that the tutorial's AppService doesn't have. */
 export type Feature = Exclude<keyof AppServiceSpec, 'size' | 'image' | 'ports' | 'resources' | 'envs'>;
 
-/** What an admin allows of an AppService. Each rule that is left out forbids nothing. */
+/** What an admin allows of an AppService. Each rule that is left out forbids nothing, but a route needs two. */
 export interface AppServicePolicy {
   /** At least this; one that is unset is less than `Baseline`. */
   readonly securityProfile?: SecurityProfile;
@@ -63,7 +63,9 @@ function listOf(description: string, items: StructuralSchema): StructuralSchema 
 /** The schema of `AppServicePolicy`. */
 export const policySchema: StructuralSchema = {
   type: 'object',
-  description: 'What is allowed of an AppService. A rule that is left out forbids nothing.',
+  description:
+    'What is allowed of an AppService. A rule that is left out forbids nothing, but a route needs gateways and hostnames.',
+  default: {},
   properties: {
     securityProfile: {
       type: 'string',

@@ -26,6 +26,12 @@ function contextIn(cluster: MemoryCluster, given: Partial<OperatorContextProps> 
 
 const anything = expect.any(Function) as unknown;
 
+const { apiVersion, kind } = appService.type;
+const metadata = { name: 'web', namespace: 'shop' };
+const cr = { apiVersion, kind, metadata, spec: { size: 4, image: 'web:1' } };
+const route = { parentRefs: [{ name: 'public' }] };
+const routed = { ...cr, spec: { ...cr.spec, ports: [{ port: 80 }], route } };
+
 describe('what a kind is judged with', () => {
   test('is the namespace, the flags and the namespaces of the operator that is installed', async () => {
     const flags = { '--ingress-namespace': 'edge', '--jobwatcher-admin-namespaces': ['ops', 'tools'] };
@@ -111,7 +117,7 @@ describe('what a kind is judged with', () => {
       await contextFor(streamIngress, ['shop']);
       expect(warnings).toEqual([
         "Which operator is installed can't be seen (List deployments: not you): one in reconstruct-system, " +
-          'without flags and policy, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+          'without flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
       ]);
     });
 
@@ -125,11 +131,12 @@ describe('what a kind is judged with', () => {
 
     test('is said of a kind that a policy may restrict, unless that is given', async () => {
       const { contextFor, warnings } = contextIn(closed());
-      await contextFor(appService, ['shop']);
+      const { render: unrestricted } = await contextFor(appService, ['shop']);
+      expect(unrestricted(appService, routed)).toHaveLength(3);
       const named = contextIn(closed(), { operatorNamespace: 'ops' });
       await named.contextFor(appService, ['shop']);
       expect([...warnings, ...named.warnings]).toEqual([
-        expect.stringContaining('without flags and policy, is assumed'),
+        expect.stringContaining('that forbids nothing, is assumed'),
         "By which policy the operator in ops works can't be seen (List deployments: not you): nothing is taken to be " +
           'forbidden; give it with --policy',
       ]);
@@ -139,9 +146,6 @@ describe('what a kind is judged with', () => {
   describe("is the kind's section of the policy, too,", () => {
     const restricted = () => new MemoryCluster(installed({ policy: { text: '', parsed: {} } }));
     const allowed = { appservice: { maxSize: 3 } };
-    const { apiVersion, kind } = appService.type;
-    const metadata = { name: 'web', namespace: 'shop' };
-    const cr = { apiVersion, kind, metadata, spec: { size: 4, image: 'web:1' } };
 
     test('that is given', async () => {
       const { contextFor } = contextIn(restricted(), {
@@ -165,6 +169,21 @@ describe('what a kind is judged with', () => {
       const { policy, render: restrictedRender } = await contextFor(appService, []);
       expect({ policy, asked }).toEqual({ policy: { maxSize: 3 }, asked: ['ops'] });
       expect(() => restrictedRender(appService, cr)).toThrow('maxSize');
+    });
+
+    test('or an empty one, by which an operator without a policy refuses routes', async () => {
+      const { contextFor } = contextIn(restricted(), { policyOf: () => Promise.resolve({}) });
+      const { render: withoutPolicy } = await contextFor(appService, []);
+      expect(() => withoutPolicy(appService, routed)).toThrow('spec.route: is used, and the policy');
+      expect(withoutPolicy(appService, cr)).toHaveLength(1);
+    });
+
+    test("or none, which forbids nothing, where it can't be seen, or there is no operator", async () => {
+      for (const cluster of [restricted(), new MemoryCluster()]) {
+        const { contextFor } = contextIn(cluster);
+        const { render: unrestricted } = await contextFor(appService, []);
+        expect(unrestricted(appService, routed)).toHaveLength(3);
+      }
     });
   });
 });

@@ -43,9 +43,9 @@ describe('the policy of an operator', () => {
     expect(said).toEqual([`Judged by the policy of the operator in ops: ${PLACE}`]);
   });
 
-  test('is none where it was installed without one', async () => {
+  test('is an empty one where it was installed without one', async () => {
     const { said, ask } = await policyIn(clusterWith());
-    expect(await ask()).toBeUndefined();
+    expect(await ask()).toEqual({});
     expect(said).toEqual([]);
   });
 

@@ -26,6 +26,7 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
   const props = (): ControllerProps => ({
     ...{ cluster, user, kinds: [kind] },
     ...(tested.config !== undefined && { config: tested.config }),
+    ...(tested.args && { args: tested.args }),
     ...(!tested.clusterWide && { namespaces: [subject.namespace] }),
   });
 

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { startSandbox } from '../../../sandbox/control-plane.js';
@@ -18,7 +20,7 @@ import type { RunningController } from './controller.js';
 import { Differ } from './diff.js';
 import { eventually } from './eventually.js';
 import { makeSurroundings } from './example-surroundings.js';
-import { allExamples, exampleConfig, exampleDocument, exampleKinds, examplesFolder } from './examples.js';
+import { allExamples, exampleConfig, exampleDocument, exampleKinds } from './examples.js';
 import type { Example } from './examples.js';
 import { tcpRoutes, udpRoutes } from './gateway-api.js';
 import { GatewayPorts, OPEN } from './gateway-ports.js';
@@ -33,9 +35,9 @@ const POLICY = 'streamingress/admin/policy.yaml';
 /** Where the operator believes to run: the example of a watcher for the whole cluster is there. */
 export const OPERATOR_NAMESPACE = 'reconstruct-system';
 
-/** What the admin allows, by the examples. */
+/** What the admin allows: by the examples, and their routes. */
 function policy(): Policy {
-  return exampleDocument(POLICY);
+  return { ...exampleDocument(POLICY), appservice: { gateways: ['*/*'], hostnames: ['*'] } };
 }
 
 /**
@@ -43,13 +45,18 @@ function policy(): Policy {
  * operator for all of them.
  */
 export class ExampleStand {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'examples-'));
+  private readonly policyFile = join(this.folder, 'policy.yaml');
+
   private constructor(
     readonly sandbox: Sandbox,
     readonly cluster: Cluster,
     readonly user: string,
     readonly kinds: readonly Kind[],
     readonly examples: readonly Example[],
-  ) {}
+  ) {
+    writeFileSync(this.policyFile, JSON.stringify(policy()));
+  }
 
   static async open(user: string): Promise<ExampleStand> {
     const kinds = await exampleKinds();
@@ -64,6 +71,7 @@ export class ExampleStand {
   async close(): Promise<void> {
     await this.cluster.close();
     await this.sandbox.stop();
+    rmSync(this.folder, { recursive: true });
   }
 
   async startController(): Promise<RunningController> {
@@ -71,13 +79,13 @@ export class ExampleStand {
     return startController({
       ...{ cluster, user, kinds, config: exampleConfig },
       kubeconfig: await kubeconfigLike(cluster, user, { namespace: OPERATOR_NAMESPACE }),
-      args: ['--policy', join(examplesFolder, POLICY)],
+      args: ['--policy', this.policyFile],
     });
   }
 
   differ(): Differ {
     return new Differ(this.sandbox.adminKubeconfig, [
-      ...['--config', exampleConfig, '--policy', join(examplesFolder, POLICY)],
+      ...['--config', exampleConfig, '--policy', this.policyFile],
       ...['--operator-namespace', OPERATOR_NAMESPACE],
     ]);
   }

@@ -5,6 +5,7 @@ import type { OwnedKind } from '../../../src/contract/kind.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
+import { anyRoute } from './any-route.js';
 import { appServiceFields } from './app-service-fields.js';
 import { barredFields } from './app-service-options.js';
 import { configMaps, deployments, services } from './cluster.js';
@@ -15,6 +16,8 @@ export interface KindUnderTest {
   readonly kind: OwnedKind;
   /** @default - the kind is built in */
   readonly config?: string;
+  /** Further arguments of `reconstruct run`. @default - none */
+  readonly args?: readonly string[];
   /** Renders a child of every type, and starts nothing that changes by itself. */
   readonly spec: object;
   /** The same without the child that is optional. */
@@ -41,6 +44,7 @@ function appServiceChild(kindName: string): ResourceType {
 
 export const appServiceUnderTest: KindUnderTest = {
   kind: appService,
+  args: anyRoute,
   spec: { ...withoutService, ports: [{ port: 80 }], route: { parentRefs: [{ name: 'edge' }] } },
   specWithoutOptional: withoutService,
   optional: services,

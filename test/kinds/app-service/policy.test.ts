@@ -35,6 +35,8 @@ function routeFor(...hostnames: string[]): AppServiceSpec {
   return { ...WITH_PORT, route };
 }
 
+const ANY: AppServicePolicy = { gateways: ['*/*'], hostnames: ['*'] };
+
 describe('what a policy denies', () => {
   const autoscaling = { maxReplicas: 30 };
 
@@ -70,32 +72,32 @@ describe('what a policy denies', () => {
       `spec.image: "docker.io/../x" is not the name of an image, and is not in the policy's imageRegistries; take one from docker.io`,
     ],
     [
-      { gateways: ['infra/public'] },
+      { ...ANY, gateways: ['infra/public'] },
       routeTo(['infra', 'public'], ['infra', 'admin']),
       `spec.route.parentRefs[1]: "infra/admin" is not in the policy's gateways; give one of infra/public`,
     ],
     [
-      { gateways: ['infra/*'] },
+      { ...ANY, gateways: ['infra/*'] },
       routeTo([undefined, 'public']),
       `spec.route.parentRefs[0]: "public" in an unknown namespace is not in the policy's gateways; give one of infra/*`,
     ],
     [
-      { hostnames: ['shop.example.com', '*.apps.example.com'] },
+      { ...ANY, hostnames: ['shop.example.com', '*.apps.example.com'] },
       routeFor('shop.example.com', 'a.apps.example.com', '*.b.apps.example.com', 'apps.example.com'),
       `spec.route.hostnames[3]: "apps.example.com" is not in the policy's hostnames; give one of shop.example.com, *.apps.example.com`,
     ],
     [
-      { hostnames: ['*.apps.example.com'] },
+      { ...ANY, hostnames: ['*.apps.example.com'] },
       routeFor('*.example.com'),
       `spec.route.hostnames[0]: "*.example.com" is not in the policy's hostnames; give one of *.apps.example.com`,
     ],
     [
-      { hostnames: ['*.apps.example.com'] },
+      { ...ANY, hostnames: ['*.apps.example.com'] },
       routeFor(),
       `spec.route.hostnames: is not set, which is every hostname, and the policy's hostnames don't have them all; give one of *.apps.example.com`,
     ],
     [
-      { hostnames: [] },
+      { ...ANY, hostnames: [] },
       routeFor('shop.example.com'),
       `spec.route.hostnames[0]: "shop.example.com" is not in the policy's hostnames; none is allowed`,
     ],
@@ -123,6 +125,20 @@ describe('what a policy denies', () => {
     expect(denial(policy, spec)?.message).toBe(message);
   });
 
+  test.each<AppServicePolicy>([
+    {},
+    { gateways: ['infra/public'] },
+    { hostnames: ['*'] },
+    { features: ['route'] },
+  ])('is every route, where it is %j', (policy) => {
+    expect(denial(policy, routeTo(['infra', 'public']))).toMatchObject({
+      path: ['spec', 'route'],
+      message: expect.stringMatching(
+        /^spec\.route: is used, and the policy doesn't list both .*; remove it, or ask an admin to list them, as gateways and hostnames below appservice/,
+      ) as string,
+    });
+  });
+
   test('is all named at once, with the path of the first', () => {
     const error = denial({ maxSize: 0, securityProfile: 'Baseline' }, WEB);
 
@@ -133,10 +149,12 @@ describe('what a policy denies', () => {
   });
 
   test('a gateway without a namespace is in that of the custom resource', () => {
-    expect(denial({ gateways: ['shop/public'] }, routeTo([undefined, 'public']), 'shop')).toBeUndefined();
-    expect(denial({ gateways: ['shop/public'] }, routeTo([undefined, 'public']), 'other')?.message).toContain(
-      '"other/public" is not in',
-    );
+    expect(
+      denial({ ...ANY, gateways: ['shop/public'] }, routeTo([undefined, 'public']), 'shop'),
+    ).toBeUndefined();
+    expect(
+      denial({ ...ANY, gateways: ['shop/public'] }, routeTo([undefined, 'public']), 'other')?.message,
+    ).toContain('"other/public" is not in');
   });
 });
 
@@ -147,9 +165,9 @@ test.each<[AppServicePolicy, AppServiceSpec]>([
   [{ serviceTypes: ['NodePort'] }, WITH_PORT],
   [{ serviceTypes: [] }, WEB],
   [{ imageRegistries: ['docker.io/library'] }, WEB],
-  [{ gateways: ['*/public'] }, routeTo([undefined, 'public'], ['infra', 'public'])],
-  [{ hostnames: ['*'] }, routeFor()],
-  [{ hostnames: ['*.example.com'] }, routeFor('*.example.com', 'a.b.example.com')],
+  [{ ...ANY, gateways: ['*/public'] }, routeTo([undefined, 'public'], ['infra', 'public'])],
+  [ANY, routeFor()],
+  [{ ...ANY, hostnames: ['*.example.com'] }, routeFor('*.example.com', 'a.b.example.com')],
   [{ hostnames: [] }, WITH_PORT],
   [{ maxSize: 20 }, { ...WEB, size: 20, autoscaling: { maxReplicas: 20 } }],
   [{ features: ['service'] }, { ...WITH_PORT, service: {}, envs: [], resources: {} }],

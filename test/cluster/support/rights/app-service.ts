@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { AnyObject } from '../../../../src/contract/object.js';
 import { appService as kind } from '../../../../src/kinds/app-service/kind.js';
+import { anyRoute } from '../any-route.js';
 import { deployments, services } from '../cluster.js';
 import { eventually } from '../eventually.js';
 import { Subject } from '../subject.js';
@@ -16,6 +17,7 @@ const everything = {
 /** Makes every child, puts it right, makes it anew, drops it, and looks at what it can't see. */
 export const appServiceWalk: WalkedKind = {
   kind,
+  surroundings: () => Promise.resolve(anyRoute),
   steps,
   byAdmission: ['update appservices/finalizers.kosmos.io'],
 };
