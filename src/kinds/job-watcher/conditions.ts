@@ -4,7 +4,7 @@ import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { failureReadiness, worstOf } from '../../contract/failures.js';
 import type { WatcherPass } from './pass.js';
-import type { RunOutcome } from './run.js';
+import type { RunOutcome } from './report.js';
 import type { Watcher } from './watcher.js';
 
 /** What the conditions of one watcher are made of. */

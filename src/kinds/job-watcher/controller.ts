@@ -9,20 +9,17 @@ import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ALL_NEWS } from './events.js';
 import { explanationOf } from './explain.js';
-import { Failures } from './failures.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
 import { metrics, samplesOf } from './metrics.js';
 import { Matching } from './matching.js';
 import { lookAt, pass } from './pass.js';
-import type { DueJob, WatcherPass } from './pass.js';
+import type { DueJob } from './pass.js';
 import { Report } from './report.js';
+import type { Failures, PlanContext } from './report.js';
 import { deleteStep, jobKey } from './run.js';
-import type { RunOutcome } from './run.js';
 import { inTurn } from './settle.js';
 import type { Settings } from './settings.js';
-import { timeOf } from './status.js';
-import { Untold } from './untold.js';
 import type { LiveWatcher, Watcher } from './watcher.js';
 import { uidOf, WatcherSet } from './watcher-set.js';
 import type { ReadWatcher } from './watcher-set.js';
@@ -35,8 +32,14 @@ export const KEY = 'jobs';
 /** A plan needn't hold more than can be deleted before the next one. */
 const MAX_DELETES = 1000;
 
+/** Watchers of which one plan computes and writes the status, beside those that it deletes for. */
+const MAX_STATUSES = 500;
+
+/** What couldn't be written, and had no turn, is tried again after this. */
+const UNWRITTEN_MILLISECONDS = 1000;
+
 /** How long reading and matching may keep the event loop busy at a time. */
-const SLICE_MILLISECONDS = 50;
+const SLICE_MILLISECONDS = 25;
 
 /** Afterwards, Jobs that have yet to be matched are left out, so that no number of them holds up all others. */
 const MOST_SLICES = 20;
@@ -78,8 +81,9 @@ export class JobWatcherController implements Controller {
   private readonly watchers: WatcherSet;
   private readonly matching: Matching;
   private slices = 0;
-  private readonly untold = new Untold();
-  private readonly failures = new Failures();
+  private turns = 0;
+  private reports = new Map<string, Report>();
+  private readonly failures: Failures = new WeakMap();
   private readonly hasFailed = (job: KeptJob): boolean => this.failures.has(job);
 
   constructor(private readonly props: JobWatcherControllerProps) {
@@ -101,20 +105,18 @@ export class JobWatcherController implements Controller {
   /** Reads and matches what hasn't been yet, and goes on in the next plan where that takes long. */
   private see(key: string, reader: Reader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
     const { clock } = this.props;
-    const slice = (): (() => boolean) => {
-      const end = clock() + milliseconds;
-      return () => clock() > end;
-    };
+    const end = clock() + milliseconds;
+    const isTimeUp = (): boolean => clock() > end;
     const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
     const all = this.watchers.read(
       crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-      slice(),
+      isTimeUp,
     );
     if (!all) return undefined;
     const watchers = all.flatMap(({ watcher }) => (watcher instanceof OperatorError ? [] : [watcher]));
     this.matching.update(watchers);
     const jobs = reader.mappedTo(JOBS, key) as readonly KeptJob[];
-    const waiting = this.matching.catchUp(jobs, slice());
+    const waiting = this.matching.catchUp(jobs, isTimeUp);
     if (waiting.size > 0 && ++this.slices <= MOST_SLICES) return undefined;
     this.slices = 0;
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
@@ -133,56 +135,66 @@ export class JobWatcherController implements Controller {
   private plan(seen: Seen, reader: Reader, now: Date): Plan {
     const reports = this.look(seen, reader, now.getTime());
     const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
+    const deleted = due.slice(0, MAX_DELETES);
     const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
+    const { told, left } = this.takeTurns(reports, new Set(deleted.map(({ watcher }) => watcher)));
+    const isLeft = left.some(({ isNew }) => isNew);
     return {
       apply: [],
-      delete: due.slice(0, MAX_DELETES).map(deleteStep),
+      delete: deleted.map(deleteStep),
       deletesPerSecond: this.props.deletesPerSecond,
-      again: () => seen.waiting.size > 0,
-      status: reports.map((report) => this.statusStep(report)),
-      events: reports.flatMap(eventSteps),
-      samples: (changes) => samples(reports, due, changes, reader),
+      again: () => seen.waiting.size > 0 || isLeft,
+      status: told.map((report) => this.statusStep(report)),
+      events: told.flatMap(eventSteps),
+      samples: (changes) => samples({ reports, told, due: due.length, changes, reader }),
       requeueAt: (changes) => {
-        const next = isMore ? -Infinity : nextTime(reports, changes);
-        return next === undefined ? undefined : new Date(Math.max(next, now.getTime()));
+        for (const report of told) report.after(changes);
+        const next = isMore ? -Infinity : nextTime(reports);
+        const again = left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity;
+        const time = Math.min(next ?? Infinity, again);
+        return time === Infinity ? undefined : new Date(Math.max(time, now.getTime()));
       },
       explain: () => reports.map(explanationOf),
     };
   }
 
+  /** Those whose status the plan computes, longest ago first, and those that wait for the next. */
+  private takeTurns(reports: readonly Report[], deleting: ReadonlySet<ReadWatcher['watcher']>) {
+    const pending = reports.filter(({ isPending }) => isPending).sort((a, b) => a.turn - b.turn);
+    const acting = reports.filter(({ read }) => deleting.has(read.watcher));
+    const told = new Set([...pending.slice(0, MAX_STATUSES), ...acting]);
+    this.turns++;
+    for (const report of told) report.turn = this.turns;
+    return { told: [...told], left: pending.filter((report) => !told.has(report)) };
+  }
+
   private look({ all, watchers, jobs, waiting }: Seen, reader: Reader, now: number): Report[] {
-    this.untold.retain(new Set(all.map(({ cr }) => uidOf(cr))));
-    for (const { cr } of all) this.untold.seen(uidOf(cr), cr.status);
-    const byWatcher = new Map(all.map(({ cr, watcher }) => [watcher, cr] as const));
+    const context: PlanContext = {
+      now,
+      skewMilliseconds: reader.clockSkewMilliseconds ?? 0,
+      finishedAt: (deleted) =>
+        deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now),
+    };
+    const before = this.reports;
+    this.reports = new Map();
+    const byWatcher = new Map<ReadWatcher['watcher'], Report>();
+    for (const read of all) {
+      const uid = uidOf(read.cr);
+      const report = before.get(uid) ?? new Report(read, context, this.failures);
+      report.begin(read, context);
+      this.reports.set(uid, report);
+      byWatcher.set(read.watcher, report);
+    }
     const found = pass({
       ...{ watchers, jobs, now },
       verdicts: (job) => this.matching.verdicts(job),
       recreatedUntil: (job) => recreatedUntil(job, reader),
       hasFailed: this.hasFailed,
       opensAt: (watcher) =>
-        isWaiting(watcher, waiting) ? now + 1000 : this.opensAt(watcher, byWatcher.get(watcher)),
+        isWaiting(watcher, waiting) ? now + 1000 : (byWatcher.get(watcher)?.opensAt(watcher) ?? -Infinity),
     });
-    const context = {
-      ...{
-        now,
-        skewMilliseconds: reader.clockSkewMilliseconds ?? 0,
-        untold: this.untold,
-        failures: this.failures,
-      },
-      finishedAt: (outcome: RunOutcome) => lastDeletion(outcome, reader, now),
-    };
-    return all.map((read) => new Report(read, passOf(read, found), context));
-  }
-
-  /** A run with limits is followed by the next after `frequency`; a spec that was changed is judged at once. */
-  private opensAt({ limits, dryRun, frequencySeconds }: Watcher, cr: LiveWatcher | undefined): number {
-    if (!limits || dryRun || !cr) return -Infinity;
-    const { lastStarted, lastRun, observedGeneration } = cr.status ?? {};
-    const done = this.untold.of(uidOf(cr));
-    if (!done && observedGeneration !== cr.metadata.generation) return -Infinity;
-    const hasRun = lastRun !== undefined && lastRun.deleted + lastRun.failed > 0;
-    const startedAt = done?.startedAt ?? (hasRun ? timeOf(lastStarted) : -Infinity);
-    return startedAt + frequencySeconds * 1000;
+    for (const [watcher, result] of found) (byWatcher.get(watcher) as Report).pass = result;
+    return [...byWatcher.values()];
   }
 
   private statusStep(report: Report): StatusStep {
@@ -201,10 +213,6 @@ function isWaiting({ limits, namespace, namespacePatterns }: Watcher, waiting: R
   );
 }
 
-function passOf({ watcher }: ReadWatcher, found: ReadonlyMap<Watcher, WatcherPass>): WatcherPass | undefined {
-  return watcher instanceof OperatorError ? undefined : found.get(watcher);
-}
-
 function toDelete({ read: { watcher }, pass: found }: Report): readonly DueJob[] {
   return watcher instanceof OperatorError || watcher.dryRun ? [] : (found?.due ?? []);
 }
@@ -221,25 +229,33 @@ function eventSteps(report: Report): EventStep[] {
 }
 
 /** When something is due, or what is held back may be told. */
-function nextTime(reports: readonly Report[], changes: ChangeSet): number | undefined {
-  const times = reports.flatMap((report) => [lookAt(report.pass ?? {}), report.after(changes).dueAt]);
-  const finite = times.filter((time): time is number => Number.isFinite(time));
-  return finite.length > 0 ? Math.min(...finite) : undefined;
+function nextTime(reports: readonly Report[]): number | undefined {
+  let next = Infinity;
+  for (const { pass: found, dueAt = Infinity } of reports)
+    next = Math.min(next, dueAt, lookAt(found ?? {}) ?? Infinity);
+  return next;
 }
 
-function samples(reports: readonly Report[], due: readonly DueJob[], changes: ChangeSet, reader: Reader) {
-  const active = reports.filter(
-    ({ read }) => !(read.watcher instanceof OperatorError || read.watcher.dryRun),
-  );
+interface SampleInput {
+  readonly reports: readonly Report[];
+  readonly told: readonly Report[];
+  readonly due: number;
+  readonly changes: ChangeSet;
+  readonly reader: Reader;
+}
+
+function samples({ reports, told, due, changes, reader }: SampleInput) {
   // What was done counts, also where nothing could be told of it any more: then no status was asked for.
-  const tried = active.map((report) => report.after(changes).tried);
+  const tried = told.map((report) => report.after(changes).tried);
   return samplesOf({
-    passes: active.flatMap(({ pass: found }) => found ?? []),
+    passes: reports.flatMap(({ read: { watcher }, pass: found }) =>
+      found && !(watcher as Watcher).dryRun ? [found] : [],
+    ),
     outcome: {
       deleted: tried.flatMap(({ deleted }) => deleted),
       failed: tried.flatMap(({ failed }) => failed),
     },
-    due: due.length,
+    due,
     deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
   });
 }
@@ -250,10 +266,6 @@ function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefi
     .deletions(JOBS, jobKey(one))
     .findLast((deletion) => deletion.uid === uid)
     ?.at.getTime();
-}
-
-function lastDeletion({ deleted }: RunOutcome, reader: Reader, now: number): number {
-  return deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now);
 }
 
 /** Until the older of the last two deletions of that name is forgotten. */

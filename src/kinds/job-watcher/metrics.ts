@@ -1,7 +1,7 @@
 import type { Metric, Sample } from '../../contract/metric.js';
 import type { WatcherPass } from './pass.js';
 import { REASONS } from './reasons.js';
-import type { RunOutcome } from './run.js';
+import type { RunOutcome } from './report.js';
 
 const DELETED = 'reconstruct_jobs_deleted_total';
 const ERRORS = 'reconstruct_jobs_delete_errors_total';

@@ -168,9 +168,9 @@ function noteOverlaps(verdicts: readonly Verdict[], results: ReadonlyMap<Watcher
   }
 }
 
-function newestOf({ verdicts }: PassInput, jobs: readonly KeptJob[]): Newest {
+function newestOf({ verdicts, watchers }: PassInput, jobs: readonly KeptJob[]): Newest {
   const matched = new Map<Watcher, KeptJob[]>();
-  for (const job of jobs)
+  for (const job of watchers.some(({ keepLast }) => keepLast) ? jobs : [])
     for (const { watcher } of verdicts(job)) if (watcher.keepLast) addTo(matched, watcher, job);
   const all = [...matched].map(([watcher, its]) => [watcher, newest(watcher.keepLast ?? {}, its)] as const);
   return {

@@ -1,17 +1,7 @@
-import type { OperatorError } from '../../contract/error.js';
 import { rfc3339Seconds } from '../../contract/conditions.js';
-import type { ChangeSet } from '../../contract/change.js';
 import type { DeleteStep } from '../../contract/delete-step.js';
-import { objectId, objectKey } from '../../contract/object.js';
+import { objectKey } from '../../contract/object.js';
 import type { DueJob } from './pass.js';
-
-/** What became of the deletions of one watcher. */
-export interface RunOutcome {
-  readonly deleted: readonly DueJob[];
-  readonly failed: readonly { readonly due: DueJob; readonly error: OperatorError }[];
-}
-
-export const NOTHING_DONE: RunOutcome = { deleted: [], failed: [] };
 
 /** The deletion of a Job as it was judged, with what is told of it before and after. */
 export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep {
@@ -34,21 +24,6 @@ export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep 
 /** Users of a Job's namespace needn't be allowed to know names in others; the log has them. */
 function nameFor({ metadata }: DueJob['job'], { key, namespace }: DueJob['watcher']): string {
   return namespace === metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
-}
-
-/** What a change set says of what was due. A Job that was gone already counts as neither. */
-export function outcomeOf(due: readonly DueJob[], changes: ChangeSet): RunOutcome {
-  if (due.length === 0 || changes.length === 0) return NOTHING_DONE;
-  const byId = new Map(due.map((one) => [objectId(one.job), one] as const));
-  const deleted: DueJob[] = [];
-  const failed: { due: DueJob; error: OperatorError }[] = [];
-  for (const { ref, action, error } of changes) {
-    const one = byId.get(objectId(ref));
-    if (!one) continue;
-    if (action === 'deleted') deleted.push(one);
-    else if (action === 'failed' && error) failed.push({ due: one, error });
-  }
-  return { deleted, failed };
 }
 
 export function jobKey({ job: { metadata } }: Pick<DueJob, 'job'>): string {

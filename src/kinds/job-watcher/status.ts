@@ -5,7 +5,7 @@ import { CONDITION_TYPES } from './conditions.js';
 import type { WatcherPass } from './pass.js';
 import { isoSeconds, jobKey } from './run.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
-import type { Done } from './untold.js';
+import type { Done } from './report.js';
 import type { LiveWatcher } from './watcher.js';
 
 /** What a status is made of. */
@@ -37,7 +37,7 @@ export interface StatusOutput {
   readonly dueAt?: number;
 }
 
-const MAX_CANDIDATES = 20;
+export const MAX_CANDIDATES = 20;
 
 /**
  * The status of a watcher: written when a condition changes, and else once per `frequency` at most, where a run has

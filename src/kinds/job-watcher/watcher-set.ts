@@ -15,6 +15,10 @@ interface Known {
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
   /** @default - it wasn't read, since the patterns of others leave no room for its own */
   read?: Watcher | OperatorError;
+  /** @default - its patterns never lacked room */
+  crowded?: OperatorError;
+  /** Which of these counts. @default - it wasn't looked at */
+  watcher?: Watcher | OperatorError;
 }
 
 /** The patterns of one namespace. */
@@ -29,59 +33,64 @@ interface Taken {
  * The patterns of one namespace are bounded: the oldest watchers keep theirs, and those that are beyond it are refused.
  */
 export class WatcherSet {
+  /** Oldest first. */
   private known = new Map<string, Known>();
 
   constructor(private readonly settings: Settings) {}
 
   /**
    * @param crs all that there are; what isn't among them any more is forgotten
-   * @param isTimeUp asked after each that was read; what was read is known the next time
+   * @param isTimeUp asked after each that is new; what was read is known the next time
    * @returns nothing where time was up before all were read
    */
   read(crs: readonly LiveWatcher[], isTimeUp: () => boolean): readonly ReadWatcher[] | undefined {
+    const byUid = new Map(crs.map((cr) => [uidOf(cr), cr]));
+    const isKnown = ([uid, { generation }]: [string, Known]): boolean =>
+      byUid.has(uid) && byUid.get(uid)?.metadata.generation === generation;
+    const isSame = byUid.size === this.known.size && [...this.known].every(isKnown);
+    if (!isSame && !this.readAll(crs, isTimeUp)) return undefined;
+    return [...this.known].map(([uid, { watcher }]) => ({ cr: byUid.get(uid), watcher }) as ReadWatcher);
+  }
+
+  private readAll(crs: readonly LiveWatcher[], isTimeUp: () => boolean): boolean {
     const before = this.known;
     this.known = new Map();
     const byNamespace = new Map<string, Taken>();
-    const all: ReadWatcher[] = [];
     let isLate = false;
     for (const cr of [...crs].sort(oldestFirst)) {
-      const known = this.knownOf(cr, before);
-      const { namespace = '' } = cr.metadata;
+      if (isLate) {
+        this.known = new Map([...before, ...this.known]);
+        return false;
+      }
+      const { namespace = '', generation } = cr.metadata;
+      const last = before.get(uidOf(cr));
+      const isNew = last?.generation !== generation;
+      const known: Known =
+        isNew || !last ? { generation, sizes: attempt(() => patternSizes(cr.spec)) } : last;
+      this.known.set(uidOf(cr), known);
       const taken = byNamespace.get(namespace) ?? { patterns: new Set(), size: 0 };
       byNamespace.set(namespace, taken);
-      const refused = refusal(known, taken, namespace);
-      if (!refused && !known.read) {
-        if (isLate) continue;
-        known.read = attempt(() => readWatcher(cr, this.settings));
-        isLate = isTimeUp();
-      }
-      all.push({ cr, watcher: refused ?? (known.read as Watcher | OperatorError) });
+      known.watcher = this.readOne(cr, known, taken);
+      isLate = isNew && isTimeUp();
     }
-    return all.length === crs.length ? all : undefined;
+    return true;
   }
 
-  private knownOf(cr: LiveWatcher, before: ReadonlyMap<string, Known>): Known {
-    const { generation } = cr.metadata;
-    const known = before.get(uidOf(cr));
-    const isSame = known && known.generation === generation;
-    const now: Known = isSame ? known : { generation, sizes: attempt(() => patternSizes(cr.spec)) };
-    this.known.set(uidOf(cr), now);
-    return now;
+  private readOne(cr: LiveWatcher, known: Known, taken: Taken): Watcher | OperatorError {
+    const { sizes } = known;
+    if (sizes instanceof OperatorError) return sizes;
+    const added = [...sizes].filter(([pattern]) => !taken.patterns.has(pattern));
+    const size = added.reduce((sum, [, its]) => sum + its, 0);
+    if (taken.size + size > MAX_NAMESPACE_SIZE)
+      return (known.crowded ??= tooLarge(
+        `the patterns have a size of ${size}, for which those of older JobWatchers in ${cr.metadata.namespace} leave no room`,
+        MAX_NAMESPACE_SIZE,
+        ['spec'],
+      ));
+    taken.size += size;
+    for (const [pattern] of added) taken.patterns.add(pattern);
+    return (known.read ??= attempt(() => readWatcher(cr, this.settings)));
   }
-}
-
-/** Takes the patterns of a watcher in, or refuses it where they don't fit. */
-function refusal({ sizes }: Known, taken: Taken, namespace: string): OperatorError | undefined {
-  if (sizes instanceof OperatorError) return sizes;
-  const added = [...sizes].filter(([pattern]) => !taken.patterns.has(pattern));
-  const size = added.reduce((sum, [, its]) => sum + its, taken.size);
-  if (size > MAX_NAMESPACE_SIZE) {
-    const what = `with those of older JobWatchers in ${namespace} the patterns have a size of ${size}`;
-    return tooLarge(what, MAX_NAMESPACE_SIZE, ['spec']);
-  }
-  taken.size = size;
-  for (const [pattern] of added) taken.patterns.add(pattern);
-  return undefined;
 }
 
 /** Returns an error in place of throwing it. */

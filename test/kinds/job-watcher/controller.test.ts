@@ -584,3 +584,39 @@ describe('where matching takes long', () => {
     expect(world.plan?.explain?.()[0]?.touches).toHaveLength(4);
   });
 });
+
+describe('where there are very many watchers', () => {
+  beforeEach(() => {
+    for (let n = 0; n < 1200; n++) world.setWatcher(SPEC, { name: `w${n}` });
+    world.addJob({ ended: 'Failed' });
+  });
+
+  test('no plan computes the status of more than 500, and one in which nothing has changed of none', () => {
+    const told: number[] = [];
+    do told.push((world.turn(), world.plan!.status.length));
+    while (world.plan?.again?.([]));
+    // Each is looked at once more when it is there.
+    expect(told).toEqual([500, 500, 500, 500, 400]);
+    expect(world.condition('Overlapping', 'w1199')).toBe('True SharedJobs');
+
+    world.turn();
+    expect(world.plan!.status).toEqual([]);
+    expect(world.next).toBeUndefined();
+    world.setWatcher({ ...SPEC, dryRun: true }, { name: 'w7' });
+    world.turn();
+    expect(world.condition('Ready', 'w7')).toBe('True DryRun');
+  });
+
+  test('statuses that can’t be written are tried in turn, at a pace', () => {
+    world.refuseStatus = true;
+    while ((world.turn(), world.plan?.again?.([])));
+    const tried = new Set<string>();
+    for (let turn = 0; turn < 3; turn++) {
+      world.turn();
+      for (const { target } of world.plan!.status) tried.add(target.metadata.name);
+      expect(world.plan?.again?.([])).toBe(false);
+      expect(world.next).toEqual(new Date(START + 1000));
+    }
+    expect(tried.size).toBe(1200);
+  });
+});

@@ -3,7 +3,7 @@ import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import { refOf } from '../../../src/contract/object.js';
 import type { DueJob } from '../../../src/kinds/job-watcher/pass.js';
-import { outcomeOf } from '../../../src/kinds/job-watcher/run.js';
+import { outcomeOf } from '../../../src/kinds/job-watcher/report.js';
 import { completed, START, watcher } from './fixtures.js';
 
 const sweeper = watcher({ completedTTL: '1s' });
