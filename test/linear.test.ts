@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
-import { steady, steadyUnschedulable } from '../src/kinds/app-service/status/steady.js';
 import { replicaFailure } from '../src/kinds/app-service/status/replica-failure.js';
-import { isIPv4Format, isMailAddress, isRequestUri } from '../src/synth/addresses.js';
+import { steady, steadyUnschedulable } from '../src/kinds/app-service/status/steady.js';
+import { isIPv4Format, isMailAddress, isRequestUri } from '../src/synth/formats.js';
 import { parseDuration } from '../src/synth/times.js';
-import { redactLine } from '../src/telemetry/redact.js';
+import { redactLine } from '../src/telemetry/logger.js';
 
 const of = (text: string, bytes: number): string => text.repeat(Math.ceil(bytes / text.length));
 

@@ -1,5 +1,4 @@
-import { checkColumns } from './check-columns.js';
-import { checkCrdProps } from './check-crd-props.js';
+import { checkColumns, checkCrdProps } from './check-crd-props.js';
 import type { CrdColumn, StructuralSchema } from './crd.js';
 import type { FromSchema, FromStatus } from './from-schema.js';
 import { guessPlural } from './resource.js';

@@ -1,17 +1,16 @@
+import { checkKindProps, checkStatusSchema } from './check-definition.js';
 import type { ChildType, RelatedType } from './child-types.js';
 import type { Controller } from './controller.js';
-import { checkKindProps, checkStatusSchema } from './check-definition.js';
-import { checkScopes } from './check-scopes.js';
 import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CrdVersion, StructuralSchema } from './crd.js';
-import { OperatorError } from './error.js';
+import { misdefined } from './error.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
 import type { AnyObject } from './object.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
-import type { ResourceTypeProps } from './resource.js';
+import type { ResourceType, ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
 import type { TypedCrd } from './typed-crd.js';
 
@@ -128,12 +127,11 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
   checkScopes(kind.type, kind.children);
   const types = [...kind.children, ...kind.formerChildren, ...kind.related].map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
-  if (twice) {
-    throw new OperatorError({
-      reason: 'InvalidDefinition',
-      message: `Kind ${kind.type.kind}: type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
-    });
-  }
+  if (twice)
+    throw misdefined(
+      `Kind ${kind.type.kind}`,
+      `type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
+    );
   // The adapter handles kinds of every type, so it can't know this one's.
   const own = {
     ...(props.status && { status: props.status }),
@@ -166,4 +164,41 @@ function childType(props: ChildTypeProps): ChildType {
 function relatedType(props: RelatedTypeProps): RelatedType {
   const { selector, keep, nameOf } = props;
   return { ...resourceType(props), selector, keep, nameOf };
+}
+
+/** The types of Kubernetes itself that have no namespace and that somebody may want to make. */
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
+  ...['Namespace', 'Node', 'PersistentVolume', 'APIService.apiregistration.k8s.io'],
+  ...['ClusterRole.rbac.authorization.k8s.io', 'ClusterRoleBinding.rbac.authorization.k8s.io'],
+  'CustomResourceDefinition.apiextensions.k8s.io',
+  ...['IngressClass.networking.k8s.io', 'GatewayClass.gateway.networking.k8s.io'],
+  ...['StorageClass.storage.k8s.io', 'CSIDriver.storage.k8s.io', 'PriorityClass.scheduling.k8s.io'],
+  ...['RuntimeClass.node.k8s.io', 'ValidatingWebhookConfiguration.admissionregistration.k8s.io'],
+  'MutatingWebhookConfiguration.admissionregistration.k8s.io',
+  'ValidatingAdmissionPolicy.admissionregistration.k8s.io',
+  'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io',
+]);
+
+/**
+ * An object without a namespace can't be owned by one that has a namespace: the garbage collector would delete it.
+ * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
+ * @throws OperatorError `InvalidDefinition`
+ */
+function checkScopes(owner: ResourceType, children: readonly ResourceType[]): void {
+  children.forEach((child, index) => {
+    const name = groupKind(child);
+    const where = `defineKind: children[${index}]`;
+    if (child.namespaced && !CLUSTER_SCOPED.has(name)) return;
+    if (owner.namespaced) {
+      throw misdefined(
+        where,
+        `${name} has no namespace, and ${owner.kind} has one: the cluster would delete it, since nothing in a namespace can own it; set "scope: Cluster" in the CRD, or leave it out`,
+      );
+    }
+    if (child.namespaced) {
+      const { apiVersion, kind } = child;
+      const type = `{ apiVersion: '${apiVersion}', kind: '${kind}', namespaced: false }`;
+      throw misdefined(where, `${name} has no namespace; write ${type}`);
+    }
+  });
 }

@@ -95,3 +95,8 @@ export function groupOf(apiVersion: string): string {
 export function controllerOf(object: KubernetesObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
+
+/** Reports whether a value is what JSON calls an object, and neither a list nor null. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

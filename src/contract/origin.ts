@@ -1,6 +1,6 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OperatorError } from './error.js';
+import { messageOf, OperatorError } from './error.js';
 
 /** Where this project's own code is, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
@@ -24,7 +24,7 @@ export function originOf(error: unknown, own = OWN): string | undefined {
 
 /** The message of anything that was thrown, with the place in somebody's own code; of a definition, where it stands. */
 export function describeThrown(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const isDefinition = error instanceof OperatorError && error.reason === 'InvalidDefinition';
   const origin = isDefinition ? callerOf(error) : originOf(error);
   return origin === undefined ? message : `${message} (at ${origin})`;

@@ -1,6 +1,7 @@
 import type { ChangeSet } from './change.js';
 import { keyOf, watchesFor } from './child-types.js';
 import type { OwningKind } from './child-types.js';
+import { dateConditions, standardConditions } from './conditions.js';
 import type { Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch } from './controller.js';
 import type { DeleteStep } from './delete-step.js';
@@ -22,11 +23,9 @@ import { childrenFieldManager, statusFieldManager } from './names.js';
 import { describeRef, refOf } from './object.js';
 import type { AnyObject, OwnerReference } from './object.js';
 import { describeThrown } from './origin.js';
-import { requireKnownFields, statusFailed, statusOf } from './own-status.js';
-import type { FullReport } from './own-status.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
-import type { Failure, StatusFunction } from './status.js';
+import type { Failure, StatusFunction, StatusReport } from './status.js';
 
 /** What the author of a kind has written beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -224,4 +223,39 @@ function hasMade(changes: ChangeSet): boolean {
 function ownerFrom({ apiVersion, kind, metadata }: LiveResource): OwnerReference {
   const { name, uid = '' } = metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** A report with the readiness that goes into the conditions. */
+type FullReport = StatusReport<object> & { readonly readiness: Readiness };
+
+/** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
+function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
+  const unknown = known && Object.keys(fields).find((field) => !known.includes(field));
+  if (unknown === undefined) return;
+  throw new Error(
+    `it has a field ${unknown}, of which the schema knows nothing; add ${unknown}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
+  );
+}
+
+/** What is written: the report, dated. */
+function statusOf(cr: LiveResource, { readiness, conditions = [], fields }: FullReport, now: Date): object {
+  const { generation } = cr.metadata;
+  const all = [...standardConditions(readiness), ...conditions];
+  return {
+    ...fields,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+  };
+}
+
+/** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */
+function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean): OperatorError {
+  return new OperatorError({
+    reason: 'StatusFailed',
+    message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+    // Beside another failure, that one says when to try again.
+    retry: besideFailure ? 'onChange' : 'backoff',
+    isBug: true,
+    cause: thrown,
+  });
 }

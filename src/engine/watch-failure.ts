@@ -1,4 +1,4 @@
-import { OperatorError } from '../contract/error.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Scope } from './api.js';
 import { ApiError, askedDelay, GRANT } from './api-error.js';
@@ -30,7 +30,7 @@ export class UnfinishedRefusal extends Error {
 /** What has come is not what a watch delivers, or can't be taken in: what it told has to be learned by a list. */
 export class UnusableEvent extends Error {
   constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(messageOf(cause), { cause });
   }
 }
 

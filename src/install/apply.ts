@@ -1,20 +1,35 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
+import type { Kind } from '../contract/kind.js';
 import type { KindFlag } from '../contract/kind-flag.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import { operatorRules } from './access.js';
+import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
+import { commandInUse } from './command-in-use.js';
 import type { Given } from './command-in-use.js';
-import { refuseLosses } from './losses.js';
 import { installManifests } from './manifests.js';
-import { INSTALL_MANAGER } from './names.js';
-import { installedIn, isHelms, isInstalled, isOf, removalOf, withoutInstallLabels } from './ours.js';
-import type { Installed } from './ours.js';
+import { accessName, INSTALL_MANAGER, INSTALLATION_LABEL, POLICY_CONFIG_MAP } from './names.js';
 import { optionsInUse } from './options-in-use.js';
-import { refuseOverlap } from './overlap.js';
+import type { OptionsInUse } from './options-in-use.js';
+import {
+  installedIn,
+  isHelms,
+  isInstalled,
+  isOf,
+  otherInstallations,
+  PART_SELECTOR,
+  releaseOf,
+  removalOf,
+  withoutInstallLabels,
+} from './ours.js';
+import type { Installed } from './ours.js';
 import type { InstallProps } from './props.js';
-import { isUnchanged } from './unchanged.js';
+import type { PolicyRule } from './rules.js';
 
 interface Step {
   readonly object: AnyObject;
@@ -180,4 +195,205 @@ async function removeFormer(
     await cluster.delete(type, object, 'Background');
     tell(`${nameOf(object)} deleted`);
   }
+}
+
+/**
+ * What an installation with these options would take from one that is there, for people. Another value of an option that
+ * is given is no loss, nor is more of a list, or Roles in place of a ClusterRole.
+ * @param installed all of the installation that is there
+ */
+function losses(inUse: OptionsInUse, installed: readonly AnyObject[], props: InstallProps): string[] {
+  const { namespace, policy, kinds = [], watchNamespaces, flags, monitoring } = inUse;
+  const names = props.kinds.map(kindName);
+  const lostKinds = kinds.filter((name) => !names.includes(name));
+  const lostNamespaces = (props.watchNamespaces ? (watchNamespaces ?? []) : []).filter(
+    (name) => !props.watchNamespaces?.includes(name) && isThere(name, namespace, installed),
+  );
+  const lostFlags = Object.keys(flags).filter((name) => props.flags?.[name] === undefined);
+  const lostParts = (monitoring?.parts ?? []).filter((part) => !props.monitoring?.parts.includes(part));
+  return [
+    ...(policy && !props.policy ? [`its policy (ConfigMap ${namespace}/${POLICY_CONFIG_MAP})`] : []),
+    ...(lostKinds.length > 0 ? [`the kinds ${lostKinds.join(', ')}`] : []),
+    ...(watchNamespaces && !props.watchNamespaces
+      ? [`its limit to the namespaces ${watchNamespaces.join(', ')}, and have rights in the whole cluster`]
+      : []),
+    ...(lostNamespaces.length > 0 ? [`the namespaces ${lostNamespaces.join(', ')}`] : []),
+    ...(lostFlags.length > 0 ? [`the options ${lostFlags.join(', ')}`] : []),
+    ...(lostParts.length > 0 ? [`its monitoring (${lostParts.join(', ')})`] : []),
+  ];
+}
+
+/** A namespace that was deleted has taken its Roles with it: it can't be kept. */
+function isThere(watched: string, namespace: string, installed: readonly AnyObject[]): boolean {
+  return installed.some(
+    ({ kind, metadata }) =>
+      kind === 'Role' && metadata.namespace === watched && metadata.name === accessName(namespace, 'view'),
+  );
+}
+
+/** @throws OperatorError `OptionsLeftOut`, with the command that keeps what there is */
+function refuseLosses(
+  inUse: OptionsInUse,
+  installed: readonly AnyObject[],
+  props: InstallProps,
+  given: Given,
+): void {
+  const lost = losses(inUse, installed, props);
+  if (lost.length === 0) return;
+  throw new OperatorError({
+    reason: 'OptionsLeftOut',
+    message:
+      `With these options the operator in the namespace ${inUse.namespace} would lose ${lost.join('; ')}: keep the options ` +
+      `in use with "${commandInUse(inUse, given)}", or add --replace to drop what is left out`,
+  });
+}
+
+interface ManagedFields {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly subresource?: string;
+}
+
+/**
+ * Whether our apply has changed nothing. Others write their status, or a note of their own, between our look and our
+ * apply; the time in our own entry of the managers stays as it is where nothing changes.
+ */
+export function isUnchanged(before: AnyObject, after: AnyObject): boolean {
+  if (before.metadata.resourceVersion === after.metadata.resourceVersion) return true;
+  const own = ownEntry(before);
+  return (
+    own !== undefined &&
+    isDeepStrictEqual(own, ownEntry(after)) &&
+    before.metadata.generation === after.metadata.generation
+  );
+}
+
+function ownEntry({ metadata }: AnyObject): ManagedFields | undefined {
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
+  return managedFields.find(
+    ({ manager, operation, subresource }) =>
+      manager === INSTALL_MANAGER && operation === 'Apply' && !subresource,
+  );
+}
+
+/** What an operator looks after. */
+interface Reach {
+  readonly kinds: readonly string[];
+  /** @default - all */
+  readonly namespaces?: readonly string[];
+}
+
+/** What a command that is proposed may need. */
+interface Proposal {
+  readonly flags: readonly KindFlag[];
+  readonly given: Given;
+}
+
+/**
+ * @throws OperatorError `AlreadyInstalled` where another operator looks after the same, or would write into the same
+ * objects for other namespaces: each takes away there what it doesn't know of
+ */
+async function refuseOverlap(props: InstallProps, cluster: Cluster, proposal: Proposal): Promise<void> {
+  const reach = reachOf(runArguments(props));
+  for (const other of await otherInstallations(props.namespace, cluster)) {
+    const where = other.metadata.namespace ?? '';
+    const its = reachOf(argumentsOf(other));
+    const shared = sharedKinds(reach, its);
+    if (shared.length > 0) {
+      throw alreadyInstalled(
+        `An operator in the namespace ${where} already looks after ${shared.join(', ')} here: remove it with ` +
+          `"${removalOf(other)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
+      );
+    }
+    const common = props.kinds.filter((kind) => its.kinds.includes(kindName(kind)));
+    const taken = await placesOfInstallation(where, cluster);
+    for (const kind of common) {
+      const place = placesOf(kind, props).find((each) => taken.has(each));
+      if (place === undefined) continue;
+      const both = [...new Set([...(its.namespaces ?? []), ...(reach.namespaces ?? [])])].sort();
+      const command = await widened(other, both, cluster, proposal);
+      throw alreadyInstalled(
+        `The operator in the namespace ${where} writes for ${kindName(kind)} to ${place} too, and they would undo ` +
+          `each other's work: let it look after all of them, with "${command}", ` +
+          "or have this one write elsewhere, by the kind's options or the policy",
+      );
+    }
+  }
+}
+
+/** What has the other operator look after these namespaces. */
+async function widened(
+  other: AnyObject,
+  watchNamespaces: readonly string[],
+  cluster: Cluster,
+  { flags, given }: Proposal,
+): Promise<string> {
+  const { namespace = '' } = other.metadata;
+  if (isHelms(other)) {
+    const where = `--namespace ${namespace} --reuse-values`;
+    return `helm upgrade ${releaseOf(other)} CHART ${where} --set 'watchNamespaces={${watchNamespaces.join()}}'`;
+  }
+  const installed = await installedIn(namespace, cluster, () => undefined);
+  const objects = installed.map(({ object }) => object);
+  // An installation of somebody else has no labels of ours.
+  const inUse = optionsInUse(namespace, [other, ...objects], flags);
+  const { cluster: where } = given;
+  return commandInUse({ ...inUse, watchNamespaces }, { ...(where && { cluster: where }) });
+}
+
+function alreadyInstalled(message: string): OperatorError {
+  return new OperatorError({ reason: 'AlreadyInstalled', message });
+}
+
+function sharedKinds(a: Reach, b: Reach): string[] {
+  const { namespaces } = a;
+  const meet = !namespaces || !b.namespaces || namespaces.some((name) => b.namespaces?.includes(name));
+  return meet ? a.kinds.filter((kind) => b.kinds.includes(kind)) : [];
+}
+
+function reachOf(args: readonly string[]): Reach {
+  const namespaces = argumentOf(args, '--watch-namespace');
+  return { kinds: argumentOf(args, '--kinds') ?? [], ...(namespaces && { namespaces }) };
+}
+
+const roleType = resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' });
+
+/** Stands for all objects of a type. */
+const ALL = '*';
+
+/**
+ * The objects that a kind changes in namespaces of its own choice, whichever are watched: `services edge/proxy`.
+ * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
+ */
+function placesOf(kind: Kind, props: InstallProps): string[] {
+  return operatorRules([kind], props).flatMap((rule) =>
+    (rule.namespaces ?? []).flatMap((namespace) => placesIn(namespace, rule)),
+  );
+}
+
+/**
+ * The objects that an installation may change by the Roles that it has. A right on all objects of a type isn't one on
+ * each: it may be there for other kinds.
+ */
+async function placesOfInstallation(namespace: string, cluster: Cluster): Promise<Set<string>> {
+  const selector = `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
+  const roles = await cluster.list(roleType, { selector });
+  const places = roles
+    .filter(({ metadata }) => metadata.name === accessName(namespace))
+    .flatMap(({ metadata, rules }) =>
+      ((rules ?? []) as readonly PolicyRule[]).flatMap((rule) => placesIn(metadata.namespace ?? '', rule)),
+    );
+  return new Set(places);
+}
+
+function placesIn(
+  namespace: string,
+  { apiGroups, resources, verbs, resourceNames = [ALL] }: PolicyRule,
+): string[] {
+  if (!verbs.includes('patch') && !verbs.includes('delete')) return [];
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      resourceNames.map((name) => `${resource}${group && `.${group}`} ${namespace}/${name}`),
+    ),
+  );
 }

@@ -2,9 +2,18 @@ import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
 import type { AnyObject } from '../contract/object.js';
 import { argumentOf, argumentsOf, imageOf } from './arguments.js';
 import { flagsOf, operatorOf } from './installed-operators.js';
-import { monitoringInUse } from './monitoring/in-use.js';
-import type { MonitoringProps } from './monitoring/props.js';
-import { accessName, POLICY_CONFIG_MAP } from './names.js';
+import { DASHBOARD_LABELS } from './monitoring/monitoring.js';
+import { MONITORING_PARTS, RUNBOOKS } from './monitoring/props.js';
+import type { MonitoringPart, MonitoringProps } from './monitoring/props.js';
+import { prometheusRuleType, serviceMonitorType } from './monitoring/types.js';
+import type { PrometheusRuleSpec } from './monitoring/types.js';
+import {
+  accessName,
+  DASHBOARD_CONFIG_MAP,
+  INSTALL_LABELS,
+  INSTALLATION_LABEL,
+  POLICY_CONFIG_MAP,
+} from './names.js';
 import { isOperator } from './ours.js';
 
 /** The options of an installation that is there, as its objects tell them. */
@@ -66,4 +75,37 @@ function namespacesByRoles(namespace: string, installed: readonly AnyObject[]): 
     .filter(({ kind, metadata: { name } }) => kind === 'Role' && name === accessName(namespace, 'view'))
     .flatMap(({ metadata }) => metadata.namespace ?? []);
   return found.length > 0 ? found.sort() : undefined;
+}
+
+const OWN_LABELS = [...Object.keys({ ...INSTALL_LABELS, ...DASHBOARD_LABELS }), INSTALLATION_LABEL];
+
+/** What an installation has for Prometheus and Grafana. @returns undefined where it has nothing */
+function monitoringInUse(installed: readonly AnyObject[]): MonitoringProps | undefined {
+  const found = new Map(
+    installed.flatMap((object) => {
+      const part = partOf(object);
+      return part ? [[part, object] as const] : [];
+    }),
+  );
+  const [first] = found.values();
+  if (!first) return undefined;
+  const labels = Object.entries(first.metadata.labels ?? {}).filter(([name]) => !OWN_LABELS.includes(name));
+  const runbooks = runbooksOf(found.get('rules'));
+  return {
+    parts: MONITORING_PARTS.filter((part) => found.has(part)),
+    ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
+    ...(runbooks !== undefined && runbooks !== RUNBOOKS && { runbooks }),
+  };
+}
+
+function partOf({ kind, metadata: { name } }: AnyObject): MonitoringPart | undefined {
+  if (kind === serviceMonitorType.kind) return 'service-monitor';
+  if (kind === prometheusRuleType.kind) return 'rules';
+  return kind === 'ConfigMap' && name === DASHBOARD_CONFIG_MAP ? 'dashboard' : undefined;
+}
+
+/** All alerts have their pages in one place. */
+function runbooksOf(rules: AnyObject | undefined): string | undefined {
+  const { groups } = (rules?.spec ?? { groups: [] }) as PrometheusRuleSpec;
+  return groups[0]?.rules[0]?.annotations.runbook_url?.replace(/\/[^/]*$/, '');
 }

@@ -1,16 +1,14 @@
 import { ApiObject, App, Chart } from 'cdk8s';
-import type { IResolver, ResolutionContext } from 'cdk8s';
+import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import { unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
-import { describeRef, refOf } from '../contract/object.js';
+import { describeRef, isMap, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { originOf } from '../contract/origin.js';
 import { checkChildren } from './children.js';
-import { isLazy, lazyResolver } from './lazy.js';
-import { copyPlain } from './plain.js';
-import { withEncodedSecret } from './secrets.js';
+import { copyPlain, spelledForCdk8s } from './plain.js';
 
 /**
  * Renders a custom resource with the construct of its kind.
@@ -136,4 +134,49 @@ function lazilyThrown(kind: RenderedKind, cr: CustomResource, policy: Policy | u
     // It failed before and is known.
   }
   return thrown;
+}
+
+/** Where jsii notes which class it is, whatever copy of its package the class comes from. */
+const RUNTIME_TYPE = Symbol.for('jsii.rtti');
+
+/** Whether it is a lazy value, of our copy of cdk8s or of another: an author's project may bring its own. */
+function isLazy(value: unknown): value is Lazy {
+  const { produce } = (value ?? {}) as Partial<Lazy>;
+  // Asked of every value that is rendered, and nearly all of them answer here.
+  if (typeof produce !== 'function') return false;
+  const type = (value as Lazy).constructor as { readonly [RUNTIME_TYPE]?: { readonly fqn?: string } };
+  return type[RUNTIME_TYPE]?.fqn === 'cdk8s.Lazy';
+}
+
+/**
+ * Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. Comes first, so it also
+ * keeps maps from being taken for something else.
+ */
+const lazyResolver: IResolver = {
+  resolve(context: ResolutionContext): void {
+    if (isLazy(context.value)) context.replaceValue(context.value.produce());
+    const spelled = spelledForCdk8s(context.value);
+    if (spelled) context.replaceValue(spelled);
+  },
+};
+
+/**
+ * A Secret with its `stringData` encoded into `data`, where the API server would put it. Applied as it is, it would be
+ * owned for ever and empty: what is dropped from it would stay in `data`, and each comparison would find it missing.
+ * Anything else is returned as it is.
+ * @see https://github.com/kubernetes/kubernetes/issues/108008
+ */
+export function withEncodedSecret(object: AnyObject): AnyObject {
+  if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
+  const { stringData, data, ...rest } = object;
+  const encoded = Object.entries(stringData).map(([key, value]) => [key, encode(value)] as const);
+  const merged = [...Object.entries(isMap(data) ? data : {}), ...encoded];
+  // Last wins, as in the API server.
+  const sorted = [...new Map(merged)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { ...rest, data: Object.fromEntries(sorted) };
+}
+
+/** What isn't text is for the API server to refuse. */
+function encode(value: unknown): unknown {
+  return typeof value === 'string' ? Buffer.from(value, 'utf8').toString('base64') : value;
 }

@@ -3,9 +3,8 @@ import type { UnknownRule } from './cel/rule.js';
 import { compileRules } from './cel/rules.js';
 import type { Rules } from './cel/rules.js';
 import { compileOpenApi } from './open-api.js';
-import { UNKNOWN_FIELD } from './problem.js';
+import { showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Problem } from './problem.js';
-import { checkReplicas, replicasPath } from './scale.js';
 
 /**
  * Names everything that is wrong with a custom resource; it must have its defaults already.
@@ -81,4 +80,24 @@ function unknownInStatus(problems: readonly Problem[]): Problem[] {
   return problems.filter(
     ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
   );
+}
+
+const MAX_REPLICAS = 2 ** 31 - 1;
+
+/** The field that the subresource `scale` reads replicas from, as `.spec.replicas`; nothing without a `scale`. */
+function replicasPath({ subresources }: CrdVersion): string | undefined {
+  return (subresources?.scale as { readonly specReplicasPath?: string } | undefined)?.specReplicasPath;
+}
+
+/** Names what is wrong with replicas that have passed the schema, whose bounds may be wider than those of `scale`. */
+function checkReplicas(value: unknown, fieldPath: string | undefined): Problem[] {
+  if (fieldPath === undefined) return [];
+  const path = fieldPath.split('.').filter((step) => step !== '');
+  const replicas = path.reduce<unknown>(
+    (at, step) => (at as Readonly<Record<string, unknown>> | null | undefined)?.[step],
+    value,
+  );
+  if (typeof replicas !== 'number' || (replicas >= 0 && replicas <= MAX_REPLICAS)) return [];
+  const message = `${showValue(replicas)} is not a number of replicas`;
+  return [{ path, message, remedy: `give a number between 0 and ${MAX_REPLICAS}` }];
 }

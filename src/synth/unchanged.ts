@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StructuralSchema } from '../contract/crd.js';
+import { isMap } from '../contract/object.js';
 import type { Path } from './problem.js';
 
 /** A part of an object, and what was in its place before. */
@@ -41,7 +42,7 @@ export function isUnchanged(pair: Pair): boolean {
     if (!isKeyed(schema)) return isDeepStrictEqual(value, old);
     return value.length === old.length && value.every((_, index) => isPartUnchanged(pair, index));
   }
-  if (isRecord(value) && isRecord(old)) {
+  if (isMap(value) && isMap(old)) {
     const keys = Object.keys(value);
     return keys.length === Object.keys(old).length && keys.every((key) => isPartUnchanged(pair, key));
   }
@@ -61,7 +62,7 @@ function itemOf({ schema, value, old }: Pair, index: number): Pair | undefined {
 }
 
 function memberOf({ schema, value, old }: Pair, key: string): Pair | undefined {
-  if (!isRecord(value) || !isRecord(old) || !Object.hasOwn(value, key) || !Object.hasOwn(old, key))
+  if (!isMap(value) || !isMap(old) || !Object.hasOwn(value, key) || !Object.hasOwn(old, key))
     return undefined;
   const { properties = {}, additionalProperties } = schema ?? {};
   const other = typeof additionalProperties === 'object' ? additionalProperties : undefined;
@@ -86,9 +87,5 @@ function sameScalar(a: unknown, b: unknown): boolean {
 }
 
 function field(value: unknown, key: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
+  return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { alertGroups } from '../../src/install/monitoring/alerts.js';
+import { ruleGroups } from '../../src/install/monitoring/monitoring.js';
 import { rowsOf } from '../../src/install/monitoring/panels.js';
 import { queryIn } from '../../src/install/monitoring/query.js';
 import { METRICS_SERVICE } from '../../src/install/names.js';
-import { ruleGroups } from '../../src/install/monitoring/rules.js';
 import { alertCases } from './support/alert-cases.js';
 import { promtool } from './support/promtool.js';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { KNOWN_KINDS } from '../../src/contract/check-definition.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
-import { guessPlural, groupKind, resourceType } from '../../src/contract/resource.js';
-import { KNOWN_KINDS } from '../../src/contract/check-type.js';
+import { groupKind, guessPlural, resourceType } from '../../src/contract/resource.js';
 
 it.each([
   ['Deployment', 'deployments'],

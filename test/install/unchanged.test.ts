@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
+import { isUnchanged } from '../../src/install/apply.js';
 import { INSTALL_MANAGER } from '../../src/install/names.js';
-import { isUnchanged } from '../../src/install/unchanged.js';
 
 const status = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'status' };
 

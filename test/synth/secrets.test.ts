@@ -5,10 +5,9 @@ import { expect, test } from 'vitest';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { render } from '../../src/synth/render.js';
-import { withEncodedSecret } from '../../src/synth/secrets.js';
-import type { WidgetSpec } from './fixtures.js';
+import { render, withEncodedSecret } from '../../src/synth/render.js';
 import { widget, widgetCrd } from './fixtures.js';
+import type { WidgetSpec } from './fixtures.js';
 
 const secret = (parts: object): AnyObject => ({
   ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'web' } },

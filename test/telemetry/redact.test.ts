@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LOG_FORMATS, LOG_LEVELS } from '../../src/telemetry/logger.js';
-import { redactLine, redactText } from '../../src/telemetry/redact.js';
+import { LOG_FORMATS, LOG_LEVELS, redactLine, redactText } from '../../src/telemetry/logger.js';
 import { logged } from './logged.js';
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJl';

@@ -1,17 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Action, Change } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Render } from '../../contract/kind.js';
-import { describeRef, refOf } from '../../contract/object.js';
+import { describeRef, objectKey, refOf } from '../../contract/object.js';
+import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import { Api } from '../../engine/api.js';
 import { ApiError, classify } from '../../engine/api-error.js';
+import type { ObjectPreview } from '../../engine/preview/object-preview.js';
 import { carryOutOnce } from '../../engine/preview/once.js';
+import { putResource } from '../../engine/preview/resource.js';
+import { visible } from '../../engine/preview/visible.js';
+import type { Transport } from '../../engine/transport.js';
 import type { InstalledOperator } from '../../install/installed-operators.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
-import { previewGiven, readGiven } from '../diff/compare.js';
+import { find, inStoredVersion, previewGiven, readGiven } from '../diff/compare.js';
 import type { CompareProps, Given } from '../diff/compare.js';
 import { CliError } from '../exit.js';
-import { keptLine, lineOf, refusalLine } from './lines.js';
-import { write } from './write.js';
-import type { Written } from './write.js';
 
 const FIRST_PAUSE_MILLISECONDS = 250;
 const LONGEST_PAUSE_MILLISECONDS = 2_000;
@@ -150,4 +155,86 @@ function patience(deadline: number): (tries: number) => Promise<boolean> {
     await delay(pause);
     return true;
   };
+}
+
+const SAYING: Readonly<Record<Action, string>> = {
+  ...{ created: 'created', configured: 'configured', corrected: 'configured', unchanged: 'unchanged' },
+  ...{ recreated: 'deleted and made anew', deleted: 'pruned', failed: 'refused' },
+  skipped: 'left as it is, since something before it failed',
+};
+
+/** What has become of an object, in a line. */
+function lineOf({ ref, action, error }: Change): string {
+  const why = error ? `: ${error.reason}: ${error.message}` : '';
+  return `${describeRef(ref)} ${SAYING[action]}${why}`;
+}
+
+/** Of one that nobody makes any more. */
+function keptLine(ref: ObjectRef): string {
+  return `${describeRef(ref)} left as it is: it isn't rendered any more, and --prune deletes it`;
+}
+
+/** Why an object can't be had, as its dry run has shown. */
+function refusalLine({ ref, error }: ObjectPreview): string {
+  return `${describeRef(ref)} would be refused: ${error ? `${error.reason}: ${error.message}` : ''}`;
+}
+
+const FIELD_MANAGER = 'reconstruct-apply';
+
+/** How often a custom resource is written whose status others write at the same time. */
+const TRIES = 10;
+
+interface Written {
+  readonly change: Change;
+  /** In the version that is stored. */
+  readonly cr: AnyObject;
+}
+
+/**
+ * Writes a custom resource in place of the one that it was tried over.
+ * @throws ApiError where the API server refuses it; OperatorError `Conflict` where somebody has changed more of it than
+ *   its status, has deleted it or made one of that name
+ */
+async function write(given: Given, transport: Transport): Promise<Written> {
+  const { input, before, after } = given;
+  const ref = refOf(after);
+  if (before && isDeepStrictEqual(visible(before), visible(after)))
+    return { change: { ref, action: 'unchanged' }, cr: before };
+  const stored = await putOver(given, transport);
+  return { change: { ref, action: before ? 'configured' : 'created' }, cr: inStoredVersion(input, stored) };
+}
+
+async function putOver({ input, live: tried }: Given, transport: Transport): Promise<AnyObject> {
+  const { cr, document, type } = input;
+  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
+  let live = tried;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await putResource(new Api(transport), type, wanted, { live, fieldManager: FIELD_MANAGER });
+    } catch (error) {
+      if (!(error instanceof ApiError) || !isOutOfDate(error, live)) throw error;
+      live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
+      if (tries === TRIES || !isAsTried(tried, live)) throw changed(tried, live);
+    }
+  }
+}
+
+function isOutOfDate(error: ApiError, live: AnyObject | undefined): boolean {
+  const isGone = live !== undefined && error.code === 404 && !error.kindNotServed;
+  return isGone || error.code === 409 || error.wrongUid;
+}
+
+/** Whether nothing has changed that was tried over: the status is nobody's but the controller's. */
+function isAsTried(tried: AnyObject | undefined, live: AnyObject | undefined): boolean {
+  return tried !== undefined && live !== undefined && isDeepStrictEqual(triedOver(tried), triedOver(live));
+}
+
+function triedOver({ metadata: { uid, labels = {}, annotations = {} }, spec }: AnyObject): object {
+  return { uid, labels, annotations, spec };
+}
+
+function changed(tried: AnyObject | undefined, live: AnyObject | undefined): OperatorError {
+  const what = live ? (tried ? 'changed' : 'made by somebody else') : 'deleted';
+  const message = `it was ${what} meanwhile; look at it, and give the command again`;
+  return new OperatorError({ reason: 'Conflict', message });
 }

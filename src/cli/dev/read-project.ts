@@ -1,4 +1,5 @@
-import { dirname, resolve } from 'node:path';
+import { existsSync, globSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
@@ -12,7 +13,6 @@ import { loadKinds } from '../config.js';
 import { CliError } from '../exit.js';
 import { kindsOnRequest } from '../kinds-on-request.js';
 import type { LoadedKind, LoadFailure, Project, ProjectOptions, Sample } from './project.js';
-import { sampleSources } from './sample-files.js';
 
 /** Where samples are that name no namespace. */
 const NAMESPACE = 'default';
@@ -80,4 +80,28 @@ export function failureOf(error: unknown): LoadFailure {
   const isNamed = error instanceof Error && !(error instanceof OperatorError) && error.name !== 'Error';
   const message = isNamed ? `${error.name}: ${error.message}` : messageOf(error);
   return { message, ...(error instanceof Error && error.stack !== undefined && { stack: error.stack }) };
+}
+
+/** Where samples are looked for, beside the configuration, when none are named. */
+const USUAL = ['samples/*.{yaml,yml,json}', 'sample.yaml'];
+
+/**
+ * The files and folders that hold the samples.
+ * @param named as on the command line: files, folders, and patterns that the shell has left as they are
+ * @param folder the configuration's
+ * @returns none where none are named, and none are where they usually are
+ */
+export function sampleSources(named: readonly string[], folder: string): string[] {
+  if (named.length > 0) return named.flatMap((name) => (existsSync(name) ? [name] : matching(name)));
+  for (const pattern of USUAL) {
+    const found = globSync(pattern, { cwd: folder }).sort();
+    if (found.length > 0) return found.map((file) => join(folder, file));
+  }
+  return [];
+}
+
+/** What matches nothing stays, so that somebody says that it isn't there. */
+function matching(pattern: string): string[] {
+  const found = globSync(pattern).sort();
+  return found.length > 0 ? found : [pattern];
 }

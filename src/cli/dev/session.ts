@@ -1,22 +1,21 @@
+import { fstatSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf } from '../../contract/error.js';
-import type { Clock } from '../../engine/clock.js';
+import { describeRef } from '../../contract/object.js';
+import type { Clock, Timer } from '../../engine/clock.js';
+import type { StatusDocument } from '../status/document.js';
 import { clusterSide } from './cluster-side.js';
 import type { ClusterSide } from './cluster-side.js';
 import { DevController } from './controller.js';
 import type { ControllerLine } from './controller.js';
 import { Follower } from './follower.js';
-import { HeldWarnings } from './held-warnings.js';
 import { hintsFor } from './hints.js';
 import { loadProject } from './load.js';
+import type { Failure } from './log-line.js';
 import type { Project, ProjectOptions } from './project.js';
-import { Reloads } from './reloads.js';
-import { isOwnOutput } from './own-output.js';
-import { foldersOf, isSample } from './sample-folders.js';
 import type { Guard, Stand } from './stand.js';
-import { Troubles } from './troubles.js';
-import type { View } from './view.js';
-import { isPassing, WatchedFiles } from './watched-files.js';
+import type { Trouble, View } from './view.js';
+import { foldersOf, isPassing, isSample, WatchedFiles } from './watched-files.js';
 
 export interface SessionProps {
   readonly options: ProjectOptions;
@@ -226,4 +225,152 @@ function noKinds({ kinds }: Project): string[] {
   return kinds.length > 0
     ? []
     : ['It has no kinds: list one that defineKind has made, or name some with --kinds'];
+}
+
+/** By then the status is written and seen, if it is. */
+const HELD_MILLISECONDS = 2_000;
+
+interface HeldWarningsProps {
+  readonly clock: Clock;
+  readonly tell: (text: string) => void;
+}
+
+interface Held {
+  readonly failure: Failure;
+  readonly timer: Timer;
+}
+
+/**
+ * What the controller warns of, told after two seconds, unless the status of the custom resource says it: one mistake is one
+ * line. A status that can't be written says nothing, so the warning does.
+ */
+export class HeldWarnings {
+  private readonly held = new Set<Held>();
+  private resources: StatusDocument['resources'] = [];
+
+  constructor(private readonly props: HeldWarningsProps) {}
+
+  warned(text: string, failure: Failure): void {
+    if (this.isSaid(failure)) return;
+    const timer = this.props.clock.setTimer(HELD_MILLISECONDS, () => {
+      this.held.delete(held);
+      this.props.tell(text);
+    });
+    const held: Held = { failure, timer };
+    this.held.add(held);
+  }
+
+  document({ resources }: StatusDocument): void {
+    this.resources = resources;
+    for (const held of this.held) {
+      if (!this.isSaid(held.failure)) continue;
+      held.timer.cancel();
+      this.held.delete(held);
+    }
+  }
+
+  /** Of a controller that has ended. */
+  clear(): void {
+    for (const { timer } of this.held) timer.cancel();
+    this.held.clear();
+  }
+
+  private isSaid({ of, cause }: Failure): boolean {
+    return this.resources.some(
+      (resource) => describeRef(resource) === of && resource.verdict.message.includes(cause),
+    );
+  }
+}
+
+/**
+ * Whether a file is where this process writes to, as in `reconstruct dev > dev.log`: what is told of a reload would lead to
+ * the next one.
+ * @param outputs file descriptors
+ */
+export function isOwnOutput(path: string, outputs: readonly number[] = [1, 2]): boolean {
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (!file?.isFile()) return false;
+  return outputs.some((descriptor) => {
+    const output = fstatSync(descriptor);
+    return output.ino === file.ino && output.dev === file.dev;
+  });
+}
+
+/** What can be wrong, in the order in which it is shown. */
+const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
+
+type About = (typeof ABOUT)[number];
+
+/** Everything that is wrong, each until it is put right. */
+class Troubles {
+  private readonly all = new Map<About, Trouble>();
+
+  constructor(private readonly view: Pick<View, 'troubles'>) {}
+
+  /** @param lines none where it is right */
+  put(about: About, title: string, lines: readonly string[]): void {
+    if (lines.length > 0) this.all.set(about, { title, lines });
+    else if (!this.all.delete(about)) return;
+    this.view.troubles(ABOUT.flatMap((each) => this.all.get(each) ?? []));
+  }
+}
+
+/** A save is often several writes, and an editor may put a new file in the place of the old one. */
+const QUIET_MILLISECONDS = 150;
+
+interface ReloadsProps {
+  readonly clock: Clock;
+  /**
+   * Loads what has been saved. Must not throw.
+   * @param files whose content may be another: absolute paths; none at first
+   */
+  readonly reload: (files: ReadonlySet<string>) => Promise<void>;
+}
+
+/**
+ * When to load anew.
+ *
+ * **Guarantees.** Saves that follow each other within 150 ms lead to one reload; two reloads never run at once; after the
+ * last save there is a reload that began after it.
+ */
+export class Reloads {
+  private files = new Set<string>();
+  private timer: Timer | undefined;
+  private isRunning = false;
+  private isStopped = false;
+
+  constructor(private readonly props: ReloadsProps) {}
+
+  /** Loads for the first time. Must be called before anything else. */
+  async begin(): Promise<void> {
+    await this.run();
+  }
+
+  /** A file was saved, made or removed. */
+  saved(file: string): void {
+    this.files.add(file);
+    if (!this.isRunning) this.plan();
+  }
+
+  /** No further reload begins; one that is under way isn't waited for. */
+  stop(): void {
+    this.timer?.cancel();
+    this.isStopped = true;
+  }
+
+  private plan(): void {
+    this.timer?.cancel();
+    if (this.isStopped) return;
+    this.timer = this.props.clock.setTimer(QUIET_MILLISECONDS, () => void this.run());
+  }
+
+  private async run(): Promise<void> {
+    if (this.isStopped) return;
+    const { files } = this;
+    this.files = new Set();
+    this.isRunning = true;
+    await this.props.reload(files);
+    this.isRunning = false;
+    if (this.files.size > 0) this.plan();
+  }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 /** What an author doesn't write, and much of it. */
 const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'dist', 'vendor']);
@@ -85,4 +85,15 @@ export class WatchedFiles {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** The folders whose files have to be watched for these samples: those that are named, and those of files. */
+export function foldersOf(sources: readonly string[]): string[] {
+  const folders = sources.map((source) => (isFolder(source) ? resolve(source) : dirname(resolve(source))));
+  return [...new Set(folders)].filter(isFolder);
+}
+
+/** Whether a file is one of the samples, or in one of their folders. */
+export function isSample(file: string, sources: readonly string[]): boolean {
+  return sources.some((source) => file === resolve(source) || dirname(file) === resolve(source));
 }

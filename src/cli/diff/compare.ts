@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
+import type { Explanation } from '../../contract/explanation.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
@@ -19,7 +20,6 @@ import { InputError } from '../../synth/problem.js';
 import { placeOf } from '../../synth/remark.js';
 import { CliError } from '../exit.js';
 import { notInstalled } from '../not-installed.js';
-import { explanationsFor } from './explanations.js';
 import type { ContextFor } from './operator-context.js';
 import type { Outcome } from './outcome.js';
 
@@ -226,4 +226,26 @@ function asRefusal(error: unknown): unknown {
   return error.kindNotServed
     ? new CliError(`${error.message}: ${NOT_INSTALLED}`, 3)
     : new CliError(`The cluster refuses: ${error.message}`, 3);
+}
+
+/** What is told of the custom resources that were asked for, and of others for which something changes by them. */
+function explanationsFor(asked: ReadonlySet<string>, found: Preview): Explanation[] {
+  const before = new Map(found.explainedBefore.map((one) => [objectId(one.of), one]));
+  return found.explanations.flatMap((after) => {
+    const id = objectId(after.of);
+    const known = before.get(id);
+    if (asked.has(id)) return [told(after)];
+    return known ? altered(known, after) : [];
+  });
+}
+
+function told({ of, summary, differs, tables }: Explanation): Explanation {
+  return { of, summary, differs, ...(tables && { tables }) };
+}
+
+function altered(before: Explanation, after: Explanation): Explanation[] {
+  const touches = ({ touches: keys = [] }: Explanation): string[] => [...keys].sort();
+  if (isDeepStrictEqual(touches(before), touches(after))) return [];
+  const summary = `${after.summary}; as things are, it ${before.summary}`;
+  return [{ ...told(after), differs: true, summary }];
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isMap } from '../../contract/object.js';
 
 /** One field that is another, or is there on one side only. */
 export interface FieldChange {
@@ -61,7 +62,3 @@ function member(name: string): string {
 }
 
 type Members = Readonly<Record<string, unknown>>;
-
-function isMap(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -1,16 +1,17 @@
+import { messageOf } from '../../contract/error.js';
 import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
-import { byChildren } from './by-children.js';
-import type { ResourceStatus, StatusDocument } from './document.js';
-import { factsOf } from './facts.js';
+import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
+import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
+import type { ChildStatus, Fact, ResourceStatus, StatusDocument, Verdict } from './document.js';
 import { Made } from './made.js';
 import { operatorsFor } from './operators.js';
 import type { Place } from './operators.js';
 import type { Source } from './source.js';
 import type { Target } from './targets.js';
-import { Unseen } from './unseen.js';
-import { verdictOf } from './verdict.js';
+import { conditionFacts, verdictOf } from './verdict.js';
 
 export interface CollectProps {
   readonly targets: readonly Target[];
@@ -133,4 +134,101 @@ async function resourceStatus(
 
 function unservedNote(types: readonly string[]): string[] {
   return types.length === 0 ? [] : [`Not served by the API server: ${types.join(', ')}`];
+}
+
+/**
+ * A custom resource of which no controller has said anything, since none is there, is judged by its children, as after
+ * `reconstruct apply`; unless some of them couldn't be listed. Any other stays as it is.
+ * @param unattended the places that no operator looks after
+ */
+export function byChildren(resource: ResourceStatus, unattended: readonly Place[]): ResourceStatus {
+  const { verdict, children, unseen = [], kind, apiVersion, namespace } = resource;
+  const isUnattended = unattended.some(
+    (place) =>
+      place.kind.type.kind === kind &&
+      place.kind.type.apiVersion === apiVersion &&
+      place.namespace === namespace,
+  );
+  if (!isUnattended || verdict.word !== 'Unknown' || children.length === 0 || unseen.length > 0)
+    return resource;
+  return {
+    ...resource,
+    verdict: {
+      ...{ word: wordOf(children), reason: 'ByChildren', current: true, byChildren: true },
+      message: 'Nobody puts drift right: no operator looks after it',
+    },
+  };
+}
+
+function wordOf(children: readonly ChildStatus[]): Verdict['word'] {
+  if (children.some(({ phase }) => phase === 'stalled')) return 'Stalled';
+  return children.every(({ phase }) => phase === 'ready') ? 'Ready' : 'Reconciling';
+}
+
+type Telling = (cr: AnyObject) => (Fact | undefined)[];
+
+/** What the status of kinds without children of their own says beside its conditions, by group and kind. */
+const TOLD: ReadonlyMap<string, Telling> = new Map([
+  [groupKind({ apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' }), ofJobWatcher],
+  [
+    groupKind({ apiVersion: 'nginx-stream.jeffthecoder.xyz/v1beta1', kind: 'StreamIngress' }),
+    ofStreamIngress,
+  ],
+]);
+
+/** What the status of a custom resource says, beside the verdict. */
+export function factsOf(cr: AnyObject): Fact[] {
+  const own = TOLD.get(groupKind(cr))?.(cr) ?? [];
+  return [...conditionFacts(cr), ...own.filter((fact) => fact !== undefined)];
+}
+
+function ofStreamIngress(cr: AnyObject): (Fact | undefined)[] {
+  const { target, upstream, addresses = [] } = (cr.status ?? {}) as StreamIngressStatus;
+  return [fact('target', target), fact('upstream', upstream), fact('addresses', addresses.join(', '))];
+}
+
+function ofJobWatcher(cr: AnyObject): (Fact | undefined)[] {
+  const { lastRun, lastFinished, nextDeletion } = (cr.status ?? {}) as JobWatcherStatus;
+  const skipped = Object.entries(lastRun?.skipped ?? {}).map(([reason, count]) => `${reason} ${count}`);
+  return [
+    lastRun &&
+      fact(
+        'last run',
+        `${lastFinished ?? ''}: ${lastRun.deleted} deleted, ${lastRun.failed} failed, of ${lastRun.matched} matched ` +
+          `and ${lastRun.finished} finished`,
+      ),
+    fact('skipped', skipped.join(', ')),
+    fact('next deletion', nextDeletion),
+  ];
+}
+
+function fact(name: string, text: string | undefined): Fact | undefined {
+  return text === undefined || text === '' ? undefined : { name, text };
+}
+
+/** What couldn't be seen, told in as few sentences as will do. */
+export class Unseen {
+  private readonly forbidden = new Set<string>();
+  private readonly unwatchable = new Set<string>();
+  private readonly others = new Set<string>();
+
+  /** @param plural the type, as in `pods` */
+  readonly note = (plural: string, error: unknown): void => {
+    if (error instanceof ApiError && error.code === 403) this.forbiddenBy(error).add(plural);
+    else this.others.add(`Not seen: ${messageOf(error)}`);
+  };
+
+  get sentences(): string[] {
+    return [...wanting('list', this.forbidden), ...wanting('watch', this.unwatchable), ...this.others];
+  }
+
+  private forbiddenBy({ message }: ApiError): Set<string> {
+    return message.startsWith('Watch ') ? this.unwatchable : this.forbidden;
+  }
+}
+
+function wanting(verb: string, plurals: ReadonlySet<string>): string[] {
+  return plurals.size === 0
+    ? []
+    : [`Not seen, for want of the right to ${verb} them: ${[...plurals].sort().join(', ')}`];
 }

@@ -1,10 +1,17 @@
+import type { AnyObject } from '../../contract/object.js';
+import type { Api, Scope } from '../../engine/api.js';
+import { ApiError } from '../../engine/api-error.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
-import type { Api } from '../../engine/api.js';
+import { Reflector } from '../../engine/reflector.js';
+import { WatchMetrics } from '../../engine/reflector-metrics.js';
+import { Store } from '../../engine/store.js';
+import { silentLogger } from '../../telemetry/logger.js';
+import { Metrics } from '../../telemetry/metrics.js';
 import type { StatusDocument } from './document.js';
+import { idOf, isSecret, listAll } from './source.js';
 import type { Source } from './source.js';
 import { unlessAborted } from './unless-aborted.js';
-import { WatchedSource } from './watched-source.js';
 
 /** Changes come in bursts. */
 const QUIET_MILLISECONDS = 100;
@@ -80,5 +87,107 @@ class Bell {
     await new Promise<void>((resolve) => {
       this.wake = resolve;
     });
+  }
+}
+
+/**
+ * After this, what couldn't be read is asked for again, since it may be installed or permitted by then; and so are
+ * Secrets, which a watch would deliver whole.
+ */
+const REMEMBERED_MILLISECONDS = 30_000;
+/** What is no matter of rights may pass at any time. */
+const TROUBLE_MILLISECONDS = 2_000;
+
+/** Not logged in, forbidden, and a type that can't be watched. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 405]);
+
+interface WatchedSourceProps {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Something that was listed has changed. */
+  readonly onChange: () => void;
+}
+
+type Objects = () => readonly AnyObject[];
+
+interface Asked {
+  readonly objects: Promise<Objects>;
+  /** By the monotonic clock. @default - it holds for good */
+  until?: number;
+}
+
+/**
+ * Follows what is listed by watches, from the first time on.
+ *
+ * **Guarantees.** What has been listed once costs no further request but its watch, for as long as that lasts. What may
+ * be listed and not watched is refused: it would never be told anew. Once the signal aborts, nothing is waited for.
+ */
+export class WatchedSource implements Source {
+  private readonly asked = new Map<string, Asked>();
+  private readonly metrics: WatchMetrics;
+
+  constructor(private readonly props: WatchedSourceProps) {
+    this.metrics = new WatchMetrics(new Metrics(), props.clock);
+  }
+
+  async list(scope: Scope): Promise<readonly AnyObject[]> {
+    const id = idOf(scope);
+    const asked = this.known(id) ?? this.ask(scope, id);
+    return (await asked.objects)();
+  }
+
+  private known(id: string): Asked | undefined {
+    const asked = this.asked.get(id);
+    const isOver = asked?.until !== undefined && asked.until <= this.props.clock.monotonic();
+    return isOver ? undefined : asked;
+  }
+
+  private ask(scope: Scope, id: string): Asked {
+    const asked: Asked = { objects: this.objectsIn(scope, id) };
+    const expires = (milliseconds: number): void => {
+      asked.until = this.props.clock.monotonic() + milliseconds;
+    };
+    asked.objects.then(
+      () => {
+        if (isSecret(scope)) expires(REMEMBERED_MILLISECONDS);
+      },
+      (error: unknown) => {
+        const lasts = error instanceof ApiError && (REFUSALS.has(error.code) || error.code === 404);
+        expires(lasts ? REMEMBERED_MILLISECONDS : TROUBLE_MILLISECONDS);
+      },
+    );
+    this.asked.set(id, asked);
+    return asked;
+  }
+
+  /** Whether it may be read is found out by a list of its own: a reflector would try for ever. */
+  private async objectsIn(scope: Scope, id: string): Promise<Objects> {
+    const { api, clock, signal, onChange } = this.props;
+    const listed = await listAll(api, scope, signal);
+    if (isSecret(scope)) return () => listed;
+    const { name } = scope;
+    const store = new Store({
+      ...{ keep: (object) => object, readOnly: true, selective: scope.selector !== undefined },
+      ...(name !== undefined && { name }),
+    });
+    const watching = new AbortController();
+    const stop = AbortSignal.any([signal, watching.signal]);
+    const reflector: Reflector = new Reflector({
+      ...{ api, scope, store, clock, random: Math.random, log: silentLogger },
+      metrics: this.metrics.named(id),
+      onFailed: (error) => {
+        if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) return;
+        watching.abort(error);
+        if (!reflector.synced) return;
+        // It is asked for anew, which tells whether it may still be seen.
+        this.asked.delete(id);
+        onChange();
+      },
+    });
+    void reflector.run(stop);
+    await unlessAborted(reflector.firstSync, stop);
+    store.onChange(onChange);
+    return () => store.objects();
   }
 }

@@ -6,11 +6,10 @@ import type { AnyObject } from '../../contract/object.js';
 import { childReadiness } from '../../contract/readiness.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { ApiError } from '../../engine/api-error.js';
 import type { Scope } from '../../engine/api.js';
-import type { ChildStatus, EventStatus, UnseenType } from './document.js';
-import { eventType, lastEvents } from './events.js';
-import { isPodOf, podSelector, podStatus } from './pods.js';
+import { ApiError } from '../../engine/api-error.js';
+import { podTrouble } from '../../kinds/app-service/status/pod-trouble.js';
+import type { ChildStatus, EventStatus, PodStatus, UnseenType } from './document.js';
 import type { Source } from './source.js';
 import type { SeenKind, Target } from './targets.js';
 
@@ -149,4 +148,125 @@ function childStatus(child: AnyObject, pods: readonly AnyObject[]): ChildStatus 
 
 function isReplicaSetOf(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-`) && /^[a-z0-9]+$/.test(name.slice(deployment.length + 1));
+}
+
+const eventType = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
+
+/** So many are told of each custom resource. */
+const MOST = 5;
+
+/** `events.k8s.io/v1`, as far as it is read. */
+interface Event extends AnyObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly note?: string;
+  readonly regarding?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count: number; readonly lastObservedTime: string } | null;
+  readonly deprecatedCount?: number;
+  readonly deprecatedLastTimestamp?: string | null;
+}
+
+/**
+ * The last events of some objects: warnings first, then those of the custom resource, then the rest; of each the latest
+ * first.
+ * @param uid of the custom resource
+ * @param regards whether an event is of one of the objects
+ */
+export function lastEvents(
+  events: readonly AnyObject[],
+  uid: string | undefined,
+  regards: (regarding: NonNullable<Event['regarding']>) => boolean,
+): EventStatus[] {
+  const rank = ({ type, regarding }: Event): number =>
+    type === 'Warning' ? 0 : regarding?.uid === uid ? 1 : 2;
+  return (events as readonly Event[])
+    .filter(({ regarding }) => regarding !== undefined && regards(regarding))
+    .map((event) => ({ rank: rank(event), status: eventStatus(event) }))
+    .sort((a, b) => a.rank - b.rank || Date.parse(b.status.at) - Date.parse(a.status.at))
+    .slice(0, MOST)
+    .map(({ status }) => status);
+}
+
+function eventStatus(event: Event): EventStatus {
+  const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount = 1 } = event;
+  const last = series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime;
+  return {
+    ...{ type, reason, note, count: series?.count ?? deprecatedCount },
+    at: last ?? event.metadata.creationTimestamp ?? '',
+    regarding: { kind: regarding?.kind ?? '', name: regarding?.name ?? '' },
+  };
+}
+
+interface ContainerStatus {
+  readonly ready?: boolean;
+  readonly restartCount?: number;
+}
+
+interface Status {
+  readonly phase?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly containerStatuses?: readonly ContainerStatus[];
+}
+
+/** How a pod fares, as far as it says itself. */
+export function podStatus(pod: AnyObject): PodStatus {
+  const status = (pod.status ?? {}) as Status;
+  const { containers = [] } = (pod.spec ?? {}) as { readonly containers?: readonly unknown[] };
+  const trouble = podTrouble(pod);
+  const known = status.containerStatuses ?? [];
+  const { creationTimestamp, uid = '' } = pod.metadata;
+  const message = trouble?.message ?? (status.phase === 'Failed' ? status.message : undefined);
+  return {
+    ...refOf(pod),
+    uid,
+    ...(creationTimestamp !== undefined && { created: creationTimestamp }),
+    ready: status.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false,
+    readyContainers: known.filter(({ ready }) => ready).length,
+    containers: Math.max(containers.length, known.length),
+    restarts: known.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    state: stateOf(pod, status, trouble?.reason),
+    ...(message !== undefined && { message }),
+  };
+}
+
+function stateOf({ metadata }: AnyObject, { phase, reason }: Status, trouble: string | undefined): string {
+  if (metadata.deletionTimestamp) return 'Terminating';
+  return trouble ?? reason ?? phase ?? 'Pending';
+}
+
+/** Whether a workload has made a pod, by itself or through a ReplicaSet, whose name is made of its own. */
+export function isPodOf(workload: AnyObject, pod: AnyObject): boolean {
+  const controller = controllerOf(pod);
+  if (!controller) return false;
+  if (controller.uid === workload.metadata.uid) return true;
+  if (workload.kind !== 'Deployment') return false;
+  const hash = pod.metadata.labels?.['pod-template-hash'];
+  return controller.kind === 'ReplicaSet' && controller.name === `${workload.metadata.name}-${hash ?? ''}`;
+}
+
+interface Selector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+}
+
+/** Kinds whose objects make pods, which their selector finds. */
+const WORKLOADS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'DaemonSet', 'Job']);
+
+/**
+ * The label selector by which the pods of a child are found; undefined if it makes none.
+ * @param own the label that ties children to their custom resource, and the selector for it: where pods bear it too, one
+ *   list is enough for all of them
+ */
+export function podSelector(
+  child: AnyObject,
+  own: { readonly label: string; readonly selector: string },
+): string | undefined {
+  if (!WORKLOADS.has(child.kind)) return undefined;
+  const { selector } = (child.spec ?? {}) as { readonly selector?: Selector };
+  const labels = Object.entries(selector?.matchLabels ?? {});
+  if (labels.length === 0) return undefined;
+  if (labels.some(([name]) => name === own.label)) return own.selector;
+  return labels.map(([name, value]) => `${name}=${value}`).join();
 }

@@ -1,4 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
+import { isMap } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { Fact, Verdict } from './document.js';
 
@@ -14,10 +15,6 @@ function statusOf({ status }: AnyObject): Status {
     ...(typeof observedGeneration === 'number' && { observedGeneration }),
     conditions: Array.isArray(conditions) ? conditions.filter(isMap).map(conditionOf) : [],
   };
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Texts alone. */

@@ -1,6 +1,6 @@
-import { objectId } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
 import type { ApplyStep } from '../../contract/controller.js';
+import { isMap, objectId } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
 
 type Path = readonly string[];
 type Map_ = Readonly<Record<string, unknown>>;
@@ -92,8 +92,4 @@ function withPath<T extends Map_>(map: T, [name = '', ...rest]: Path, value: unk
   const member = Object.hasOwn(map, name) ? map[name] : undefined;
   const inner = rest.length === 0 ? value : withPath(isMap(member) ? member : {}, rest, value);
   return { ...map, [name]: inner };
-}
-
-function isMap(value: unknown): value is Map_ {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

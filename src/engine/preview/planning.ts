@@ -1,4 +1,5 @@
-import type { Controller, Plan, TypeRef, Watch } from '../../contract/controller.js';
+import type { Controller, Plan, Reader, TypeRef, Watch } from '../../contract/controller.js';
+import type { Deletion } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Explanation } from '../../contract/explanation.js';
 import { objectId, objectKey, splitKey } from '../../contract/object.js';
@@ -23,8 +24,6 @@ import type { Entry } from '../store.js';
 import { StoreReader, Stores } from '../stores.js';
 import type { Transport } from '../transport.js';
 import { Vanished } from '../vanished.js';
-import { DemandingReader } from './demands.js';
-import type { Demand } from './demands.js';
 
 export interface PlanningProps {
   readonly controller: Controller;
@@ -286,4 +285,50 @@ function idOfScope({ type, namespace = '', name = '' }: Scope): string {
 
 function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {
   return objectId({ apiVersion, kind, ...splitKey(key) });
+}
+
+/** What a plan asks for: one object, the objects of an owner, or all of a type. */
+type Demand =
+  | { readonly type: TypeRef; readonly key: string }
+  | { readonly type: TypeRef; readonly owner: string }
+  | { readonly type: TypeRef };
+
+/**
+ * Shows what is known, and notes what is asked for and isn't known yet. What is answered then is a guess: whoever asks
+ * has to be asked again once it is known.
+ */
+class DemandingReader implements Reader {
+  readonly missing: Demand[] = [];
+
+  constructor(
+    private readonly known: Reader,
+    private readonly isKnown: (demand: Demand) => boolean,
+  ) {}
+
+  get clockSkewMilliseconds(): number | undefined {
+    return this.known.clockSkewMilliseconds;
+  }
+
+  get(type: TypeRef, key: string): AnyObject | undefined {
+    this.note({ type, key });
+    return this.known.get(type, key);
+  }
+
+  controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
+    this.note({ type, owner: ownerUid });
+    return this.known.controlledBy(type, ownerUid);
+  }
+
+  mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
+    this.note({ type });
+    return this.known.mappedTo(type, key);
+  }
+
+  deletions(type: TypeRef, key: string): readonly Deletion[] {
+    return this.known.deletions(type, key);
+  }
+
+  private note(demand: Demand): void {
+    if (!this.isKnown(demand)) this.missing.push(demand);
+  }
 }

@@ -2,11 +2,13 @@ import { ApiObject } from 'cdk8s';
 import { ConfigMap } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
 import { DASHBOARD_CONFIG_MAP, INSTALL_NAME, podLabels } from '../names.js';
+import { alertGroups } from './alerts.js';
 import { dashboardText } from './dashboard.js';
+import { RUNBOOKS } from './props.js';
 import type { MonitoringPart, MonitoringProps } from './props.js';
-import { ruleGroups } from './rules.js';
+import { queryIn } from './query.js';
 import { prometheusRuleType, serviceMonitorType } from './types.js';
-import type { PrometheusRuleSpec, ServiceMonitorSpec } from './types.js';
+import type { AlertingRule, PrometheusRuleSpec, RuleGroup, ServiceMonitorSpec } from './types.js';
 
 /** Twice within the shortest time that an alert waits for. */
 const SCRAPE_INTERVAL = '30s';
@@ -43,4 +45,30 @@ export class Monitoring extends Construct {
       });
     }
   }
+}
+
+interface RulesProps {
+  /** Where the operator runs. */
+  readonly namespace: string;
+  /** See `MonitoringProps`. */
+  readonly runbooks?: string;
+}
+
+/** The alerts of one operator, as Prometheus reads them. */
+export function ruleGroups({ namespace, runbooks = RUNBOOKS }: RulesProps): RuleGroup[] {
+  const query = queryIn(namespace);
+  return Object.entries(alertGroups).map(([name, alerts]) => ({
+    name,
+    rules: alerts.map((alert): AlertingRule => ({
+      alert: alert.name,
+      expr: alert.expr(query),
+      ...(alert.for !== undefined && { for: alert.for }),
+      labels: { severity: alert.severity },
+      annotations: {
+        summary: alert.summary,
+        description: alert.description,
+        runbook_url: `${runbooks}/${alert.name}.md`,
+      },
+    })),
+  }));
 }

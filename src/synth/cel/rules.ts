@@ -1,5 +1,6 @@
 import type { CelValue } from '@bufbuild/cel';
 import type { StructuralSchema } from '../../contract/crd.js';
+import { isMap } from '../../contract/object.js';
 import type { Path, Problem } from '../problem.js';
 import { isUnchanged, oldItem, partOf } from '../unchanged.js';
 import type { Pair } from '../unchanged.js';
@@ -91,7 +92,7 @@ function walk(node: Node, place: Place, problems: Problem[]): void {
   } else if (typeof value === 'object') {
     for (const [key, member] of Object.entries(value)) {
       const child = node.properties.get(key) ?? node.additional;
-      const before = isRecord(old) && Object.hasOwn(old, key) ? old[key] : undefined;
+      const before = isMap(old) && Object.hasOwn(old, key) ? old[key] : undefined;
       if (child) walk(child, below(place, key, member, before), problems);
     }
   }
@@ -122,8 +123,4 @@ function judgeAll({ rules, schema }: Node, place: Place, problems: Problem[]): v
 
 function optionalOf(value: CelValue | undefined): CelValue {
   return typedList(value === undefined ? [] : [value]);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

@@ -1,9 +1,9 @@
 import { celMap, CelScalar, isCelError, parse, plan } from '@bufbuild/cel';
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { StructuralSchema } from '../../contract/crd.js';
+import { isMap } from '../../contract/object.js';
 import { parseDuration } from '../times.js';
 import { ENVIRONMENT } from './environment.js';
-import { escapeField } from './escape.js';
 import { typedList } from './lists.js';
 
 const TEXT: StructuralSchema = { type: 'string' };
@@ -30,7 +30,7 @@ export function toCelValue(value: unknown, schema: StructuralSchema | undefined)
   if (schema?.['x-kubernetes-int-or-string'] === true) return withoutSchema(value);
   switch (schema?.type) {
     case 'object':
-      return isRecord(value) ? mapValue(value, schema) : withoutSchema(value);
+      return isMap(value) ? mapValue(value, schema) : withoutSchema(value);
     case 'array':
       return Array.isArray(value) ? listValue(value, schema) : withoutSchema(value);
     case 'string':
@@ -107,7 +107,7 @@ function converted(conversion: typeof timestamp, text: string): CelValue {
 /** What no schema describes: no rule can see into it, it is only ever compared. */
 function withoutSchema(value: unknown): CelValue {
   if (Array.isArray(value)) return typedList(value.map(withoutSchema));
-  if (isRecord(value)) {
+  if (isMap(value)) {
     return celMap(
       new Map(Object.entries(value).map(([key, member]) => [key, withoutSchema(member)] as const)),
     );
@@ -116,6 +116,27 @@ function withoutSchema(value: unknown): CelValue {
   return typeof value === 'string' || typeof value === 'boolean' ? value : null;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
+/** Words that CEL keeps for itself; a field with such a name is written `__namespace__`. */
+const RESERVED = new Set(
+  (
+    'true false null in as break const continue else for function if import let loop package namespace return var ' +
+    'void while'
+  ).split(' '),
+);
+
+const SEQUENCES: Readonly<Record<string, string>> = {
+  __: '__underscores__',
+  '.': '__dot__',
+  '-': '__dash__',
+  '/': '__slash__',
+};
+
+/**
+ * The name of a field in a rule; nothing for a name that no rule can say.
+ * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#available-validation-libraries
+ */
+function escapeField(name: string): string | undefined {
+  if (RESERVED.has(name)) return `__${name}__`;
+  if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
+  return name.replace(/__|[-./]/g, (found) => SEQUENCES[found] ?? found);
 }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { HeldWarnings } from '../../../src/cli/dev/held-warnings.js';
+import { HeldWarnings } from '../../../src/cli/dev/session.js';
 import type { ResourceStatus, StatusDocument } from '../../../src/cli/status/document.js';
 import { VirtualClock } from '../../engine/support/virtual-clock.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { placeOf } from '../../../src/cli/dev/place.js';
+import { placeOf } from '../../../src/cli/dev/load.js';
 
 const root = '/work/guestbook';
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { Reloads } from '../../../src/cli/dev/reloads.js';
+import { Reloads } from '../../../src/cli/dev/session.js';
 import { VirtualClock } from '../../engine/support/virtual-clock.js';
 
 let clock: VirtualClock;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { frameOf } from '../../../src/cli/dev/frame.js';
-import type { Board } from '../../../src/cli/dev/frame.js';
 import { LineView } from '../../../src/cli/dev/line-view.js';
-import { LiveView } from '../../../src/cli/dev/live-view.js';
+import { frameOf, LiveView } from '../../../src/cli/dev/live-view.js';
+import type { Board } from '../../../src/cli/dev/live-view.js';
 import { cutTo, Screen } from '../../../src/cli/dev/screen.js';
 import type { Paint } from '../../../src/cli/paint.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../../../src/cli/status/document.js';

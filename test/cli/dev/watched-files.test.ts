@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isOwnOutput } from '../../../src/cli/dev/own-output.js';
+import { isOwnOutput } from '../../../src/cli/dev/session.js';
 import { isIgnored, isPassing, WatchedFiles } from '../../../src/cli/dev/watched-files.js';
 import { eventually } from '../../../src/testing/eventually.js';
 

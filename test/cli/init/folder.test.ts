@@ -2,7 +2,7 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliError } from '../../../src/cli/exit.js';
-import { fill, requireFree } from '../../../src/cli/init/folder.js';
+import { fill, requireFree } from '../../../src/cli/init/init.js';
 import { folderWith } from '../../synth/fixtures.js';
 
 const FILES = { 'package.json': '{}', 'src/crd.ts': 'export {};', 'test/one.test.ts': '' };

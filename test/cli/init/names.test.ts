@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CliError } from '../../../src/cli/exit.js';
 import type { Plan } from '../../../src/cli/init/code.js';
 import { designOf } from '../../../src/cli/init/design.js';
-import { withFreeNames } from '../../../src/cli/init/free-names.js';
+import { withFreeNames } from '../../../src/cli/init/init.js';
 import { namesOf } from '../../../src/cli/init/names.js';
 
 test('a project names its kind, its files and its constant', () => {

@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { designOf } from '../../../src/cli/init/design.js';
-import { withFreeNames } from '../../../src/cli/init/free-names.js';
+import { withFreeNames } from '../../../src/cli/init/init.js';
 import { namesOf } from '../../../src/cli/init/names.js';
 import { projectFiles } from '../../../src/cli/init/project.js';
 import { writeFiles } from '../../../src/cli/init/snapshot.js';

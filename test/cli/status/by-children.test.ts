@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { byChildren } from '../../../src/cli/status/by-children.js';
+import { byChildren } from '../../../src/cli/status/collect.js';
 import type { ChildStatus, ResourceStatus } from '../../../src/cli/status/document.js';
 import { noneOf } from '../../../src/cli/status/none.js';
 import { textOf } from '../../../src/cli/status/text.js';

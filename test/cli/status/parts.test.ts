@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { lastEvents } from '../../../src/cli/status/events.js';
-import { factsOf } from '../../../src/cli/status/facts.js';
-import { isPodOf, podSelector, podStatus } from '../../../src/cli/status/pods.js';
+import { factsOf } from '../../../src/cli/status/collect.js';
+import { isPodOf, lastEvents, podSelector, podStatus } from '../../../src/cli/status/made.js';
 import { verdictOf } from '../../../src/cli/status/verdict.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/support/builders.js';

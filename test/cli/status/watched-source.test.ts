@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { follow } from '../../../src/cli/status/follow.js';
-import { Unseen } from '../../../src/cli/status/unseen.js';
-import { WatchedSource } from '../../../src/cli/status/watched-source.js';
+import { Unseen } from '../../../src/cli/status/collect.js';
+import { follow, WatchedSource } from '../../../src/cli/status/follow.js';
 import { Api } from '../../../src/engine/api.js';
 import { CONFIG_MAP, configMap, failure } from '../../engine/support/builders.js';
 import { settled, VirtualClock } from '../../engine/support/virtual-clock.js';

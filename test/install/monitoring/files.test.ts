@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { repoFolder } from '../../../sandbox/paths.js';
-import { DEFAULT_NAMESPACE } from '../../../src/install/names.js';
 import { alertGroups } from '../../../src/install/monitoring/alerts.js';
 import { dashboardText } from '../../../src/install/monitoring/dashboard.js';
+import { ruleGroups } from '../../../src/install/monitoring/monitoring.js';
 import { RUNBOOKS } from '../../../src/install/monitoring/props.js';
-import { ruleGroups } from '../../../src/install/monitoring/rules.js';
+import { DEFAULT_NAMESPACE } from '../../../src/install/names.js';
 import { asMarkdown } from '../../telemetry/markdown.js';
 
 const at = (path: string): string => join(repoFolder(), path);
