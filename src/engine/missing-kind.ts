@@ -12,14 +12,15 @@ import { hintFor } from './watch-failure.js';
 /** Half a minute at most, jitter included, so that a kind is in use soon after it was installed. */
 const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 15_000, jitter: 1 };
 
-/** Where the CRD can't be asked for, a kind of which nothing was ever known isn't installed after this. */
+/** Where the CRD may not be read, a kind of which nothing was ever known isn't installed after this. */
 const NEVER_SEEN_AFTER_MILLISECONDS = 10_000;
 
 const OPTIONAL_IS_MISSING = 'The kind is not installed; it is not needed, and will be used once it is there';
 
 /** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
 export interface Doubt {
-  readonly isInstalled: boolean;
+  /** `unreadable` may not be read, or doesn't exist for what is built in; of one that is `unknown` nothing was said. */
+  readonly crd: 'installed' | 'unreadable' | 'unknown';
   readonly why: string;
 }
 
@@ -34,17 +35,17 @@ export async function doubtOf(
 ): Promise<Doubt | undefined> {
   const version = `${type.kind} is not served as ${type.apiVersion}`;
   if (isBuiltIn(type))
-    return { isInstalled: false, why: `${version}: run a version of the operator that fits the API server` };
+    return { crd: 'unreadable', why: `${version}: run a version of the operator that fits the API server` };
   const name = definitionName(type);
   try {
     const { spec } = (await api.get(definitionType, name, signal)) as Partial<CustomResourceDefinition>;
     const served = spec?.versions.flatMap((each) => (each.served ? [each.name] : [])).join(', ');
     const why = `${version}, though its CRD is installed and serves ${served || 'nothing'}: serve that version again, or run a version of the operator that uses one that is served`;
-    return { isInstalled: true, why };
+    return { crd: 'installed', why };
   } catch (error) {
     if (error instanceof ApiError && error.objectIsGone) return undefined;
     const why = `${version}, and its CRD ${name} can't be read (${(error as Error).message}): grant get on it, or restart the operator if the kind was removed`;
-    return { isInstalled: false, why };
+    return { crd: error instanceof ApiError && error.code === 403 ? 'unreadable' : 'unknown', why };
   }
 }
 
@@ -69,8 +70,8 @@ export interface MissingKindProps {
 export class MissingKind {
   private tries = 0;
   private since: number | undefined;
-  /** A list has filled the store since it was emptied. */
-  private filled = false;
+  /** A list was complete, or the CRD was read, since it was last known to be missing. */
+  private wasInstalled = false;
   private doubt: Doubt | undefined;
 
   constructor(private readonly props: MissingKindProps) {}
@@ -100,24 +101,25 @@ export class MissingKind {
     if (this.tries > 0) this.props.log.info(this.fields(), 'The kind is served now');
     this.tries = 0;
     this.since = undefined;
-    this.filled = true;
+    this.wasInstalled = true;
     this.set(undefined);
   }
 
   private async judge(error: Error, signal: AbortSignal): Promise<void> {
     const { api, clock, scope, store, log } = this.props;
     // Nothing is done on what may have gone while the CRD is being asked for.
-    this.set('doubtful', this.doubt ?? { isInstalled: false, why: error.message });
+    this.set('doubtful', this.doubt ?? { crd: 'unknown', why: error.message });
     this.since ??= clock.monotonic();
     const doubt = await doubtOf(api, scope.type, signal);
     const isOld = clock.monotonic() - this.since >= NEVER_SEEN_AFTER_MILLISECONDS;
-    if (doubt && (doubt.isInstalled || this.filled || !isOld)) {
+    this.wasInstalled ||= doubt?.crd === 'installed';
+    if (doubt && (doubt.crd !== 'unreadable' || this.wasInstalled || !isOld)) {
       this.set('doubtful', doubt);
       return;
     }
     this.set('missing');
-    if (!this.filled) return;
-    this.filled = false;
+    if (!this.wasInstalled) return;
+    this.wasInstalled = false;
     log.warn({ ...this.fields(), objects: store.size }, 'The kind has been removed, and its objects with it');
     // Nothing that was known counts any more, as after a list that is older than everything: versions included.
     store.replace([], '0', scope.namespace);
@@ -134,12 +136,12 @@ export class MissingKind {
   /** The first time is news. */
   private tell(error: Error, delay: number): void {
     const { log, optional } = this.props;
-    const news = optional && !this.filled && !this.doubt?.isInstalled ? 'info' : 'warn';
+    const news = optional && !this.wasInstalled ? 'info' : 'warn';
     log[this.tries === 0 ? news : 'debug'](
       {
         ...this.fields(),
         error: this.doubtful ?? error.message,
-        ...(news === 'warn' && !this.doubt?.isInstalled && { hint: hintFor(error) }),
+        ...(news === 'warn' && this.doubt?.crd !== 'installed' && { hint: hintFor(error) }),
         retryMilliseconds: Math.round(delay),
       },
       news === 'info' ? OPTIONAL_IS_MISSING : 'The kind is not served, will look for it again',

@@ -1148,6 +1148,57 @@ describe('Reflector, of a kind that is not served', () => {
     },
   );
 
+  it.each<readonly [string, Answer, ((setup: Setup) => void)?]>([
+    ['is answered with 429', failure(429, 'TooManyRequests', 'later')],
+    ['is answered with 500', failure(500, 'InternalError', 'no')],
+    ['is answered with 403, as by an API server that starts', failure(403, 'Forbidden', 'not yet')],
+    ['is not answered', new Error('ECONNRESET')],
+    [
+      'is broken off as the lease is gained',
+      new Error('aborted'),
+      ({ reflector, clock }) => {
+        void reflector.presentSince(clock.monotonic(), new AbortController().signal);
+      },
+    ],
+  ])('has no empty list where its CRD was installed, and a later read of it %s', async (_, answer, then) => {
+    let next: Answer = { status: 200, body: crd };
+    const setup = await started(
+      scope,
+      (server) => {
+        server.respond = () => {
+          if (next === answer) then?.(setup);
+          return next;
+        };
+        always(server, missing, 60);
+      },
+      { optional: true },
+    );
+    const { clock, reflector, store, transport } = setup;
+    await clock.advance(60_000);
+    const asked = transport.requests.length;
+    next = answer;
+    await clock.advance(60_000);
+    expect(transport.requests.length).toBeGreaterThan(asked);
+    expect(store.unservedIn(undefined)).toBe('doubtful');
+    expect(reflector).toMatchObject({ synced: false, doubtful: expect.any(String) as string });
+    uninstalled(transport);
+    await clock.advance(60_000);
+    expect(reflector).toMatchObject({ synced: true, doubtful: undefined });
+  });
+
+  it('is not taken for missing, be it never seen, while nothing but trouble answers for its CRD', async () => {
+    const { clock, reflector } = await started(
+      scope,
+      (server) => {
+        server.respond = () => failure(500, 'InternalError', 'no');
+        always(server, missing, 60);
+      },
+      { optional: true },
+    );
+    await clock.advance(60_000);
+    expect(reflector).toMatchObject({ synced: false, doubtful: expect.stringMatching(/500/) as string });
+  });
+
   it.each([true, false])(
     'is waited for by a start where its CRD serves another version, unless only its own plans need it: %s',
     async (mayBeDoubtful) => {

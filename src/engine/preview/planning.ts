@@ -250,9 +250,10 @@ class Contents {
         throw error;
       const { api, reader } = this.props;
       const doubt = await doubtOf(api, watch.type);
-      if (doubt?.isInstalled && watch.readOnly)
+      const mayBeInstalled = doubt !== undefined && doubt.crd !== 'unreadable';
+      if (mayBeInstalled && watch.readOnly)
         throw new OperatorError({ reason: 'KindNotServed', message: doubt.why, cause: error });
-      reader.storeOf(watch).setUnserved(undefined, doubt?.isInstalled ? 'doubtful' : 'missing');
+      reader.storeOf(watch).setUnserved(undefined, mayBeInstalled ? 'doubtful' : 'missing');
       const { type, name } = watch;
       this.loaded.add(idOfScope({ type, ...(name !== undefined && { name }) }));
     }

@@ -274,11 +274,17 @@ describe('A preview', () => {
     await expect(previewed(server, asking(false))).rejects.toMatchObject({ kindNotServed: true });
   });
 
-  it('takes no kind for missing that is installed in another version: what only is read ends it', async () => {
+  it.each<readonly [string, string, ApiResponse]>([
+    [
+      'is installed in another version',
+      'serves v2',
+      { status: 200, body: { spec: { versions: [{ name: 'v2', served: true }] } } },
+    ],
+    ['may be installed, since reading its CRD failed', '500 no', failure(500, 'InternalError', 'no')],
+  ])('takes no kind for missing that %s: what only is read ends it', async (_, why, answer) => {
     const server = new Server([given]);
-    const crd = { spec: { versions: [{ name: 'v2', served: true }] } };
     server.intercept = ({ path }) => {
-      if (path.includes('customresourcedefinitions')) return { status: 200, body: crd };
+      if (path.includes('customresourcedefinitions')) return answer;
       return path.includes('routes') ? { status: 404, body: '404 page not found' } : undefined;
     };
     const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
@@ -292,7 +298,7 @@ describe('A preview', () => {
       );
 
     expect(await actions(server, asking(false))).toEqual([]);
-    const error = { reason: 'KindNotServed', message: expect.stringContaining('serves v2') as string };
+    const error = { reason: 'KindNotServed', message: expect.stringContaining(why) as string };
     await expect(previewed(server, asking(true))).rejects.toMatchObject(error);
   });
 
