@@ -488,21 +488,35 @@ class SchemaChanges {
   opened(lifetimeMilliseconds: number): void {
     const { scope, clock } = this.props;
     this.endsAt = clock.monotonic() + lifetimeMilliseconds;
-    if (this.isSuspected && !isBuiltIn(scope.type))
-      this.timer = clock.setTimer(ASKED_AFTER_MILLISECONDS, () => void this.ask());
+    if (this.isSuspected && !isBuiltIn(scope.type)) this.askLater();
   }
 
   /** @param isAborted it was given up here */
   ended(isAborted: boolean): void {
     this.timer?.cancel();
+    this.timer = undefined;
     this.isSuspected ||= !isAborted && this.props.clock.monotonic() < this.endsAt - 1_000;
     this.endsAt = -Infinity;
   }
 
-  private async ask(): Promise<void> {
+  private askLater(): void {
+    const timer = this.props.clock.setTimer(ASKED_AFTER_MILLISECONDS, () => void this.ask(timer));
+    this.timer = timer;
+  }
+
+  private async ask(timer: Timer): Promise<void> {
     const { api, scope, onChange } = this.props;
-    this.isSuspected = false;
-    const hash = await api.schemaHash(scope.type.apiVersion).catch(() => undefined);
+    let hash: string | undefined;
+    let isAnswered = true;
+    try {
+      hash = await api.schemaHash(scope.type.apiVersion);
+    } catch (error) {
+      isAnswered = error instanceof ApiError && (error.code === 403 || error.code === 404);
+    }
+    // Where the watch has ended meanwhile, the next one asks.
+    if (this.timer !== timer) return;
+    this.isSuspected = !isAnswered;
+    if (!isAnswered) this.askLater();
     if (hash === undefined || hash === this.hash) return;
     this.hash = hash;
     onChange();

@@ -1148,11 +1148,12 @@ describe('Reflector, of a kind that is not served', () => {
     },
   );
 
-  it.each<readonly [string, Answer, ((setup: Setup) => void)?]>([
-    ['is answered with 429', failure(429, 'TooManyRequests', 'later')],
-    ['is answered with 500', failure(500, 'InternalError', 'no')],
-    ['is answered with 403, as by an API server that starts', failure(403, 'Forbidden', 'not yet')],
-    ['is not answered', new Error('ECONNRESET')],
+  const nothing = (): undefined => undefined;
+  it.each<readonly [string, Answer, (setup: Setup) => void]>([
+    ['is answered with 429', failure(429, 'TooManyRequests', 'later'), nothing],
+    ['is answered with 500', failure(500, 'InternalError', 'no'), nothing],
+    ['is answered with 403, as by an API server that starts', failure(403, 'Forbidden', 'not yet'), nothing],
+    ['is not answered', new Error('ECONNRESET'), nothing],
     [
       'is broken off as the lease is gained',
       new Error('aborted'),
@@ -1166,7 +1167,7 @@ describe('Reflector, of a kind that is not served', () => {
       scope,
       (server) => {
         server.respond = () => {
-          if (next === answer) then?.(setup);
+          if (next === answer) then(setup);
           return next;
         };
         always(server, missing, 60);
@@ -1280,6 +1281,46 @@ describe('Reflector, of a kind whose CRD has changed', () => {
 
     await cut(setup, 'B');
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it.each([
+    ['is answered with 503', failure(503, 'ServiceUnavailable', 'no')],
+    ['is not answered', new Error('ECONNRESET')],
+  ])('is asked about again after ten seconds where that %s, until it is', async (_, trouble) => {
+    const setup = await watching(scope);
+    const { transport, clock } = setup;
+    transport.answers.push(trouble, trouble);
+    await cut(setup, 'A');
+    expect(asked(setup)).toHaveLength(1);
+    await clock.advance(10_000);
+    expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
+    await clock.advance(10_000);
+    expect(asked(setup)).toHaveLength(3);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('is asked about by the next watch where this one ends before the answer, and never by two', async () => {
+    const setup = await watching(scope);
+    const { transport, clock } = setup;
+    const answer = Promise.withResolvers<Answer>();
+    transport.answers.push(answer.promise);
+    await cut(setup, 'A');
+    transport.lastStream.end();
+    await settled();
+    answer.resolve(new Error('ECONNRESET'));
+    await clock.advance(9_000);
+    expect(asked(setup)).toHaveLength(1);
+    await clock.advance(1_000);
+    expect(asked(setup)).toHaveLength(2);
+    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
+  });
+
+  it('is asked about once where that is refused for good', async () => {
+    const setup = await watching(scope);
+    setup.transport.answers.push(failure(403, 'Forbidden', 'not yours'));
+    await cut(setup, 'A');
+    await setup.clock.advance(60_000);
+    expect(asked(setup)).toHaveLength(1);
   });
 
   it.each([
