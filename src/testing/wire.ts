@@ -1,3 +1,5 @@
+import type { AnyObject } from '../contract/object.js';
+import { APPLY } from '../engine/api.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
 import { EventStream } from './event-stream.js';
 import type { EventFault } from './event-stream.js';
@@ -7,6 +9,14 @@ import { WatchLine } from './watch-line.js';
 export interface KillPoint {
   readonly write: number;
   readonly when: 'before' | 'after';
+}
+
+/** An apply that was accepted. */
+export interface AcceptedApply {
+  readonly manager: string;
+  readonly sent: AnyObject;
+  /** The object as the server has it since. */
+  readonly kept: AnyObject;
 }
 
 /** The streamed lists that a wire has delivered, by path and selectors. */
@@ -24,6 +34,8 @@ export class Wire implements Transport {
   readonly host: string;
   /** Each write that was sent, or would have been, as in `PATCH configmaps/web`. */
   readonly writes: string[] = [];
+  /** The last apply of each manager to each path. */
+  readonly applies = new Map<string, AcceptedApply>();
   /** Requests so far, watches included. */
   requests = 0;
   /** What happens to events from now on, also of watches that are open; told the path of the watch. */
@@ -103,6 +115,11 @@ export class Wire implements Transport {
       const answer = await this.inner.request(request);
       if (fatal === 'after') this.kill(what);
       this.requireAlive();
+      if (request.contentType === APPLY && answer.status < 300) {
+        const manager = request.query?.fieldManager ?? '';
+        const [sent, kept] = [request.body as AnyObject, answer.body as AnyObject];
+        this.applies.set(`${request.path} ${manager}`, { manager, sent, kept });
+      }
       return answer;
     } finally {
       this.underWay--;

@@ -41,6 +41,12 @@ const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, me
   ['a child that is always refused', faults.refused, 'status', /Stalled is True \(.*spec\.ports\[0\]\.port/],
   ['a child that depends on the order of events', faults.ordered, 'kills', /-parts\.data\.order/],
   [
+    'a write after each restart',
+    faults.counting,
+    'settling',
+    /^settled, and after a restart it writes PATCH configmaps\/\S+-parts; ConfigMap \S+-parts: data\.started is "\d+" instead of "\d+": the render differs from the last one$/,
+  ],
+  [
     'a field remembered from an earlier spec',
     faults.remembered,
     'walk',

@@ -112,26 +112,39 @@ function withoutChosen(value: unknown, owned: string, key: string): unknown {
 
 /** Where two states differ, in words: at most three lines. Empty where they don't. */
 export function differences(expected: unknown, found: unknown): string[] {
-  const lines: string[] = [];
-  walk(expected, found, '', lines);
-  return lines.slice(0, 3);
+  return differing(expected, found)
+    .slice(0, 3)
+    .map(({ text }) => text);
 }
 
-function walk(expected: unknown, found: unknown, path: string, lines: string[]): void {
+/** A place where two values differ. */
+export interface Difference {
+  readonly text: string;
+  readonly expected: unknown;
+  readonly found: unknown;
+}
+
+export function differing(expected: unknown, found: unknown): Difference[] {
+  const places: Difference[] = [];
+  walk(expected, found, '', places);
+  return places;
+}
+
+function walk(expected: unknown, found: unknown, path: string, places: Difference[]): void {
   if (JSON.stringify(expected) === JSON.stringify(found)) return;
   if (isMap(expected) && isMap(found)) {
     const keys = new Set([...Object.keys(expected), ...Object.keys(found)]);
     const last = [...keys].filter((key) => key === 'owned');
     for (const key of [...[...keys].filter((one) => one !== 'owned'), ...last])
       // Who owns what differs with the values, and is told only where these don't.
-      if (key !== 'owned' || lines.length === 0)
-        walk(expected[key], found[key], path === '' ? key : `${path}.${key}`, lines);
+      if (key !== 'owned' || places.length === 0)
+        walk(expected[key], found[key], path === '' ? key : `${path}.${key}`, places);
     return;
   }
-  lines.push(`${path} is ${shown(found)} instead of ${shown(expected)}`);
+  places.push({ text: `${path} is ${shown(found)} instead of ${shown(expected)}`, expected, found });
 }
 
-function isMap(value: unknown): value is Json {
+export function isMap(value: unknown): value is Json {
   return typeof value === 'object' && value !== null;
 }
 

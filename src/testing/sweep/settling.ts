@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { controllerOf } from '../../contract/object.js';
+import { isHashAnnotation } from '../../contract/names.js';
+import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import { driftOf } from '../../engine/drift.js';
+import { managedFieldsOf } from '../../engine/field-set.js';
+import type { AcceptedApply } from '../wire.js';
 import { rolledOut } from './convergence.js';
 import { isGone } from './gone.js';
+import { differing, isMap } from './normal.js';
 import { shortest, trials } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { Sample, Stand } from './stand.js';
@@ -24,35 +30,88 @@ async function settle(trial: Trial, sample: Sample): Promise<void> {
   await rolledOut(trial);
   trial.steps.push('wait until it is settled');
   await requireSilence(trial);
+  const last = new Map<string, AcceptedApply>();
   for (let round = 0; round < ROUNDS; round++) {
-    const before = await versionsOf(trial);
-    const { writes } = (await trial.restart()).wire;
+    const before = await trial.objects();
+    for (const [id, apply] of trial.operator.wire.applies) last.set(id, apply);
+    const { writes, applies } = (await trial.restart()).wire;
     await rolledOut(trial);
     if (writes.length === 0) return;
     // What the cluster has done to the objects meanwhile is told, once.
-    const isToldOnly = writes.every((write) => TOLD.test(write)) && before !== (await versionsOf(trial));
+    const isToldOnly =
+      writes.every((write) => TOLD.test(write)) && versionsOf(before) !== versionsOf(await trial.objects());
     if (isToldOnly && round < ROUNDS - 1) continue;
-    throw new Error(`settled, and after a restart it writes ${writes.slice(0, 5).join(', ')}`);
+    const why = causes(applies, last, before);
+    throw new Error(`settled, and after a restart it writes ${writes.slice(0, 5).join(', ')}${why}`);
   }
 }
 
-async function versionsOf(trial: Trial): Promise<string> {
-  const objects = await trial.objects();
+function versionsOf(objects: readonly AnyObject[]): string {
   return objects.map(({ metadata: { uid, resourceVersion } }) => `${uid} ${resourceVersion}`).join();
+}
+
+type Applies = ReadonlyMap<string, AcceptedApply>;
+
+/**
+ * Says why settled objects were applied again: at most three fields, each with both values and a cause.
+ * @param last the applies before these
+ * @param before the objects while they were settled
+ */
+export function causes(applies: Applies, last: Applies, before: readonly AnyObject[]): string {
+  const lines = [...applies].flatMap(([id, apply]) => {
+    const was = before.find((object) => objectId(object) === objectId(apply.kept)) ?? apply.kept;
+    const found = causesOf(apply, last.get(id)?.sent ?? apply.sent, was);
+    return found.map((cause) => `; ${describeRef(refOf(apply.kept))}: ${cause}`);
+  });
+  return lines.slice(0, 3).join('');
+}
+
+function causesOf({ manager, sent, kept }: AcceptedApply, earlier: AnyObject, was: AnyObject): string[] {
+  const wanted = contentOf(sent);
+  const rendered = differing(contentOf(earlier), wanted);
+  if (rendered.length > 0) return rendered.map((one) => `${one.text}: the render differs from the last one`);
+  const lost = differing(wanted, within(kept, wanted));
+  const changed = differing(within(kept, wanted), within(was, wanted));
+  const { managers } = driftOf(managedFieldsOf(was), kept, manager);
+  const lines = [
+    ...changed.map((one) => `${one.text}: changed by ${managers.join(' and ') || 'another writer'}`),
+    ...lost.map((one) => {
+      const isEmpty = ['null', '""', '[]', '{}'].includes(JSON.stringify(one.expected));
+      const fate = one.found === undefined ? 'dropped' : 'normalised';
+      return `${one.text}: ${fate} by the server${isEmpty ? ' because it is empty' : ''}`;
+    }),
+  ];
+  return lines.length > 0 ? lines : ['no field differs, but what managedFields record'];
+}
+
+/** What an apply asks for, without what names the object, and without the hash of all that. */
+function contentOf({ metadata, apiVersion: _, kind: __, ...content }: AnyObject): unknown {
+  const { labels, annotations } = metadata;
+  const withoutHash = (key: string, value: unknown): unknown => (isHashAnnotation(key) ? undefined : value);
+  return JSON.parse(JSON.stringify({ ...content, metadata: { labels, annotations } }, withoutHash));
+}
+
+/** As much of a live value as was asked for. */
+function within(live: unknown, wanted: unknown): unknown {
+  if (!isMap(live) || !isMap(wanted)) return live;
+  const names = Object.keys(wanted).filter((name) => Object.hasOwn(live, name));
+  if (Array.isArray(wanted)) return names.map((name) => within(live[name], wanted[name]));
+  return Object.fromEntries(names.map((name) => [name, within(live[name], wanted[name])]));
 }
 
 async function requireSilence(trial: Trial): Promise<void> {
   const { wire } = trial.operator;
-  let before = wire.requests;
-  for (let round = 0; round < ROUNDS; round++) {
-    before = wire.requests;
+  for (let round = 1; ; round++) {
+    const [before, last, objects] = [wire.requests, new Map(wire.applies), await trial.objects()];
     await delay(WATCHED_MILLISECONDS);
     // What the cluster still had to do with the objects is told once, and then no more.
     if (wire.requests === before) return;
+    if (round < ROUNDS) continue;
+    const again = new Map([...wire.applies].filter(([id, apply]) => apply !== last.get(id)));
+    throw new Error(
+      `settled, it still asks ${wire.requests - before} times in 2 s; its last writes: ${wire.writes.slice(-3).join(', ') || 'none'}${causes(again, last, objects)}`,
+    );
   }
-  throw new Error(
-    `settled, it still asks ${wire.requests - before} times in 2 s; its last writes: ${wire.writes.slice(-3).join(', ') || 'none'}`,
-  );
 }
 
 /** Every object belongs to the custom resource, or is shared; what is of it goes with it. */

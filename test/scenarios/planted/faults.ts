@@ -26,6 +26,19 @@ class LaterTimestamped extends Sound {
 /** The same under the second sample alone, when the renderer has made its comparison. */
 export const laterTimestamp = defineKind({ ...soundProps, construct: LaterTimestamped });
 
+/** What its parts say is counted for each process, so that a restart writes them again. */
+export const counting = ((): Kind => {
+  let processes = 0;
+  const wrapped = (): Kind => {
+    const started = String(++processes);
+    return withSteps((step) => {
+      if (!step.object.metadata.name.endsWith('-parts')) return step;
+      return { ...step, object: { ...step.object, data: { ...(step.object.data as object), started } } };
+    });
+  };
+  return { ...sound, controllers: (context) => wrapped().controllers(context) };
+})();
+
 const colors = new Map<string, string>();
 
 class Remembering extends Sound {
