@@ -23,8 +23,11 @@ import {
 } from './support/gateway-api.js';
 import { GatewayPorts, makeService, OPEN } from './support/gateway-ports.js';
 import type { Verdict, Words } from './support/gateway-ports.js';
+import { historyOf } from './support/history.js';
 import { requestsFromNowOn, summary, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
+import { watches } from '../scenarios/support/proxied-request.js';
+import { sceneryFor, Stage } from '../scenarios/support/stage.js';
 
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'));
@@ -191,22 +194,47 @@ describe('rule 11: children', () => {
   });
 });
 
-test('a listener stays open when the upstream is edited to a Service that isn’t seen yet, and the route moves', async () => {
-  await shop.ask('edited', { listen: 9005 });
-  await shop.say('edited', OPEN);
-  await shop.told('edited', { Ready: 'True Programmed' });
-  const { ListenerSet: before } = await shop.has('edited', ['ListenerSet', 'TCPRoute']);
+test('a listener stays open while the watch of Services is behind one that was made a moment ago, and the route moves', async () => {
+  const scenery = await sceneryFor({ purpose: 'gateway-behind' });
+  await using stage = new Stage(scenery);
+  const { namespace, proxy } = stage;
+  const ports = new GatewayPorts(stage.cluster, namespace);
+  await makeService(stage.cluster, { namespace, name: 'db' }, 5432);
+  const file = join(folder, 'behind.yaml');
+  const target = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' };
+  writeFileSync(file, JSON.stringify({ streamingress: { defaultClass: 'edge', targets: [target] } }));
+  await stage.run({ kinds: [kind], namespaces: [namespace], args: ['--policy', file] });
+  await ports.ask('edited', { listen: 9005 });
+  await ports.say('edited', OPEN);
+  await ports.told('edited', { Ready: 'True Programmed' });
+  const { ListenerSet: before } = await ports.has('edited', ['ListenerSet', 'TCPRoute']);
 
-  // For a controller whose watch of Services is behind, one that was created a moment ago looks like this one, which isn't there.
-  await cluster.merge(shop.place('edited'), { spec: { upstream: { service: 'next' } } });
+  const behind = proxy.onEvents(watches('services'), () => 'swallow');
+  await makeService(stage.cluster, { namespace, name: 'next' }, 5432);
+  await stage.cluster.merge(ports.place('edited'), { spec: { upstream: { service: 'next' } } });
+  await ports.told('edited', { Ready: 'False ServiceNotFound', Programmed: 'Unknown Pending' });
+  expect(behind.hits).toBeGreaterThan(0);
+  behind.remove();
+  // It goes on from the version that it has seen.
+  expect(proxy.cut(watches('services'))).toBeGreaterThan(0);
 
-  await shop.told('edited', { Ready: 'False ServiceNotFound', Programmed: 'Unknown Pending' });
-  await makeService(cluster, { namespace: shop.namespace, name: 'next' }, 5432);
-  await shop.say('edited', OPEN);
-  await shop.told('edited', { Ready: 'True Programmed' });
-  const { ListenerSet: after, TCPRoute: route } = await shop.has('edited', ['ListenerSet', 'TCPRoute']);
+  await ports.say('edited', OPEN);
+  await ports.told('edited', { Ready: 'True Programmed' });
+  const { ListenerSet: after, TCPRoute: route } = await ports.has('edited', ['ListenerSet', 'TCPRoute']);
   expect(route?.spec).toMatchObject({ rules: [{ backendRefs: [{ name: 'next', port: 5432 }] }] });
-  expect([after?.metadata.uid, after?.metadata.generation]).toEqual([before?.metadata.uid, 1]);
+  const { uid, resourceVersion = '' } = before!.metadata;
+  const history = await historyOf<AnyObject>(
+    stage.cluster,
+    ports.place('edited', listenerSets),
+    resourceVersion,
+  );
+  // Deleted and made again, it would be another one.
+  const seen = [...history, after!].map(({ metadata }) => [
+    metadata.uid,
+    metadata.generation,
+    metadata.deletionTimestamp,
+  ]);
+  expect(new Set(seen.map(String))).toEqual(new Set([String([uid, 1, undefined])]));
 });
 
 describe('rules 8 and 11: what the Gateway says', () => {
