@@ -62,7 +62,9 @@ test('a renamed field of list items is named once, with a few of the objects tha
 });
 
 test('the entries of a map are one place', async () => {
-  const mapOf = (type: 'string' | 'integer'): Fields => ({ labels: { type: 'object', additionalProperties: { type } } });
+  const mapOf = (type: 'string' | 'integer'): Fields => ({
+    labels: { type: 'object', additionalProperties: { type } },
+  });
   const change = { present: definition({ v1: mapOf('string') }), next: definition({ v1: mapOf('integer') }) };
   const objects = [book('a', { labels: { x: 'one', y: 'two' } }), book('b', { labels: { z: 'three' } })];
   expect(await refusal(change, objects)).toEqual([
