@@ -1,5 +1,5 @@
 import type { KindFlag } from '../contract/kind-flag.js';
-import { flags as ofJobWatcher } from './job-watcher/flags.js';
+import { flags as ofJobWatcher } from './job-watcher/settings.js';
 import { flags as ofStreamIngress } from './stream-ingress/flags.js';
 
 /**

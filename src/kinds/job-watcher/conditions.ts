@@ -1,20 +1,10 @@
 import { standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
-import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { failureReadiness, worstOf } from '../../contract/failures.js';
 import type { WatcherPass } from './pass.js';
 import type { RunOutcome } from './report.js';
 import type { Watcher } from './watcher.js';
-
-/** What the conditions of one watcher are made of. */
-export interface Judged {
-  readonly watcher: Watcher;
-  readonly pass: WatcherPass;
-  readonly outcome: RunOutcome;
-  /** How far the API server's clock is ahead; 0 where that isn't known. */
-  readonly skewMilliseconds: number;
-}
 
 /** The types of the conditions that are written here; others belong to others. */
 export const CONDITION_TYPES: ReadonlySet<string> = new Set([
@@ -31,24 +21,45 @@ export const CONDITION_TYPES: ReadonlySet<string> = new Set([
 export function refusedConditions({ reason, message }: OperatorError): ConditionProps[] {
   return [
     ...standardConditions({ phase: 'stalled', reason, message }),
-    { type: 'Accepted', status: 'False', reason, message },
+    condition('Accepted', 'False', reason, message),
   ];
 }
 
-export function conditionsOf(judged: Judged): ConditionProps[] {
+export function conditionsOf(
+  watcher: Watcher,
+  found: WatcherPass,
+  outcome: RunOutcome,
+  isSkewed: boolean,
+): ConditionProps[] {
   return [
-    ...standardConditions(readiness(judged)),
-    { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'The spec can be worked with' },
-    scopeLimited(judged.watcher),
-    overlapping(judged.pass),
-    clockSkewed(judged.skewMilliseconds),
+    ...standardConditions(readiness(watcher, found, outcome)),
+    condition('Accepted', 'True', 'Accepted', 'The spec can be worked with'),
+    scopeLimited(watcher),
+    overlapping(found),
+    isSkewed
+      ? condition(
+          'ClockSkewed',
+          'True',
+          'ServerTimeUsed',
+          "The operator's clock is more than 30 s off; the API server's is used",
+        )
+      : condition(
+          'ClockSkewed',
+          'False',
+          'InSync',
+          "The operator's clock is that of the API server, within 30 s",
+        ),
   ];
 }
 
-function readiness({ watcher, pass, outcome }: Judged): Readiness {
+function condition(type: string, status: 'True' | 'False', reason: string, message: string): ConditionProps {
+  return { type, status, reason, message };
+}
+
+function readiness(watcher: Watcher, found: WatcherPass, outcome: RunOutcome): Readiness {
   if (watcher.suspended)
     return ready('Suspended', 'Nothing is deleted until spec.suspend is false or removed');
-  if (pass.exceeded) return exceeded(watcher, pass);
+  if (found.exceeded) return exceeded(watcher, found);
   const worst = worstOf(outcome.failed.map(({ error }) => ({ error })));
   if (worst) return failureReadiness(worst);
   if (watcher.dryRun)
@@ -79,33 +90,20 @@ function exceeded(
 
 /** It names nothing that is in other namespaces: whoever may make a JobWatcher needn't be allowed to know that. */
 function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
-  const type = 'ScopeLimited';
   if (!isScopeLimited)
-    return {
-      type,
-      status: 'False',
-      reason: 'InScope',
-      message: 'The namespaces are those that the spec says',
-    };
+    return condition('ScopeLimited', 'False', 'InScope', 'The namespaces are those that the spec says');
   const message =
     `namespacePatterns count in ${namespace} alone: only a JobWatcher in a namespace that the admin has named may act ` +
     `in others. Give ^${namespace}$, or ask for it there`;
-  return { type, status: 'True', reason: 'NamespaceNotPermitted', message };
+  return condition('ScopeLimited', 'True', 'NamespaceNotPermitted', message);
 }
 
 const MAX_NAMED = 5;
 
-/** It names nothing that is in other namespaces either. */ function overlapping({
-  overlaps,
-}: WatcherPass): ConditionProps {
-  const type = 'Overlapping';
+/** It names nothing that is in other namespaces either. */
+function overlapping({ overlaps }: WatcherPass): ConditionProps {
   if (overlaps.most === 0)
-    return {
-      type,
-      status: 'False',
-      reason: 'NoOverlap',
-      message: 'No other JobWatcher matches the same Jobs',
-    };
+    return condition('Overlapping', 'False', 'NoOverlap', 'No other JobWatcher matches the same Jobs');
   const named = [...overlaps.names].sort().slice(0, MAX_NAMED);
   const more = Math.max(overlaps.most, overlaps.names.size) - named.length;
   const others =
@@ -113,23 +111,5 @@ const MAX_NAMED = 5;
       ? `${more} JobWatcher${more === 1 ? '' : 's'} of other namespaces`
       : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const message = `The same Jobs are matched by ${others}: the highest priority decides, among equals the longest TTL`;
-  return { type, status: 'True', reason: 'SharedJobs', message };
-}
-
-function clockSkewed(skewMilliseconds: number): ConditionProps {
-  const type = 'ClockSkewed';
-  const isSkewed = Math.abs(skewMilliseconds) > TOLERATED_SKEW_MILLISECONDS;
-  return isSkewed
-    ? {
-        type,
-        status: 'True',
-        reason: 'ServerTimeUsed',
-        message: "The operator's clock is more than 30 s off; the API server's is used",
-      }
-    : {
-        type,
-        status: 'False',
-        reason: 'InSync',
-        message: "The operator's clock is that of the API server, within 30 s",
-      };
+  return condition('Overlapping', 'True', 'SharedJobs', message);
 }

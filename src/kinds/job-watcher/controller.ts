@@ -1,28 +1,25 @@
-import type { ChangeSet } from '../../contract/change.js';
+import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, EventStep, Plan, Reader, StatusStep, Watch } from '../../contract/controller.js';
 import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
+import type { AnyObject, ObjectMeta } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ALL_NEWS } from './events.js';
 import { explanationOf } from './explain.js';
 import { keepJob } from './keep-job.js';
 import type { KeptJob } from './keep-job.js';
-import { metrics, samplesOf } from './metrics.js';
 import { Matching } from './matching.js';
-import { lookAt, pass } from './pass.js';
+import { metrics, samplesOf } from './metrics.js';
+import { inTurn, lookAt, pass } from './pass.js';
 import type { DueJob } from './pass.js';
-import { Report } from './report.js';
+import { deleteStep, jobKey, Report } from './report.js';
 import type { Failures, PlanContext } from './report.js';
-import { deleteStep, jobKey } from './run.js';
-import { inTurn } from './settle.js';
 import type { Settings } from './settings.js';
-import type { LiveWatcher, Watcher } from './watcher.js';
-import { uidOf, WatcherSet } from './watcher-set.js';
-import type { ReadWatcher } from './watcher-set.js';
+import { uidOf, WatcherSet } from './watcher.js';
+import type { LiveWatcher, ReadWatcher, Watcher } from './watcher.js';
 
 export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 
@@ -146,13 +143,23 @@ export class JobWatcherController implements Controller {
       again: () => seen.waiting.size > 0 || isLeft,
       status: told.map((report) => this.statusStep(report)),
       events: told.flatMap(eventSteps),
-      samples: (changes) => samples({ reports, told, due: due.length, changes, reader }),
+      samples: (changes) =>
+        samplesOf({
+          passes: reports.flatMap(({ read: { watcher }, pass: found }) =>
+            found && !(watcher as Watcher).dryRun ? [found] : [],
+          ),
+          // What was done counts, also where nothing could be told of it any more: then no status was asked for.
+          outcomes: told.map((report) => report.after(changes).tried),
+          due: due.length,
+          deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
+        }),
       requeueAt: (changes) => {
         for (const report of told) report.after(changes);
-        const next = isMore ? -Infinity : nextTime(reports);
-        const again = left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity;
-        const time = Math.min(next ?? Infinity, again);
-        return time === Infinity ? undefined : new Date(Math.max(time, now.getTime()));
+        let next = left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity;
+        for (const { pass: found, dueAt = Infinity } of reports)
+          next = Math.min(next, dueAt, lookAt(found ?? {}));
+        if (isMore) next = -Infinity;
+        return next === Infinity ? undefined : new Date(Math.max(next, now.getTime()));
       },
       explain: () => reports.map(explanationOf),
     };
@@ -171,7 +178,7 @@ export class JobWatcherController implements Controller {
   private look({ all, watchers, jobs, waiting }: Seen, reader: Reader, now: number): Report[] {
     const context: PlanContext = {
       now,
-      skewMilliseconds: reader.clockSkewMilliseconds ?? 0,
+      isSkewed: Math.abs(reader.clockSkewMilliseconds ?? 0) > TOLERATED_SKEW_MILLISECONDS,
       finishedAt: (deleted) =>
         deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now),
     };
@@ -228,38 +235,6 @@ function eventSteps(report: Report): EventStep[] {
   }));
 }
 
-/** When something is due, or what is held back may be told. */
-function nextTime(reports: readonly Report[]): number | undefined {
-  let next = Infinity;
-  for (const { pass: found, dueAt = Infinity } of reports)
-    next = Math.min(next, dueAt, lookAt(found ?? {}) ?? Infinity);
-  return next;
-}
-
-interface SampleInput {
-  readonly reports: readonly Report[];
-  readonly told: readonly Report[];
-  readonly due: number;
-  readonly changes: ChangeSet;
-  readonly reader: Reader;
-}
-
-function samples({ reports, told, due, changes, reader }: SampleInput) {
-  // What was done counts, also where nothing could be told of it any more: then no status was asked for.
-  const tried = told.map((report) => report.after(changes).tried);
-  return samplesOf({
-    passes: reports.flatMap(({ read: { watcher }, pass: found }) =>
-      found && !(watcher as Watcher).dryRun ? [found] : [],
-    ),
-    outcome: {
-      deleted: tried.flatMap(({ deleted }) => deleted),
-      failed: tried.flatMap(({ failed }) => failed),
-    },
-    due,
-    deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
-  });
-}
-
 function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefined {
   const { uid } = one.job.metadata;
   return reader
@@ -278,20 +253,8 @@ function recreatedUntil({ metadata }: KeptJob, reader: Reader): number | undefin
 
 /** As it is, without the bookkeeping that nobody reads. */
 function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
-  const { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp } =
-    metadata;
-  return {
-    ...{ apiVersion, kind },
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(generation !== undefined && { generation }),
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-    spec,
-    ...(status !== undefined && { status }),
+  const { managedFields, annotations, labels, ...kept } = metadata as ObjectMeta & {
+    managedFields?: unknown;
   };
+  return { apiVersion, kind, metadata: kept, spec, ...(status !== undefined && { status }) };
 }

@@ -1,5 +1,5 @@
 import type { EventProps } from '../../contract/controller.js';
-import { KEEP_ANNOTATION } from './overrides.js';
+import { KEEP_ANNOTATION } from './keep-job.js';
 import type { Reason } from './reasons.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
 

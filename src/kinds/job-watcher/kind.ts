@@ -1,12 +1,11 @@
-import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import { checkStatusSchema } from '../../contract/check-definition.js';
+import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import type { Kind } from '../../contract/kind.js';
 import type { Finding, RenderTogether } from '../../contract/render-together.js';
 import { JobWatcherController } from './controller.js';
-import { deletesPerSecondOf, flags, settingsOf } from './flags.js';
-import { checkPatterns } from './patterns.js';
+import { deletesPerSecondOf, flags, settingsOf } from './settings.js';
 import type { JobWatcherSpec } from './spec.js';
-import { attempt } from './watcher-set.js';
+import { attempt, checkPatterns } from './watcher.js';
 
 const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
 const version = storedVersion(crd);

@@ -32,24 +32,26 @@ export const metrics: readonly Metric[] = [
 /** What a plan has done and found. */
 export interface Measured {
   readonly passes: readonly WatcherPass[];
-  readonly outcome: RunOutcome;
+  readonly outcomes: readonly RunOutcome[];
   /** Jobs that were due when the plan was made. */
   readonly due: number;
   /** When each of the deleted Jobs was, in milliseconds since the epoch. */
   readonly deletedAt: (job: RunOutcome['deleted'][number]) => number;
 }
 
-export function samplesOf({ passes, outcome, due, deletedAt }: Measured): Sample[] {
+export function samplesOf({ passes, outcomes, due, deletedAt }: Measured): Sample[] {
+  const deletions = outcomes.flatMap(({ deleted }) => deleted);
+  const failures = outcomes.flatMap(({ failed }) => failed);
   return [
-    ...outcome.deleted.flatMap((one) => [
+    ...deletions.flatMap((one) => [
       { metric: DELETED, labels: { outcome: one.finish.outcome }, value: 1 },
       { metric: LAG, value: Math.max(0, deletedAt(one) - one.dueAt) / 1000 },
     ]),
-    ...outcome.failed.map(({ error }) => ({ metric: ERRORS, labels: { reason: error.reason }, value: 1 })),
+    ...failures.map(({ error }) => ({ metric: ERRORS, labels: { reason: error.reason }, value: 1 })),
     ...REASONS.filter((reason) => reason !== 'DecidedByOther').map((reason) => ({
       ...{ metric: SKIPPED, labels: { reason } },
       value: passes.reduce((sum, { skipped }) => sum + (skipped.get(reason) ?? 0), 0),
     })),
-    { metric: PENDING, value: Math.max(0, due - outcome.deleted.length) },
+    { metric: PENDING, value: Math.max(0, due - deletions.length) },
   ];
 }

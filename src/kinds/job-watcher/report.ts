@@ -1,15 +1,15 @@
 import type { ChangeSet } from '../../contract/change.js';
-import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
+import { rfc3339Seconds } from '../../contract/conditions.js';
+import type { DeleteStep } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
-import { objectId } from '../../contract/object.js';
+import { objectId, objectKey } from '../../contract/object.js';
 import { conditionsOf, refusedConditions } from './conditions.js';
 import type { KeptJob } from './keep-job.js';
 import type { DueJob, WatcherPass } from './pass.js';
 import type { JobWatcherStatus } from './spec.js';
 import { MAX_CANDIDATES, statusOf, timeOf } from './status.js';
 import type { StatusOutput } from './status.js';
-import type { Watcher } from './watcher.js';
-import type { ReadWatcher } from './watcher-set.js';
+import type { ReadWatcher, Watcher } from './watcher.js';
 
 const REFUSED_FREQUENCY_SECONDS = 60;
 
@@ -39,7 +39,8 @@ export interface Done {
 export interface PlanContext {
   /** Milliseconds since the epoch, by the clock that counts. */
   readonly now: number;
-  readonly skewMilliseconds: number;
+  /** The API server's clock counts, since ours is too far off. */
+  readonly isSkewed: boolean;
   /** When the last of these deletions was done; `now` where there is none. */
   readonly finishedAt: (deleted: readonly DueJob[]) => number;
 }
@@ -163,32 +164,43 @@ export class Report {
   /** What its status is made of, which `done` never changes alone. */
   private inputsNow(): readonly unknown[] {
     const { read, pass, context } = this;
-    const isSkewed = Math.abs(context.skewMilliseconds) > TOLERATED_SKEW_MILLISECONDS;
     if (!pass) return [read.cr, read.watcher];
     const { namespaces, matched, finished, skipped, due, failed, exceeded, overlaps, nextDeletion } = pass;
     return [
-      ...[read.cr, read.watcher, isSkewed, namespaces.size, matched, finished, ...skipped.entries()].flat(),
+      ...[
+        read.cr,
+        read.watcher,
+        context.isSkewed,
+        namespaces.size,
+        matched,
+        finished,
+        ...skipped.entries(),
+      ].flat(),
       ...[exceeded?.due, nextDeletion, overlaps.most, ...overlaps.names],
       ...[...due.slice(0, MAX_CANDIDATES), ...failed].map(({ job }) => job),
     ];
   }
 
   private output(outcome: RunOutcome): StatusOutput {
-    const { cr, watcher } = this.read;
-    const { now, skewMilliseconds } = this.context;
+    const { read, pass, done, toldAt, context } = this;
+    const { cr, watcher } = read;
+    const { now, isSkewed } = context;
     if (watcher instanceof OperatorError) {
       const conditions = refusedConditions(watcher);
       const frequencySeconds = REFUSED_FREQUENCY_SECONDS;
-      const none = { deletedBefore: 0, dryRun: false, isUrgent: false };
-      return statusOf({ cr, now, conditions, frequencySeconds, ...none });
+      return statusOf({
+        cr,
+        now,
+        conditions,
+        frequencySeconds,
+        deletedBefore: 0,
+        dryRun: false,
+        isUrgent: false,
+      });
     }
-    const { pass, done, toldAt } = this;
     return statusOf({
-      ...(toldAt !== undefined && { toldAt }),
-      ...{ cr, now, dryRun: watcher.dryRun, frequencySeconds: watcher.frequencySeconds },
-      ...(pass && { pass }),
-      conditions: pass ? conditionsOf({ watcher, pass, outcome, skewMilliseconds }) : [],
-      ...(done && { done }),
+      ...{ cr, now, toldAt, pass, done, dryRun: watcher.dryRun, frequencySeconds: watcher.frequencySeconds },
+      conditions: pass ? conditionsOf(watcher, pass, outcome, isSkewed) : [],
       deletedBefore: (done?.deleted.size ?? 0) - outcome.deleted.length,
       isUrgent: watcher.limits !== undefined && done !== undefined,
     });
@@ -221,4 +233,39 @@ function tellsTheRunOf({ lastStarted, lastRun }: JobWatcherStatus, status?: JobW
 
 function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
+}
+
+/** The deletion of a Job as it was judged, with what is told of it before and after. */
+export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep {
+  const finishedAt = isoSeconds(finish.at);
+  const ttlSeconds = (dueAt - finish.at) / 1000;
+  return {
+    object: job,
+    propagation: watcher.propagation,
+    foreign: true,
+    announce: {
+      type: 'Normal',
+      reason: 'TTLExpired',
+      action: 'Delete',
+      note: `${nameFor(job, watcher)} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,
+    },
+    audit: { watcher: watcher.key, finish: finish.outcome, finishedAt, ttlSeconds, dueAt: isoSeconds(dueAt) },
+  };
+}
+
+/** Users of a Job's namespace needn't be allowed to know names in others; the log has them. */
+function nameFor({ metadata }: DueJob['job'], { key, namespace }: DueJob['watcher']): string {
+  return namespace === metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
+}
+
+export function jobKey({ job: { metadata } }: Pick<DueJob, 'job'>): string {
+  return objectKey(metadata.namespace, metadata.name);
+}
+
+/** Later ones have no form that the API server takes, and a Job may say that it finished at any time. */
+const LAST_TIME = Date.UTC(9999, 11, 31);
+
+/** RFC 3339 in UTC, whole seconds. */
+export function isoSeconds(milliseconds: number): string {
+  return rfc3339Seconds(new Date(Math.min(milliseconds, LAST_TIME)));
 }

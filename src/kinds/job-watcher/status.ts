@@ -3,9 +3,9 @@ import { dateConditions } from '../../contract/conditions.js';
 import type { Condition, ConditionProps } from '../../contract/conditions.js';
 import { CONDITION_TYPES } from './conditions.js';
 import type { WatcherPass } from './pass.js';
-import { isoSeconds, jobKey } from './run.js';
-import type { JobWatcherStatus, RunCounts } from './spec.js';
+import { isoSeconds, jobKey } from './report.js';
 import type { Done } from './report.js';
+import type { JobWatcherStatus, RunCounts } from './spec.js';
 import type { LiveWatcher } from './watcher.js';
 
 /** What a status is made of. */
@@ -15,16 +15,16 @@ export interface StatusInput {
   readonly now: number;
   readonly conditions: readonly ConditionProps[];
   /** @default - the spec can't work, and nothing was looked at */
-  readonly pass?: WatcherPass;
+  readonly pass?: WatcherPass | undefined;
   /** @default - nothing was done since the last status */
-  readonly done?: Done;
+  readonly done?: Done | undefined;
   /** How many of the deletions in `done` came before the pass, which saw those Jobs no more. */
   readonly deletedBefore: number;
   readonly dryRun: boolean;
   /** Between two writes, unless a condition changes. */
   readonly frequencySeconds: number;
   /** @default - no status was written since the start, and the end of the last run has to do */
-  readonly toldAt?: number;
+  readonly toldAt?: number | undefined;
   /** The run has to be told at once, since the time of the next depends on it. */
   readonly isUrgent: boolean;
 }
@@ -48,19 +48,11 @@ export function statusOf(input: StatusInput): StatusOutput {
   const before = written(cr.status ?? {});
   const status = newStatus(input, before);
   if (sameStatus(status, before)) return { status: before, isNews: false };
-  const opensAt = statusOpensAt(before, input.frequencySeconds, input.toldAt);
+  const toldAt = Math.max(timeOf(before.lastFinished), input.toldAt ?? -Infinity);
+  const opensAt = toldAt + input.frequencySeconds * 1000;
   if (!input.isUrgent && !conditionsChanged(status, before) && now < opensAt)
     return { status: before, isNews: false, dueAt: opensAt };
   return { status, isNews: true };
-}
-
-/** When a status may follow the one that is there. */
-function statusOpensAt(
-  status: JobWatcherStatus | undefined,
-  frequencySeconds: number,
-  toldAt = -Infinity,
-): number {
-  return Math.max(timeOf(status?.lastFinished), toldAt) + frequencySeconds * 1000;
 }
 
 function newStatus(input: StatusInput, before: JobWatcherStatus): JobWatcherStatus {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { deletesPerSecondOf, flags, settingsOf } from '../../../src/kinds/job-watcher/flags.js';
+import { deletesPerSecondOf, flags, settingsOf } from '../../../src/kinds/job-watcher/settings.js';
 
 const render = (): [] => [];
 

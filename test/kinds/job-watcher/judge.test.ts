@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { OperatorError } from '../../../src/contract/error.js';
-import type { Finish } from '../../../src/kinds/job-watcher/finish.js';
-import { judge } from '../../../src/kinds/job-watcher/judge.js';
-import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import type { Finish, KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { judge } from '../../../src/kinds/job-watcher/matching.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
 import { at, completed, job, matchingOf, START, watcher } from './fixtures.js';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { finishOf } from '../../../src/kinds/job-watcher/finish.js';
-import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { finishOf, keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import { at, liveJob, START } from './fixtures.js';
 
 const condition = (type: string, status = 'True', lastTransitionTime: unknown = at(5)) => ({

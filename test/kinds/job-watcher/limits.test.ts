@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { newest } from '../../../src/kinds/job-watcher/keep-last.js';
+import { allowance, newest } from '../../../src/kinds/job-watcher/pass.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
-import { allowance } from '../../../src/kinds/job-watcher/limits.js';
 import type { Limits } from '../../../src/kinds/job-watcher/spec.js';
 import { at, completed, job } from './fixtures.js';
 

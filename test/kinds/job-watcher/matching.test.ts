@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Verdict } from '../../../src/kinds/job-watcher/judge.js';
+import type { Verdict } from '../../../src/kinds/job-watcher/matching.js';
 import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
 import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import { completed, job, matchingOf, watcher } from './fixtures.js';

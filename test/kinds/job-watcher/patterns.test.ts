@@ -5,8 +5,8 @@ import {
   findsOne,
   MAX_PATTERN_SIZE,
   MAX_WATCHER_SIZE,
-} from '../../../src/kinds/job-watcher/patterns.js';
-import { selects } from '../../../src/kinds/job-watcher/selector.js';
+  selects,
+} from '../../../src/kinds/job-watcher/watcher.js';
 import type { LabelSelector } from '../../../src/kinds/job-watcher/spec.js';
 import { isListed } from '../../../src/kinds/job-watcher/settings.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { WatcherSet } from '../../../src/kinds/job-watcher/watcher-set.js';
+import { WatcherSet } from '../../../src/kinds/job-watcher/watcher.js';
 import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
 import { liveWatcher, settings } from './fixtures.js';
 
