@@ -32,7 +32,7 @@ export interface ConnectProps {
  */
 export function connect(props: ConnectProps): { readonly transport: Transport; readonly gate: ServerGate } {
   const { wire, fence, clock, random, log, metrics, time, maxWrites } = props;
-  const measured = metered(fenced(timed(wire, time, clock), fence, metrics), metrics, clock);
+  const measured = metered(fenced(timed(wire, time), fence, metrics), metrics, clock);
   const gate = new ServerGate({
     ...{ transport: measured, clock, random, log, metrics },
     ...(maxWrites !== undefined && { maxWrites }),

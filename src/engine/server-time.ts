@@ -33,26 +33,24 @@ export class ServerTime {
     return this.corrected(Math.round(clock.now() - clock.monotonic() + monotonicMilliseconds));
   }
 
-  /** Learns from the date of an answer to what was sent at a time of the monotonic clock. */
-  answered(dateMilliseconds: number, sentAt: number): void {
-    this.offset = dateMilliseconds - (this.clock.monotonic() + sentAt) / 2;
+  /** Learns from the date of an answer that has just come. What it took on its way back makes times late, never early. */
+  answered(dateMilliseconds: number): void {
+    this.offset = dateMilliseconds - this.clock.monotonic();
   }
 }
 
 /**
  * Reads the server's clock off the answers that pass by.
  *
- * **Caveats.** The server sends whole seconds, so the skew is up to a second too little; and the way back may take more
- * than half of the time, or less.
+ * **Caveats.** The server sends whole seconds, so the skew is up to a second too little, and less by what an answer takes.
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-date
  */
-export function timed(transport: Transport, time: ServerTime, clock: Clock): Transport {
+export function timed(transport: Transport, time: ServerTime): Transport {
   const measured = async <T extends { readonly dateMilliseconds?: number }>(
     answer: Promise<T>,
   ): Promise<T> => {
-    const sentAt = clock.monotonic();
     const { dateMilliseconds } = await answer;
-    if (dateMilliseconds !== undefined) time.answered(dateMilliseconds, sentAt);
+    if (dateMilliseconds !== undefined) time.answered(dateMilliseconds);
     return answer;
   };
   return {

@@ -58,7 +58,7 @@ export class Planning {
   constructor({ controller, transport, given = [], namespaces }: PlanningProps) {
     this.controller = controller;
     const { time } = this;
-    this.api = new Api(timed(transport, time, systemClock));
+    this.api = new Api(timed(transport, time));
     const { api } = this;
     const stores = new Stores({ perNamespace: false, freeze: false });
     this.reader = StoreReader.open(controller.watches, stores, { controller: controller.name, time });
