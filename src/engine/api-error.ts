@@ -39,6 +39,8 @@ const UNAVAILABLE =
 
 /** The plugin of quotas objects; it comes after those that judge the object itself. */
 const EXCEEDED = /^exceeded quota: [^,]+, requested: (\S+), used: (\S+), limited: (\S+)$/;
+/** Resources of quotas that have whole numbers: objects, and ports and balancers of Services. */
+const COUNTED = /^(?:count\/\S+|[a-z]+s|services\.(?:nodeports|loadbalancers))$/;
 
 /** How the message of a 403 begins before the objection; names are quoted, and hold no text of a user's choice. */
 const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
@@ -47,7 +49,10 @@ const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
 export class ApiError extends Error {
   readonly code: number;
   readonly status: ApiStatus;
-  readonly retryAfterSeconds: number | undefined;
+  /** How long the API server has asked to wait, at most a minute; 0 if it hasn't. */
+  readonly pauseMilliseconds: number;
+  /** See `ApiResponse.isRepeated`. */
+  readonly isRepeated: boolean;
   /** See `ApiResponse.isSecondTry`. */
   readonly isSecondTry: boolean;
 
@@ -61,7 +66,8 @@ export class ApiError extends Error {
     this.code = response.status;
     this.isSecondTry = response.isSecondTry ?? false;
     this.status = status;
-    this.retryAfterSeconds = response.retryAfterSeconds ?? status.details?.retryAfterSeconds;
+    this.isRepeated = response.isRepeated ?? false;
+    this.pauseMilliseconds = pauseAskedBy(response);
   }
 
   /** The resource version is too old to watch or page from. */
@@ -124,16 +130,18 @@ export class ApiError extends Error {
     return this.code === 409 && this.status.reason === 'AlreadyExists';
   }
 
-  /** A quota of objects, by their number, is used up, and has room for the one that is asked for once another is gone. */
-  get quotaOfObjects(): boolean {
+  /**
+   * Reports whether a quota is used up that has room for the object once another of its kind is gone.
+   * @param freed what that one gives back, of what isn't counted by objects. @default - as much as is asked for
+   */
+  fitsQuotaWithout(freed: Readonly<Record<string, number>> = {}): boolean {
     const [, ...amounts] = EXCEEDED.exec(this.objection) ?? [];
     const [asked, used, most] = amounts.map((text) => new Map(amountsIn(text)));
     if (!asked || !used || !most) return false;
     return [...asked].every(
       ([name, count]) =>
-        /^(?:count\/\S+|[a-z]+s)$/.test(name) &&
-        count === 1 &&
-        (used.get(name) ?? NaN) <= (most.get(name) ?? NaN),
+        COUNTED.test(name) &&
+        (used.get(name) ?? NaN) + count - (freed[name] ?? count) <= (most.get(name) ?? NaN),
     );
   }
 
@@ -239,10 +247,16 @@ function statusOf(body: unknown): ApiStatus {
   return typeof body === 'object' && body !== null ? body : {};
 }
 
-/** How long the API server has asked for, in milliseconds; 0 if it hasn't. */
-export function askedDelay(error: unknown): number {
-  const seconds = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0;
+/** Returns how long an answer asks to wait, in milliseconds, at most a minute; 0 if it doesn't. */
+export function pauseAskedBy({ retryAfterSeconds, status, body }: ApiResponse): number {
+  if (status < 300) return 0;
+  const seconds = retryAfterSeconds ?? statusOf(body).details?.retryAfterSeconds ?? 0;
   return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
+}
+
+/** Returns how long the API server has asked to wait, in milliseconds; 0 if it hasn't. */
+export function askedDelay(error: unknown): number {
+  return error instanceof ApiError ? error.pauseMilliseconds : 0;
 }
 
 /** The server, or whatever answers for it, has too much to do for this request now. */
@@ -285,7 +299,7 @@ export function classify(error: unknown, what: string): OperatorError {
   }
   const [reason, retry] = classOf(error);
   // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
-  const retryAfterMilliseconds = error.newToAdmission || error.quotaOfObjects ? 0 : leastPause(reason);
+  const retryAfterMilliseconds = error.newToAdmission || error.fitsQuotaWithout() ? 0 : leastPause(reason);
   return new OperatorError({
     reason,
     retry,

@@ -392,11 +392,18 @@ async function checkAcceptable(api: Api, { intent, step, reader }: Task): Promis
   try {
     await api.tryCreate(reader.resourceType(intent), withoutHeld(intent, live), step.fieldManager);
   } catch (error) {
-    if (!(error instanceof ApiError) || !(error.alreadyExists || error.quotaOfObjects)) throw error;
+    if (!(error instanceof ApiError)) throw error;
+    const isBalancer = (live?.spec as ServiceSpec | undefined)?.type === 'LoadBalancer';
+    const freed = {
+      'services.nodeports': live ? nodePortsOf(live).length : 0,
+      'services.loadbalancers': isBalancer ? 1 : 0,
+    };
+    if (!error.alreadyExists && !error.fitsQuotaWithout(freed)) throw error;
   }
 }
 
 interface ServiceSpec {
+  readonly type?: string;
   readonly ports?: readonly { readonly nodePort?: number }[];
   readonly clusterIP?: string;
   readonly clusterIPs?: readonly string[];
