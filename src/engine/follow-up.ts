@@ -1,7 +1,7 @@
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { askedDelay, isThrottled, mostPause } from './api-error.js';
+import { ApiError, askedDelay, isThrottled, mostPause } from './api-error.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
@@ -29,9 +29,8 @@ const PACED_MILLISECONDS = 1_000;
 
 /** So many refusals in a row by a server that has too much to do aren't told: the next try succeeds, as a rule. */
 const UNTOLD_REFUSALS = 3;
-/** A `Retry-After` is lengthened by the first share, since the server counts from when it answers, and up to the second by chance. */
-const ASKED_MARGIN = 0.05;
-const ASKED_JITTER = 0.15;
+/** Where many objects of a plan are refused, each until another time, it is carried out at most so often. */
+const REFUSED_MILLISECONDS = 100;
 
 const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
 
@@ -194,15 +193,24 @@ export class FollowUp {
 
   /** Plans the next try. Returns the pause in milliseconds. */
   private retry(key: string, errors: readonly OperatorError[]): number {
-    const { queue, random } = this.props;
+    const { queue } = this.props;
     if (this.willLookAgain(key, errors) && this.lookAgain(key)) return 0;
-    const asked = Math.max(...errors.map(pauseAskedBy));
     this.immediateRetries.delete(key);
-    const refused = Math.max(...errors.map(({ cause }) => askedDelay(cause)));
-    if (errors.every(({ cause }) => isThrottled(cause)))
+    const isNews = errors.some(({ cause }) => cause instanceof ApiError && !cause.isRepeated);
+    if (isNews && errors.every(({ cause }) => isThrottled(cause)))
       this.refusals.set(key, (this.refusals.get(key) ?? 0) + 1);
-    if (refused > 0)
-      return queue.holdFor(key, Math.max(asked, refused * (1 + ASKED_MARGIN + ASKED_JITTER * random())));
+    const refused = errors.filter(({ cause }) => askedDelay(cause) > 0);
+    // No failure that backs off: the pause is known. The gate holds what is refused for longer; all else of the plan goes on.
+    const soonest = Math.max(REFUSED_MILLISECONDS, Math.min(...refused.map(pauseAskedBy)));
+    if (refused.length > 0) queue.addAfter(key, soonest);
+    if (refused.length === errors.length) return soonest;
+    const others = errors.filter((error) => !refused.includes(error));
+    return Math.min(soonest, this.backOff(key, others));
+  }
+
+  private backOff(key: string, errors: readonly OperatorError[]): number {
+    const { queue, random } = this.props;
+    const asked = Math.max(...errors.map(pauseAskedBy));
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(errors.map(({ reason }) => reason)));
     const delay = Math.max(

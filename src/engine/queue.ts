@@ -46,16 +46,13 @@ export class Queue {
   private readonly working = new Map<string, Work>();
   private readonly planned: PlannedTimes;
   private readonly failures = new Map<string, number>();
-  /** Keys that may not be taken before the end of their pause. */
-  private readonly held = new Set<string>();
   private readonly workers: ((key: string | undefined) => void)[] = [];
   private readonly holds = new Set<string>();
   private releasedAt = 0;
   private closed = false;
 
   constructor(private readonly props: QueueProps) {
-    this.planned = new PlannedTimes(props.clock, (key, lane, kind) => {
-      if (kind === 'backoff') this.held.delete(key);
+    this.planned = new PlannedTimes(props.clock, (key, lane) => {
       this.add(key, lane);
     });
   }
@@ -84,9 +81,7 @@ export class Queue {
     if (this.closed) return;
     const now = this.props.clock.monotonic();
     const work = this.working.get(key);
-    if (!work && this.held.has(key)) {
-      this.planned.atLatest('backoff', key, Infinity, lane);
-    } else if (!work) {
+    if (!work) {
       if (this.lanes.add(key, lane, now)) this.props.observer?.added();
       this.handOut();
     } else if (!work.again) {
@@ -163,21 +158,9 @@ export class Queue {
     return delay;
   }
 
-  /**
-   * Takes the key after the delay and not before, whatever happens to it: the API server has asked for that. It doesn't
-   * count as a failure, since the pause after failures is for causes that don't say how long they last. Returns the delay.
-   */
-  holdFor(key: string, delayMilliseconds: number): number {
-    if (this.closed) return delayMilliseconds;
-    this.held.add(key);
-    this.planned.set('backoff', key, delayMilliseconds, this.working.get(key)?.lane ?? 'change');
-    return delayMilliseconds;
-  }
-
   /** The key has succeeded: its next failure is its first, and the times that were asked for before are dropped. */
   forget(key: string): void {
     this.failures.delete(key);
-    this.held.delete(key);
     this.planned.drop('backoff', key);
     this.planned.drop('requeue', key);
   }
@@ -196,10 +179,6 @@ export class Queue {
     const now = this.props.clock.monotonic();
     this.props.observer?.done(now - work.since);
     if (!work.again || this.closed) return;
-    if (this.held.has(key)) {
-      this.planned.atLatest('backoff', key, Infinity, work.again.lane);
-      return;
-    }
     this.lanes.add(key, work.again.lane, now, work.again.since);
     this.handOut();
   }
@@ -286,7 +265,7 @@ class PlannedTimes {
 
   constructor(
     private readonly clock: Clock,
-    private readonly due: (key: string, lane: Lane, kind: PlannedKind) => void,
+    private readonly due: (key: string, lane: Lane) => void,
   ) {}
 
   /** By the monotonic clock. */
@@ -329,7 +308,7 @@ class PlannedTimes {
     const times = this.times[kind];
     const timer = this.clock.setTimer(delayMilliseconds, () => {
       times.delete(key);
-      this.due(key, planned.lane, kind);
+      this.due(key, planned.lane);
     });
     const planned: Planned = { at: this.clock.monotonic() + delayMilliseconds, timer, latest, lane };
     times.set(key, planned);

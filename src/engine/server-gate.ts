@@ -1,9 +1,13 @@
 import { OperatorError } from '../contract/error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { pauseAskedBy } from './api-error.js';
 import type { Clock, Timer } from './clock.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
+/** A `Retry-After` is lengthened by the first share, since the server counts from when it answers, and up to the second by chance. */
+const ASKED_MARGIN = 0.05;
+const ASKED_JITTER = 0.15;
 /** Before the next try, by the failures in a row so far; the last holds for all that follow. */
 const PAUSES_MILLISECONDS = [50, 1_000, 2_000, 5_000];
 /** So that many clients of one server don't try together; a pause is shortened by up to this share of itself. */
@@ -35,6 +39,13 @@ interface Outage {
   readonly since: number;
 }
 
+/** An answer that has asked for a pause. */
+interface Refusal {
+  readonly response: ApiResponse;
+  /** Its request isn't sent again before, by the monotonic clock. */
+  readonly until: number;
+}
+
 interface Waiter {
   /** It can be called off, so it may wait for a server that is out of reach. */
   readonly patient: boolean;
@@ -54,9 +65,10 @@ export interface ServerGateProps {
 }
 
 /**
- * Bounds the writes under way, and holds requests back while the API server is out of reach.
+ * Bounds the writes under way, keeps `Retry-After`, and holds requests back while the API server is out of reach.
  *
- * **Guarantees.** What an answer says, 429 and the like included, holds for its request alone. Writes beyond the limit
+ * **Guarantees.** What an answer says, 429 and the like included, holds for its request alone: the same verb for the same
+ * object, which gets that answer again, unsent, until the time is over. Writes beyond the limit
  * wait, first come, first served. While the server is out of reach, nothing is sent but the lease's own calls and one
  * small request at a time: after 50 ms, 1 s, 2 s and then every 4.5 to 5 s. Doubt ends with any answer, an outage only
  * with a server that says it is ready, or that doesn't let this user ask.
@@ -72,6 +84,8 @@ export class ServerGate implements Transport {
   private readonly reads = new Set<Waiter>();
   private readonly writes = new Set<Waiter>();
   private writesUnderWay = 0;
+  /** By request; those of the longest ago come first. */
+  private readonly refusals = new Map<string, Refusal>();
   private readonly maxWrites: number;
   private readonly listeners: ((isUnreachable: boolean) => void)[] = [];
   private timer: Timer | undefined;
@@ -94,7 +108,25 @@ export class ServerGate implements Transport {
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
-    return this.through(req, () => this.props.transport.request(req));
+    const send = async (): Promise<ApiResponse> => this.through(req, () => this.props.transport.request(req));
+    // What is read is read again by a pause of its reader, and creates have no name by which to know them.
+    if (req.lease || req.method === 'GET' || req.method === 'POST') return send();
+    const { clock, random } = this.props;
+    const id = `${req.method} ${req.path}`;
+    const earlier = this.refusals.get(id);
+    const left = (earlier?.until ?? 0) - clock.monotonic();
+    if (earlier && left > 0) return { ...earlier.response, retryAfterSeconds: left / 1000, isRepeated: true };
+    this.refusals.delete(id);
+    const response = await send();
+    const asked = pauseAskedBy(response) * (1 + ASKED_MARGIN + ASKED_JITTER * random());
+    if (asked === 0) return response;
+    const now = clock.monotonic();
+    for (const [past, { until }] of this.refusals) {
+      if (until > now) break;
+      this.refusals.delete(past);
+    }
+    this.refusals.set(id, { response, until: now + asked });
+    return { ...response, retryAfterSeconds: asked / 1000 };
   }
 
   async stream(req: ApiRequest): Promise<ApiStream> {

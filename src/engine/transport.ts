@@ -27,6 +27,8 @@ export interface ApiResponse {
   readonly retryAfterSeconds?: number;
   /** From the `Date` header: the server's clock, in whole seconds since the epoch. */
   readonly dateMilliseconds?: number;
+  /** It is that of an earlier try, whose `Retry-After` isn't over: nothing was sent. @default false */
+  readonly isRepeated?: true;
   /** The connection ended under a first try, which may have got through all the same. @default false */
   readonly isSecondTry?: true;
 }

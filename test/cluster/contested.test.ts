@@ -298,7 +298,7 @@ test('where a policy or a quota refuses the new object, the one in its place sta
   }
 
   const count = (await cluster.list(jobs, namespace)).length;
-  await using _ = await fullQuota(namespace, { 'count/jobs.batch': String(count) });
+  const endQuota = await fullQuota(namespace, { 'count/jobs.batch': String(count) });
   await eventually(async () => {
     const answer = await cluster.send('POST', collection(jobs, namespace), {
       body: job('tried', 'new'),
@@ -307,13 +307,14 @@ test('where a policy or a quota refuses the new object, the one in its place sta
     expect(answer.body.message).toContain('exceeded quota');
   });
   expect(await predicted(name, job(name, 'new'))).toMatchObject({ action: 'recreated' });
+  await endQuota();
 });
 
-/** A quota without room, which goes when it is disposed of. */
+/** Makes a quota without room. Returns what deletes it. */
 async function fullQuota(
   namespace: string,
   hard: Readonly<Record<string, string>>,
-): Promise<AsyncDisposable> {
+): Promise<() => Promise<unknown>> {
   const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
   const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'full', namespace } };
   await cluster.create(quotas, { ...quota, spec: { hard } });
@@ -322,11 +323,7 @@ async function fullQuota(
     body: { status: { hard, used: hard } },
     contentType: 'application/merge-patch+json',
   });
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await cluster.delete({ type: quotas, namespace, name: 'full' });
-    },
-  };
+  return () => cluster.delete({ type: quotas, namespace, name: 'full' });
 }
 
 test('a Service whose address has to change keeps its node port, and stays where the new one is invalid', async () => {
@@ -343,21 +340,20 @@ test('a Service whose address has to change keeps its node port, and stays where
   const uid = await eventually(() => uidOf(services, name));
 
   expect(await predicted(name, at('218', 70_000))).toMatchObject({ action: 'failed', reason: 'Invalid' });
-  {
-    // Of other tests there may be more.
-    const used = (await cluster.list(services, bundles.namespace))
-      .flatMap((one) => (one as { spec?: { ports?: { nodePort?: number }[] } }).spec?.ports ?? [])
-      .filter(({ nodePort }) => nodePort !== undefined).length;
-    await using _ = await fullQuota(bundles.namespace, { 'services.nodeports': String(used) });
-    await eventually(async () => {
-      const answer = await cluster.send('POST', collection(services, bundles.namespace), {
-        body: { ...at('219'), metadata: { name: 'tried' } },
-        query: { dryRun: 'All' },
-      });
-      expect(answer.body.message).toContain('exceeded quota');
+  // Of other tests there may be more.
+  const used = (await cluster.list(services, bundles.namespace))
+    .flatMap((one) => (one as { spec?: { ports?: { nodePort?: number }[] } }).spec?.ports ?? [])
+    .filter(({ nodePort }) => nodePort !== undefined).length;
+  const endQuota = await fullQuota(bundles.namespace, { 'services.nodeports': String(used) });
+  await eventually(async () => {
+    const answer = await cluster.send('POST', collection(services, bundles.namespace), {
+      body: { ...at('219'), metadata: { name: 'tried' } },
+      query: { dryRun: 'All' },
     });
-    expect(await predicted(name, at('218'))).toMatchObject({ action: 'recreated' });
-  }
+    expect(answer.body.message).toContain('exceeded quota');
+  });
+  expect(await predicted(name, at('218'))).toMatchObject({ action: 'recreated' });
+  await endQuota();
   await bundles.edit(name, { objects: [at('218')] });
 
   await eventually(async () => {

@@ -155,6 +155,21 @@ test('one Job that fails however often never stops the others', async () => {
   expect(new Set(await outcomes(controller, 'faulty-job'))).toEqual(new Set(['ServerOverloaded', 'deleted']));
 });
 
+test('a Job whose deletion is put off for a minute holds back no other, and is not sent again meanwhile', async () => {
+  await using controller = await start();
+  const putOff = respond({ status: 429, headers: { 'retry-after': '60' } });
+  const rule = proxy.on(writesTo('jobs', 'put-off-job'), putOff);
+  await world.finished('put-off-job');
+  await world.watch('put-off', { completedTTL: '0s' });
+  await controller.logged((line) => line.name === 'put-off-job' && line.outcome !== undefined);
+  for (const name of ['put-off-second', 'put-off-third']) {
+    await world.finished(name);
+    await world.left('put-off-', ['put-off-job']);
+  }
+  expect(rule.hits).toBe(1);
+  rule.remove();
+});
+
 describe('rule 13: the API server’s clock counts where the operator’s is more than 30 s off', () => {
   test.each([
     // By the operator's clock, the first has an hour to go, and the second is due for half an hour.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { ApiError, classify } from '../../src/engine/api-error.js';
+import { ApiError, askedDelay, classify } from '../../src/engine/api-error.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { failure, fieldConflict } from './support/builders.js';
 import { uidImmutable } from './support/fake-api-server.js';
@@ -354,8 +354,8 @@ describe('ApiError', () => {
 
   it('reads when to come back from the header, else from the body', () => {
     const response = failure(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
-    expect(new ApiError('List', response).retryAfterSeconds).toBe(7);
-    expect(new ApiError('List', { ...response, retryAfterSeconds: 3 }).retryAfterSeconds).toBe(3);
+    expect(askedDelay(new ApiError('List', response))).toBe(7_000);
+    expect(askedDelay(new ApiError('List', { ...response, retryAfterSeconds: 3 }))).toBe(3_000);
   });
 
   it('keeps at most a kilobyte of an answer in plain text', () => {

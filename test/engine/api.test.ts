@@ -94,7 +94,11 @@ describe('Api.watch', () => {
     transport.refusals.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 4 });
     const refused = await api.watch({ type: CONFIG_MAP }, {}, signal).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ApiError);
-    expect(refused).toMatchObject({ code: 429, retryAfterSeconds: 4, status: { reason: 'TooManyRequests' } });
+    expect(refused).toMatchObject({
+      code: 429,
+      pauseMilliseconds: 4_000,
+      status: { reason: 'TooManyRequests' },
+    });
     transport.refusals.push({ status: 404, body: '404 page not found\n' });
     await expect(api.watch({ type: CONFIG_MAP }, {}, signal)).rejects.toMatchObject({ kindNotServed: true });
   });

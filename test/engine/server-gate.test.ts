@@ -391,3 +391,43 @@ describe('a server out of reach', () => {
     expect(listeners).toBe(0);
   });
 });
+
+describe('A write that was asked to come later', () => {
+  it('gets the same answer, unsent, until the time is over, and holds nothing else back', async () => {
+    const clock = new VirtualClock();
+    const answers: ApiResponse[] = [{ status: 429, body: {}, retryAfterSeconds: 10 }];
+    let paths: string[] = [];
+    const wire = {
+      host: 'api.test',
+      request: ({ method, path }: ApiRequest): Promise<ApiResponse> => {
+        paths.push(`${method} ${path}`);
+        return Promise.resolve(answers.shift() ?? { status: 200, body: {} });
+      },
+    } as unknown as Transport;
+    const log = recorded([]);
+    const transport = new ServerGate({
+      transport: wire,
+      clock,
+      random: seeded(),
+      log,
+      metrics: new Metrics(),
+    });
+    const sent = (): string[] => [paths, (paths = [])][0] as string[];
+    const first = await transport.request(write);
+    expect(first.retryAfterSeconds).toBeGreaterThanOrEqual(10.5);
+    expect(first.retryAfterSeconds).toBeLessThanOrEqual(12);
+    expect(sent()).toEqual(['PATCH /a']);
+
+    await clock.advance(4_000);
+    const again = await transport.request({ ...write, body: { changed: true } });
+    expect(again).toMatchObject({ status: 429, isRepeated: true });
+    expect(again.retryAfterSeconds).toBeCloseTo(Number(first.retryAfterSeconds) - 4);
+    for (const other of [read, { ...write, path: '/b' }, { ...write, path: '/a/status' }])
+      expect(await transport.request(other)).toMatchObject({ status: 200 });
+    expect(sent()).toEqual(['GET /a', 'PATCH /b', 'PATCH /a/status']);
+
+    await clock.advance(8_000);
+    expect(await transport.request(write)).toMatchObject({ status: 200 });
+    expect(sent()).toEqual(['PATCH /a']);
+  });
+});
