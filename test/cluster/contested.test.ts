@@ -347,7 +347,7 @@ test('a Service whose address has to change keeps its node port, and stays where
   const endQuota = await fullQuota(bundles.namespace, { 'services.nodeports': String(used) });
   await eventually(async () => {
     const answer = await cluster.send('POST', collection(services, bundles.namespace), {
-      body: { ...at('219'), metadata: { name: 'tried' } },
+      body: { ...service('tried', [{ port: 80 }]), spec: { type: 'NodePort', ports: [{ port: 80 }] } },
       query: { dryRun: 'All' },
     });
     expect(answer.body.message).toContain('exceeded quota');
