@@ -2,7 +2,7 @@ import type { ChangeSet } from './change.js';
 import { keyOf, watchesFor } from './child-types.js';
 import type { OwningKind } from './child-types.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Readiness } from './conditions.js';
+import type { Condition, Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch } from './controller.js';
 import type { DeleteStep } from './delete-step.js';
 import { unsteadiness } from './deterministic.js';
@@ -17,11 +17,9 @@ import {
 } from './failures.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render } from './kind.js';
-import { isNews } from './live-resource.js';
-import type { LiveResource } from './live-resource.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
 import { describeRef, refOf } from './object.js';
-import type { AnyObject, OwnerReference } from './object.js';
+import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { describeThrown } from './origin.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
@@ -258,4 +256,20 @@ function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean)
     isBug: true,
     cause: thrown,
   });
+}
+
+interface LiveStatus {
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Partial<Condition>[];
+}
+
+/** A custom resource as the cluster has it, as far as its own status is read. */
+type LiveResource = CustomResource<unknown, LiveStatus>;
+
+/** Whether nothing has been made of this generation, or nothing could be, since it differed each time. */
+function isNews({ metadata, status }: LiveResource): boolean {
+  const isTold = status?.conditions?.some(
+    ({ type, status, reason }) => type === 'Stalled' && status === 'True' && reason === 'NotDeterministic',
+  );
+  return isTold === true || status?.observedGeneration !== metadata.generation;
 }

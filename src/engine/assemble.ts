@@ -4,7 +4,7 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
-import { Applier } from './apply.js';
+import { Applier, Vanished } from './apply.js';
 import type { Tools } from './carry-out.js';
 import { aborted } from './clock.js';
 import type { Clock } from './clock.js';
@@ -29,7 +29,6 @@ import type { Store } from './store.js';
 import { Stores } from './stores.js';
 import type { WatchedStore } from './stores.js';
 import type { Transport } from './transport.js';
-import { Vanished } from './vanished.js';
 
 /** What the manager starts, asks and stops. */
 export interface Parts {

@@ -3,13 +3,13 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
-import { isConnectionLoss } from './connection-loss.js';
 import { fenced } from './fenced-transport.js';
 import type { Fence } from './fenced-transport.js';
 import { ServerGate } from './server-gate.js';
 import { timed } from './server-time.js';
 import type { ServerTime } from './server-time.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
+import { isConnectionLoss } from './undici-transport.js';
 
 export interface ConnectProps {
   /** The bare way to the API server. */

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Plan } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
+import { splitKey } from '../contract/object.js';
+import type { Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, askedDelay, isThrottled, mostPause } from './api-error.js';
 import type { Outcome } from './carry-out.js';
@@ -9,7 +12,6 @@ import { KIND_NOT_INSTALLED } from './installed.js';
 import type { Lane } from './lanes.js';
 import type { Queue } from './queue.js';
 import type { QueueMetrics } from './queue-metrics.js';
-import type { ReconcileLog } from './reconcile-log.js';
 import { refusalMilliseconds } from './refusals.js';
 
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */
@@ -244,4 +246,23 @@ function requeueDelay(at: Date | undefined, plannedFor: Date, passed: number): n
   if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
   if (delay <= 0) return PAST_REQUEUE_MILLISECONDS;
   return delay > passed ? delay - passed : MISSED_REQUEUE_MILLISECONDS;
+}
+
+/**
+ * The log of one reconcile. After a start most reconciles have nothing to tell, so what marks the lines as those of
+ * one reconcile is made for the first line that is written.
+ */
+export class ReconcileLog {
+  private child: Logger | undefined;
+
+  constructor(
+    private readonly parent: Logger,
+    private readonly key: string,
+  ) {}
+
+  /** Nothing where lines of this level aren't written. */
+  at(level: LogLevel): Logger | undefined {
+    if (!this.parent.isLevelEnabled(level)) return undefined;
+    return (this.child ??= this.parent.child({ ...splitKey(this.key), reconcileId: randomUUID() }));
+  }
 }

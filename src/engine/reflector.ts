@@ -9,7 +9,7 @@ import type { CompleteList } from './lists.js';
 import { MissingKind } from './missing-kind.js';
 import type { MissingKindProps } from './missing-kind.js';
 import type { ReflectorMetrics } from './reflector-metrics.js';
-import { compareResourceVersions } from './resource-version.js';
+import { compareResourceVersions } from './store.js';
 import type { Store } from './store.js';
 import {
   doubtsVersions,

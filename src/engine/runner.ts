@@ -8,23 +8,20 @@ import { declareMetric } from '../telemetry/declared-metric.js';
 import type { RecordSample } from '../telemetry/declared-metric.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { Blockers } from './blockers.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { Deletions } from './deletions.js';
-import { FollowUp } from './follow-up.js';
+import { FollowUp, ReconcileLog } from './follow-up.js';
 import type { MadePlan } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { waitsFor } from './node-ports.js';
 import { Queue } from './queue.js';
 import { QueueMetrics } from './queue-metrics.js';
-import { ReconcileLog } from './reconcile-log.js';
-import { Rush } from './rush.js';
 import { ServerTime } from './server-time.js';
 import { StoreReader } from './stores.js';
 import type { Stores } from './stores.js';
-import { Triggers } from './triggers.js';
+import { Blockers, Rush, Triggers } from './triggers.js';
 
 const RECONCILE_TIMEOUT_MILLISECONDS = 120_000;
 

@@ -9,7 +9,6 @@ import type { Listener, Source } from './listeners.js';
 import { FieldPaths, isHeld, isLegacy, sharedWith } from './managed-fields.js';
 import type { OwnedPaths } from './managed-fields.js';
 import type { Answer, Writer } from './pending-writes.js';
-import { compareResourceVersions } from './resource-version.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
 export interface Entry {
@@ -356,4 +355,16 @@ class KeyIndex {
     if (typeof keys !== 'string') keys?.delete(key);
     if (keys === key || (typeof keys !== 'string' && keys?.size === 0)) this.keys.delete(term);
   }
+}
+
+/**
+ * Orders two resource versions of one type: negative if `a` is the older.
+ *
+ * They are decimal integers by contract since Kubernetes 1.35, and in practice always were; comparing length and
+ * then text is exact at any size.
+ * @see https://github.com/kubernetes/enhancements/issues/5504
+ */
+export function compareResourceVersions(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
 }

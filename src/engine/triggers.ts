@@ -4,13 +4,12 @@ import { isHashAnnotation } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { Blockers } from './blockers.js';
+import type { Clock } from './clock.js';
 import type { Lane } from './lanes.js';
 import type { ChangeOrigin } from './listeners.js';
 import { freedIds } from './node-ports.js';
 import type { OwnWrite } from './pending-writes.js';
 import type { Queue } from './queue.js';
-import type { Rush } from './rush.js';
 import type { StoreReader } from './stores.js';
 
 export interface TriggersProps {
@@ -167,4 +166,66 @@ function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefi
 
 function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }: AnyObject): object {
   return { ...rest, metadata };
+}
+
+/** Keys within a second that are a rush: far more than people change, far fewer than a rollout of everything. */
+const SIZE = 32;
+const WINDOW_MILLISECONDS = 1_000;
+
+/** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
+const STATUS_DELAY_MILLISECONDS = 100;
+/** Statuses would be in the way of what is to be made, and are fewer when they are written later. */
+const STATUS_DELAY_IN_A_RUSH_MILLISECONDS = 1_000;
+
+/** Whether more is asked for than usual, and so how long a status alone may wait. */
+export class Rush {
+  /** When the last keys were counted last, by the monotonic clock, in that order. */
+  private readonly times = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Something is to be made or put right. One key that changes all the time is no rush. */
+  count(key: string): void {
+    this.times.delete(key);
+    this.times.set(key, this.clock.monotonic());
+    const [oldest] = this.times.keys();
+    if (this.times.size > SIZE && oldest !== undefined) this.times.delete(oldest);
+  }
+
+  get isOn(): boolean {
+    if (this.times.size < SIZE) return false;
+    const [oldest = -Infinity] = this.times.values();
+    return this.clock.monotonic() - oldest < WINDOW_MILLISECONDS;
+  }
+
+  get statusDelayMilliseconds(): number {
+    return this.isOn ? STATUS_DELAY_IN_A_RUSH_MILLISECONDS : STATUS_DELAY_MILLISECONDS;
+  }
+}
+
+/** Which objects stand in the way of which keys, so that a key is tried again as soon as one of them changes. */
+export class Blockers {
+  private readonly keysByObject = new Map<string, Set<string>>();
+  private readonly objectsByKey = new Map<string, readonly string[]>();
+
+  /** From now on the key waits for these objects, and for no others. */
+  wait(key: string, objectIds: readonly string[]): void {
+    for (const id of this.objectsByKey.get(key) ?? []) {
+      const keys = this.keysByObject.get(id);
+      if (keys?.delete(key) && keys.size === 0) this.keysByObject.delete(id);
+    }
+    if (objectIds.length === 0) {
+      this.objectsByKey.delete(key);
+      return;
+    }
+    this.objectsByKey.set(key, objectIds);
+    for (const id of objectIds) {
+      this.keysByObject.set(id, (this.keysByObject.get(id) ?? new Set()).add(key));
+    }
+  }
+
+  /** The keys that wait for the object. */
+  waitingFor(objectId: string): Iterable<string> {
+    return this.keysByObject.get(objectId) ?? [];
+  }
 }

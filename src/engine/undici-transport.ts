@@ -7,9 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { Agent, buildConnector, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { parseBody } from './api.js';
-import { systemClock } from './clock.js';
+import { systemClock, unlessAborted } from './clock.js';
 import type { Clock, Timer } from './clock.js';
-import { TruncatedAnswer } from './connection-loss.js';
 import { UserCredentials } from './credentials.js';
 import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
 import type { ClusterAccess } from './kubeconfig.js';
@@ -273,22 +272,6 @@ function toldBy(headers: Dispatcher.ResponseData['headers']): {
   };
 }
 
-/** What the work comes to; where the signal aborts first, its reason is thrown, and the work goes on unheeded. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => {
-    reject(signal.reason as Error);
-  };
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
 /** How often a ping asks for a sign of life. */
 const PING_MILLISECONDS = 15_000;
 /** Looks at a connection, one a ping, that have to find nothing new; counted, for a process may have been stopped. */
@@ -371,4 +354,23 @@ class Admitted implements Dispatcher.DispatchHandler {
   onResponseError(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseError']>>): void {
     this.handler.onResponseError?.(...args);
   }
+}
+
+/** Of sockets and HTTP/2 sessions that end; not of names that aren't found, connections refused, or slow answers. */
+const CODES: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_INFO', 'UND_ERR_CLOSED'];
+
+/** The answer began and then ended in the middle, which undici reports as if it were whole. */
+export class TruncatedAnswer extends Error {
+  constructor() {
+    super('The connection ended in the middle of the answer');
+    this.name = 'TruncatedAnswer';
+  }
+}
+
+/** The connection ended under a request: a server that restarts or sends GOAWAY, or a balancer between. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (error instanceof TruncatedAnswer) return true;
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  const { code } = error;
+  return CODES.includes(code) || (typeof code === 'string' && code.startsWith('ERR_HTTP2_'));
 }

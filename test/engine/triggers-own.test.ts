@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Blockers } from '../../src/engine/blockers.js';
 import { Queue } from '../../src/engine/queue.js';
-import { Rush } from '../../src/engine/rush.js';
-import { Triggers } from '../../src/engine/triggers.js';
+import { Blockers, Rush, Triggers } from '../../src/engine/triggers.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,

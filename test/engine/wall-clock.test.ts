@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
+import { Vanished } from '../../src/engine/apply.js';
 import { instant } from '../../src/engine/clock.js';
 import { metered } from '../../src/engine/connect.js';
 import { EventSeriesBook } from '../../src/engine/event-series.js';
@@ -8,7 +9,6 @@ import { Queue } from '../../src/engine/queue.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { Breather } from '../../src/engine/runner.js';
 import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/silence-limit.js';
-import { Vanished } from '../../src/engine/vanished.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { configMap, ownedBy } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import { messageOf } from '../../contract/error.js';
+import { aborted } from '../../engine/clock.js';
 import { CliError } from '../exit.js';
 import { untilInterrupted } from '../until-interrupted.js';
 import { hintsFor } from './hints.js';
-import { interrupted } from './interrupted.js';
 import { loadStand } from './stand.js';
 import type { Cluster } from './stand.js';
 import { hintLines } from './view.js';
@@ -21,9 +21,9 @@ export async function runAlone(write: (text: string) => void): Promise<void> {
         if (!signal.aborted) write(`${line}\n`);
       }).then((started) => (up = started));
       try {
-        const cluster = await Promise.race([starting, interrupted(signal)]);
+        const cluster = await Promise.race([starting, aborted(signal)]);
         if (cluster) write(`${usage(cluster).join('\n')}\n`);
-        await interrupted(signal);
+        await aborted(signal);
       } catch (error) {
         throw new CliError(`The sandbox can't be started: ${messageOf(error)}`, 3);
       } finally {

@@ -1,9 +1,8 @@
 import { messageOf } from '../../contract/error.js';
-import { systemClock } from '../../engine/clock.js';
+import { aborted, systemClock } from '../../engine/clock.js';
 import { CliError } from '../exit.js';
 import { paint } from '../paint.js';
 import { untilInterrupted } from '../until-interrupted.js';
-import { interrupted } from './interrupted.js';
 import { LineView } from './line-view.js';
 import { LiveView } from './live-view.js';
 import type { ProjectOptions } from './project.js';
@@ -36,7 +35,7 @@ export async function runDev(options: ProjectOptions): Promise<void> {
       const session = new Session({ ...{ options, view, clock, guard, stand, signal } });
       try {
         void session.begin();
-        await Promise.race([interrupted(signal), stand.then(() => interrupted(signal))]);
+        await Promise.race([aborted(signal), stand.then(() => aborted(signal))]);
       } catch (error) {
         throw new CliError(`The sandbox can't be started: ${messageOf(error)}`, 3);
       } finally {

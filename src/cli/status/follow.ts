@@ -1,7 +1,7 @@
 import type { AnyObject } from '../../contract/object.js';
 import type { Api, Scope } from '../../engine/api.js';
 import { ApiError } from '../../engine/api-error.js';
-import { sleep } from '../../engine/clock.js';
+import { sleep, unlessAborted } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
 import { Reflector } from '../../engine/reflector.js';
 import { WatchMetrics } from '../../engine/reflector-metrics.js';
@@ -11,7 +11,6 @@ import { Metrics } from '../../telemetry/metrics.js';
 import type { StatusDocument } from './document.js';
 import { idOf, isSecret, listAll } from './source.js';
 import type { Source } from './source.js';
-import { unlessAborted } from './unless-aborted.js';
 
 /** Changes come in bursts. */
 const QUIET_MILLISECONDS = 100;

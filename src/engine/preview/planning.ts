@@ -10,7 +10,7 @@ import { Metrics } from '../../telemetry/metrics.js';
 import { Api } from '../api.js';
 import type { Scope } from '../api.js';
 import { ApiError } from '../api-error.js';
-import { Applier } from '../apply.js';
+import { Applier, Vanished } from '../apply.js';
 import { systemClock } from '../clock.js';
 import { Fights } from '../fights.js';
 import { listPages } from '../lists.js';
@@ -23,7 +23,6 @@ import { Settlements } from '../settlements.js';
 import type { Entry } from '../store.js';
 import { StoreReader, Stores } from '../stores.js';
 import type { Transport } from '../transport.js';
-import { Vanished } from '../vanished.js';
 
 export interface PlanningProps {
   readonly controller: Controller;

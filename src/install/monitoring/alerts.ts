@@ -1,6 +1,4 @@
 import { MEMORY_LIMIT_MEBIBYTES } from '../resources.js';
-import { maxBy, sumBy, whereLeading } from './alert.js';
-import type { Alert } from './alert.js';
 import type { Query } from './query.js';
 
 /** Tried again at once; what is refused for good is counted once, and not with each look. */
@@ -241,3 +239,39 @@ export const alertGroups: Readonly<Record<string, readonly Alert[]>> = {
   'reconstruct.resources': resourceAlerts,
   'reconstruct.jobs': jobAlerts,
 };
+
+/**
+ * - `critical`: the operator doesn't work, or soon won't; somebody has to look now.
+ * - `warning`: it works, but not as it should; somebody has to look today.
+ * - `info`: something that its users have to put right.
+ */
+type Severity = 'critical' | 'warning' | 'info';
+
+/** A condition that somebody wants to be told of; each has a page in docs/runbooks, which gives the reasons. */
+interface Alert {
+  /** Also that of its page. */
+  readonly name: string;
+  readonly severity: Severity;
+  /** How long it has to hold, as Prometheus writes durations. @default - not at all */
+  readonly for?: string;
+  /** PromQL. */
+  readonly expr: (query: Query) => string;
+  /** One line. */
+  readonly summary: string;
+  /** What is seen, with the values of the alert's labels. */
+  readonly description: string;
+}
+
+/** One series for each of these, whichever replica tells. */
+function maxBy(labels: readonly string[], expr: string): string {
+  return `max by (${['namespace', 'job', ...labels].join(', ')}) (${expr})`;
+}
+
+function sumBy(labels: readonly string[], expr: string): string {
+  return `sum by (${['namespace', 'job', ...labels].join(', ')}) (${expr})`;
+}
+
+/** Only of the replica that leads: what one has measured that leads no longer is old. */
+function whereLeading(query: Query, expr: string): string {
+  return `${expr} and on (namespace, pod) ${query('leader_election_master_status')} == 1`;
+}

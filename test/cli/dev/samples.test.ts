@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planSamples, Samples } from '../../../src/cli/dev/cluster-side.js';
 import type { Sample } from '../../../src/cli/dev/project.js';
-import { sampleSources } from '../../../src/cli/dev/read-project.js';
+import { sampleSources } from '../../../src/cli/dev/tell-project.js';
 import { foldersOf, isSample } from '../../../src/cli/dev/watched-files.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import { resourceType } from '../../../src/contract/resource.js';

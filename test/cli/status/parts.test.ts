@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { factsOf } from '../../../src/cli/status/collect.js';
+import { factsOf, verdictOf } from '../../../src/cli/status/collect.js';
 import { isPodOf, lastEvents, podSelector, podStatus } from '../../../src/cli/status/made.js';
-import { verdictOf } from '../../../src/cli/status/verdict.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/support/builders.js';
 

@@ -1,12 +1,11 @@
 import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
-import { Applier } from '../../../src/engine/apply.js';
+import { Applier, Vanished } from '../../../src/engine/apply.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
 import { Deleter } from '../../../src/engine/deleter.js';
 import { Deletions } from '../../../src/engine/deletions.js';
 import { EventRecorder } from '../../../src/engine/events.js';
 import { Fights } from '../../../src/engine/fights.js';
-import { Vanished } from '../../../src/engine/vanished.js';
 import { NodePorts } from '../../../src/engine/node-ports.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { alertGroups } from '../../../src/install/monitoring/alerts.js';
-import { dashboardText } from '../../../src/install/monitoring/dashboard.js';
-import { rowsOf } from '../../../src/install/monitoring/panels.js';
+import { dashboardText, rowsOf } from '../../../src/install/monitoring/dashboard.js';
 import { queryIn } from '../../../src/install/monitoring/query.js';
 import { registeredMetrics } from '../../telemetry/registered-metrics.js';
 
