@@ -89,8 +89,8 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
   });
   const watching = new Watching({
     ...{ ...common, stores, namespaces, controllers, runners: everyRunner },
-    onWentBack: () => {
-      leadership.wentBack(clock.monotonic());
+    onWentBack: (listedBefore) => {
+      leadership.wentBack(listedBefore, clock.monotonic());
     },
   });
   const candidates = runners.map(({ runner, controller }) => ({
@@ -164,6 +164,8 @@ interface Candidate {
 class Leadership {
   private term: AbortController | undefined;
   private interrupted: Promise<unknown> = Promise.resolve();
+  /** When the server was last seen to have gone back: lists from before don't count. */
+  private backSince = -Infinity;
 
   constructor(private readonly candidates: readonly Candidate[]) {
     for (const { runner } of candidates) runner.queue.hold(STANDBY);
@@ -173,11 +175,17 @@ class Leadership {
   gained(aloneSince: number): void {
     this.term?.abort();
     const { signal } = (this.term = new AbortController());
-    for (const candidate of this.candidates) void this.admit(candidate, aloneSince, signal);
+    const since = Math.max(aloneSince, this.backSince);
+    for (const candidate of this.candidates) void this.admit(candidate, since, signal);
   }
 
-  /** A list shows that the server went back to an older state: work goes on as in a new term, once all is listed. */
-  wentBack(now: number): void {
+  /**
+   * A list shows that the server went back to an older state: work goes on as in a new term, once all is listed. A type
+   * that wasn't listed since it was seen before shows the same once more.
+   */
+  wentBack(listedBefore: number, now: number): void {
+    if (listedBefore < this.backSince) return;
+    this.backSince = now;
     if (!this.term) return;
     this.lost();
     this.gained(now);
@@ -190,12 +198,8 @@ class Leadership {
     this.interrupted = Promise.all(this.candidates.map(({ runner }) => runner.interrupt()));
   }
 
-  private async admit(
-    { runner, watches }: Candidate,
-    aloneSince: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const present = watches.map((watch) => watch.presentSince(aloneSince, signal));
+  private async admit({ runner, watches }: Candidate, since: number, signal: AbortSignal): Promise<void> {
+    const present = watches.map((watch) => watch.presentSince(since, signal));
     await Promise.all([this.interrupted, ...present]);
     if (!signal.aborted) runner.queue.release(STANDBY);
   }

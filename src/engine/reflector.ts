@@ -44,8 +44,8 @@ export interface ReflectorProps {
   readonly onDoubt?: MissingKindProps['onDoubt'];
   /** Called with each complete list, once the store holds it. @default - nobody is told */
   readonly onListed?: () => void;
-  /** Called when a list that nothing waits for shows an older state of the server. @default - no one is told */
-  readonly onWentBack?: () => void;
+  /** Called when a list shows an older state of the server, with when the one before was asked for. @default - not called */
+  readonly onWentBack?: (listedBefore: number) => void;
   /** Called with each failure, after which it tries again. @default - nobody is told */
   readonly onFailed?: (error: Error) => void;
 }
@@ -213,7 +213,7 @@ export class Reflector {
     if (store.replace(entries, resourceVersion, scope.namespace)) {
       const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
       log.warn(fields, 'The API server went back to an older state, as after a restored backup');
-      if (!this.present.isDemanded) this.props.onWentBack?.();
+      this.props.onWentBack?.(this.present.askedAt);
     }
     this.plan.done(clock.monotonic(), random);
     this.reach(resourceVersion);
@@ -408,7 +408,8 @@ interface Demand {
 class PresentList {
   private readonly demands = new Set<Demand>();
   private turn = new AbortController();
-  private askedAt = -Infinity;
+  /** When the last complete one was asked for. */
+  askedAt = -Infinity;
   /** When the one under way was asked for. */
   private asking = -Infinity;
 

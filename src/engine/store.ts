@@ -59,6 +59,8 @@ export class Store {
   private readonly listeners = new Listeners();
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
+  /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
+  private readonly endsToCome = new Set<string>();
   private readonly live = new Set<string>();
   /** By watch, where the API server doesn't serve the kind. */
   private readonly unserved = new Map<string, Unserved>();
@@ -154,6 +156,7 @@ export class Store {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const key = keyOf(object);
     const known = this.entries.get(key);
+    this.endsToCome.delete(key);
     // The deletion of a namesake that has been replaced meanwhile is old news.
     if (known && !isNewer(known.object, object)) this.remove(key, {});
   }
@@ -180,9 +183,13 @@ export class Store {
     for (const [key, entry] of listed) {
       const known = this.entries.get(key);
       if (isDeepStrictEqual(known, entry)) continue;
-      wentBack ||= known !== undefined && isNewer(known.object, entry.object);
+      // What isn't known, in a version that the watch has passed, was deleted later than that.
+      wentBack ||= known
+        ? isNewer(known.object, entry.object)
+        : this.hasPassed(versionOf(entry.object), namespace) && !this.endsToCome.has(key);
       this.put(entry, { list: true });
     }
+    this.endsToCome.clear();
     this.advance(resourceVersion, namespace);
     return wentBack;
   }
@@ -255,7 +262,9 @@ export class Store {
   /** The API server says that the object with this UID, or any of this name, isn't there. */
   gone(key: string, uid?: string): void {
     const known = this.entries.get(key)?.object;
-    if (known && (uid === undefined || known.metadata.uid === uid)) this.remove(key, {});
+    if (!known || (uid !== undefined && known.metadata.uid !== uid)) return;
+    this.endsToCome.add(key);
+    this.remove(key, {});
   }
 
   private seenOf(namespace: string | undefined): string {

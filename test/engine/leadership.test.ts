@@ -410,6 +410,61 @@ describe('A manager in an election', () => {
     },
   );
 
+  it.each(['widgets', 'configmaps'])(
+    'deletes nothing that a restored backup has brought back, where %s are listed last, and lists each type once more',
+    async (last) => {
+      const first = widget('web', { generation: 1 }) as unknown as AnyObject;
+      const setup = await started(
+        (fake) => void fake.put(WIDGET, first),
+        (_key, reader) => {
+          const made = reader.get(CONFIG_MAP, 'shop/child');
+          if (reader.get(WIDGET, 'shop/web')?.metadata.generation !== 2)
+            return plan({ apply: applying('child') });
+          return plan({ delete: made ? [{ object: made }] : [] });
+        },
+      );
+      const { server, clock, writes } = setup;
+      const restore = server.backup();
+      server.put(WIDGET, { ...first, metadata: { ...first.metadata, generation: 2 } });
+      await settled();
+      await settled();
+      expect(server.get(CONFIG_MAP, 'shop/child')).toBeUndefined();
+      const before = { writes: writes().length, streams: server.streams.length };
+      server.heldBack.add(last);
+      restore();
+      await clock.advance(5_000);
+      server.openWatches(last);
+      await clock.advance(5_000);
+      expect(server.get(CONFIG_MAP, 'shop/child')).toBeDefined();
+      expect(writes().slice(before.writes)).toEqual([]);
+      // The first list, and one of each type for what may have changed since.
+      expect(server.streams.length - before.streams).toBeLessThanOrEqual(4);
+    },
+  );
+
+  it('works on nothing that it knew before a backup was restored, where it loses the lease and regains it meanwhile', async () => {
+    const first = widget('web', { generation: 1 }) as unknown as AnyObject;
+    const setup = await started((fake) => void fake.put(WIDGET, first), byContent);
+    const { server, clock, writes } = setup;
+    const restore = server.backup();
+    server.put(WIDGET, { ...first, metadata: { ...first.metadata, generation: 2 } });
+    await settled();
+    const before = writes().length;
+    server.heldBack.add('widgets');
+    restore();
+    await clock.advance(5_000);
+    server.intercept = ({ lease }) => (lease ? failure(500, 'InternalError', 'no') : undefined);
+    await clock.advance(13_000);
+    server.intercept = () => undefined;
+    await clock.advance(4_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    expect(writes().slice(before)).toEqual([]);
+    server.openWatches('widgets');
+    await clock.advance(5_000);
+    expect(writes().slice(before)).toEqual([]);
+    expect(server.get(CONFIG_MAP, 'shop/child')?.data).toEqual({ generation: '1' });
+  });
+
   it('is unhealthy when its elector is', async () => {
     const { clock, manager } = await started();
     expect(manager.staleLeadership()).toEqual([]);

@@ -792,6 +792,23 @@ describe('Reflector, of a server that is in an older state', () => {
     ]);
   });
 
+  it('says so also where the list was asked for because the CRD may have changed', async () => {
+    let wentBack = 0;
+    const { transport, clock } = await watching({ type: WIDGET }, { onWentBack: () => wentBack++ });
+    transport.lastStream.event('MODIFIED', configMap('a', '110'));
+    await clock.advance(60_000);
+    transport.respond = () => ({
+      status: 200,
+      body: { paths: { 'apis/demo.example.com/v1': { serverRelativeURL: '/openapi/v3/apis/demo?hash=A' } } },
+    });
+    transport.lastStream.end();
+    await settled();
+    await clock.advance(10_000);
+    transport.lastStream.event('ADDED', configMap('a', '7')).listed('1000');
+    await settled();
+    expect(wentBack).toBe(1);
+  });
+
   it('does not believe a list that is older than what it has seen, says so once, and lists again', async () => {
     const setup = await relisting();
     const { transport, clock, changes, lines, reflector } = setup;

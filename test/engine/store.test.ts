@@ -165,6 +165,27 @@ describe('Store', () => {
     expect(versionIn(store, 'shop/changed')).toBe('11');
   });
 
+  it('says that the server went back where a list has what a watch has told the end of, whatever its version', () => {
+    const { store, changes } = newStore();
+    store.observed(configMap('a', '5'));
+    store.observedDeletion(configMap('a', '10'));
+    changes.length = 0;
+    expect(replace(store, '1000', [configMap('a', '5')])).toBe(true);
+    expect(changes).toEqual([[undefined, 'a@5']]);
+  });
+
+  it('does not say so of what is new, nor of what was deleted here while the list was on its way', () => {
+    const { store } = newStore();
+    store.observed(configMap('a', '5'));
+    store.observed(configMap('b', '10'));
+    store.gone('shop/a');
+    expect(replace(store, '12', [configMap('a', '5'), configMap('b', '10'), configMap('c', '11')])).toBe(
+      false,
+    );
+    store.observedDeletion(configMap('a', '13'));
+    expect(replace(store, '1000', [configMap('a', '5'), configMap('b', '10')])).toBe(true);
+  });
+
   it('believes a complete list of every object, also where it shows an older one, and says so', () => {
     const { store, changes } = newStore();
     for (const name of ['same', 'old', 'gone']) store.observed(configMap(name, '150'));

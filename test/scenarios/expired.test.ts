@@ -138,18 +138,21 @@ test('after etcd was restored from a backup, nothing of what was lost is applied
   const { subject, cluster, proxy } = scenario;
   const { ports, ...portless } = small;
   await subject.create('web', portless);
-  await subject.create('deleted', small);
-  for (const name of ['web', 'deleted']) await subject.asRendered(name);
+  for (const name of ['shed', 'deleted']) await subject.create(name, small);
+  for (const name of ['web', 'shed', 'deleted']) await subject.asRendered(name);
   await settled(cluster, scenario.user);
   const backup = await Backup.take(sandbox);
-  const kept = await cluster.get(subject.childPlace(deployments, 'web'));
-  // An edit that changes one child and adds another, a creation and a deletion.
+  const places = [subject.childPlace(deployments, 'web'), subject.childPlace(services, 'shed')];
+  const kept = await Promise.all(places.map((place) => cluster.get(place)));
+  // An edit that changes one child and adds another, one by which a child is deleted, a creation and a deletion.
   await subject.edit('web', { ...portless, image: 'example.com/web:2', ports });
+  await subject.edit('shed', portless);
   await subject.create('lost', small);
   await subject.delete('deleted');
   for (const type of [deployments, services]) await cluster.delete(subject.childPlace(type, 'deleted'));
-  for (const name of ['web', 'lost']) await subject.asRendered(name);
+  for (const name of ['web', 'shed', 'lost']) await subject.asRendered(name);
   await settled(cluster, scenario.user);
+  expect(await cluster.find(subject.childPlace(services, 'shed'))).toBeUndefined();
   const lists = ['services', 'deployments', 'appservices'].map((resource) => listedInTurn(proxy, resource));
   const requests = scenario.requestsFromNowOn();
 
@@ -160,7 +163,7 @@ test('after etcd was restored from a backup, nothing of what was lost is applied
   await subject.edit('deleted', { ...small, image: 'example.com/web:3' });
   await scenario.endsWell();
   expect(await cluster.find(subject.place('lost'))).toBeUndefined();
-  expect(await cluster.get(subject.childPlace(deployments, 'web'))).toEqual(kept);
+  expect(await Promise.all(places.map((place) => cluster.find(place)))).toEqual(kept);
   expect(await cluster.find(subject.childPlace(services, 'web'))).toBeUndefined();
   expect(writesIn(requests()).filter((line) => !/\/deleted|^\w+ events/.test(line))).toEqual([]);
 });
