@@ -245,7 +245,7 @@ export class Elector implements Fence {
   private failed(message: string): void {
     if (this.failure === message || this.stopping.signal.aborted) return;
     this.failure = message;
-    this.props.log.warn({ error: message }, 'The lease cannot be had or kept, trying again');
+    this.props.log.warn({ error: message }, 'failed to acquire or renew lease, retrying');
   }
 
   private callOptions(): CallOptions {

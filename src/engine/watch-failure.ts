@@ -173,7 +173,7 @@ export class Retries {
         hint: hintFor(error),
         retryMilliseconds: Math.round(delay),
       },
-      relist ? 'Watch failed, will list again' : 'Watch failed, will go on',
+      relist ? 'watch failed, listing again' : 'watch failed, resuming from last resourceVersion',
     );
     return delay;
   }

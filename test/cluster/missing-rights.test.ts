@@ -104,7 +104,7 @@ const cases: readonly Missing[] = [
   },
   ...['get', 'create', 'update'].map((verb) => ({
     ...{ verb, resource: 'leases', act: nothing },
-    told: inLog('warn', 'The lease cannot be had or kept', `cannot ${verb} resource`),
+    told: inLog('warn', 'failed to acquire or renew lease', `cannot ${verb} resource`),
   })),
 ];
 

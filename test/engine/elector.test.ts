@@ -134,7 +134,7 @@ describe('An elector that looks for the lease', () => {
       await clock.advance(60_000);
       expect(lines).toMatchObject([
         {
-          ...{ level: 'warn', message: 'The lease cannot be had or kept, trying again' },
+          ...{ level: 'warn', message: 'failed to acquire or renew lease, retrying' },
           fields: { error: expect.stringMatching(remedy) as string },
         },
       ]);

@@ -824,7 +824,7 @@ describe('Reflector, of a server that is in an older state', () => {
       {
         level: 'warn',
         fields: { error: expect.stringMatching(/^The list \(95\) is older/) as string },
-        message: 'Watch failed, will list again',
+        message: 'watch failed, listing again',
       },
     ]);
     await clock.advance(30_000);
