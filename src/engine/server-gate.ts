@@ -16,6 +16,8 @@ const JITTER = 0.1;
 const FAILURES_UNTIL_CERTAIN = 3;
 /** Shorter than the pauses, so that a try that hangs doesn't stretch them. */
 const PROBE_TIMEOUT_MILLISECONDS = 4_000;
+/** A server that starts is ready sooner; one that isn't may lack something that few requests need, such as a KMS plugin. */
+const NOT_READY_LIMIT_MILLISECONDS = 60_000;
 
 /**
  * A server that starts answers other requests, `/version` among them, before it can do what they ask for. Every user
@@ -46,6 +48,16 @@ interface Refusal {
   readonly until: number;
 }
 
+/** The server answers, and says that it isn't ready: so since a moment by the monotonic clock. */
+class NotReady extends Error {
+  constructor(
+    status: number,
+    readonly since: number,
+  ) {
+    super(`${PROBE.path} answers ${status}`);
+  }
+}
+
 interface Waiter {
   /** It can be called off, so it may wait for a server that is out of reach. */
   readonly patient: boolean;
@@ -71,7 +83,7 @@ export interface ServerGateProps {
  * object, which gets that answer again, unsent, until the time is over. Writes beyond the limit
  * wait, first come, first served. While the server is out of reach, nothing is sent but the lease's own calls and one
  * small request at a time: after 50 ms, 1 s, 2 s and then every 4.5 to 5 s. Doubt ends with any answer, an outage only
- * with a server that says it is ready, or that doesn't let this user ask.
+ * with a server that says it is ready, that doesn't let this user ask, or that was not ready for a minute of answers.
  *
  * **Caveats.** A stream that was answered and breaks later says nothing: its reader opens another, which does.
  *
@@ -226,7 +238,7 @@ export class ServerGate implements Transport {
     this.become({ phase, ...outage });
   }
 
-  private async probe({ failures, since }: Outage): Promise<void> {
+  private async probe({ failures, since, error: before }: Outage): Promise<void> {
     const { clock, transport } = this.props;
     const controller = new AbortController();
     this.probing = controller;
@@ -240,7 +252,7 @@ export class ServerGate implements Transport {
       // A plugin that gets credentials may hang too, and knows no signal.
       const sent = transport.request({ ...PROBE, signal: controller.signal });
       const { status } = await Promise.race([sent, late.promise]);
-      if (this.isUnreachable && status >= 500) throw new Error(`${PROBE.path} answers ${status}`);
+      if (this.isUnreachable && status >= 500) this.notReady(status, before);
       if (this.probing === controller) this.reached();
     } catch (error) {
       if (this.probing === controller)
@@ -251,6 +263,20 @@ export class ServerGate implements Transport {
     } finally {
       timeout.cancel();
     }
+  }
+
+  /** @throws NotReady unless it has lasted for so long that requests have to decide */
+  private notReady(status: number, before: Error): void {
+    const { clock, log } = this.props;
+    const now = clock.monotonic();
+    const error = new NotReady(status, before instanceof NotReady ? before.since : now);
+    const isOver = now - error.since >= NOT_READY_LIMIT_MILLISECONDS;
+    const message = isOver
+      ? 'API server not ready for 60 s, requests are sent'
+      : 'API server not ready, requests wait';
+    const hint = '`kubectl get --raw /readyz?verbose` names what fails';
+    if (isOver || error.since === now) log.warn({ server: this.host, error: error.message, hint }, message);
+    if (!isOver) throw error;
   }
 
   private endProbe(): void {
@@ -284,9 +310,10 @@ export class ServerGate implements Transport {
 
   private unreachable(): OperatorError {
     const cause = this.reach.phase === 'reachable' ? undefined : this.reach.error;
+    const state = cause instanceof NotReady ? 'not ready' : 'unreachable';
     return new OperatorError({
       reason: 'Unreachable',
-      message: `The API server ${this.host} is unreachable (${cause?.message ?? 'no answer'})`,
+      message: `The API server ${this.host} is ${state} (${cause?.message ?? 'no answer'})`,
       retry: 'backoff',
       cause,
     });

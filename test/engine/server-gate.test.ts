@@ -305,6 +305,42 @@ describe('a server out of reach', () => {
     expect(gate.isUnreachable).toBe(false);
   });
 
+  it('is tried by real requests after a minute in which it has answered, but was not ready, and is named so', async () => {
+    const world = setUp();
+    const { clock, server, transport, gate, lines } = world;
+    await outage(world);
+    server.down = false;
+    server.perSecond = 0;
+    server.status = 500;
+    const waiting = transport.request({ ...read, signal: forever() });
+    // A probe that isn't answered begins the minute again.
+    await clock.advance(50_000);
+    server.down = true;
+    await clock.advance(6_000);
+    server.down = false;
+    await clock.advance(55_000);
+    expect(gate.isUnreachable).toBe(true);
+    await expect(transport.request(write)).rejects.toThrow(
+      'The API server api.test:443 is not ready (/readyz answers 500)',
+    );
+    await clock.advance(15_000);
+    expect(gate.isUnreachable).toBe(false);
+    expect((await waiting).status).toBe(500);
+    await Promise.all([transport.request(write), clock.advance(20)]);
+    expect(gate.isUnreachable).toBe(false);
+    const notReady = {
+      level: 'warn',
+      fields: { server: 'api.test:443', error: '/readyz answers 500', hint: expect.any(String) as string },
+      message: 'API server not ready, requests wait',
+    };
+    expect(lines.slice(1)).toMatchObject([
+      notReady,
+      notReady,
+      { level: 'warn', message: 'API server not ready for 60 s, requests are sent' },
+      { level: 'info', message: 'API server reachable again' },
+    ]);
+  });
+
   it('is not what a request shows that was called off, or never sent', async () => {
     const { clock, server, gate, transport, metrics } = setUp();
     const controller = new AbortController();
