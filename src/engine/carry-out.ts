@@ -76,7 +76,7 @@ export async function carryOut(
   const standing = (): Plan['status'] =>
     plan.status.filter((step) => tools.statusWriter.stands(step, changes, reader));
   const due = isPassing ? [] : mayLeave ? standing() : plan.status;
-  const statusLeft = due.length < plan.status.length;
+  const statusLeft = !isPassing && due.length < plan.status.length;
   const statusChanges = await writeStatuses(due, async (step) =>
     steps.take(refOf(step.target), async () => tools.statusWriter.write(step, changes, reader)),
   );

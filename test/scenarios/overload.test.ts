@@ -4,8 +4,9 @@ import { numberFrom } from './support/environment.js';
 import type { Exchange, RecordedRequest } from './support/exchange.js';
 import { respond } from './support/faults.js';
 import { small } from './support/kinds.js';
-import { writesTo } from './support/proxied-request.js';
+import { lists, watches, writesTo } from './support/proxied-request.js';
 import { Scenario, summaryOf, writesIn } from './support/scenario.js';
+import { WatchLine } from '../../src/testing/watch-line.js';
 
 const count = numberFrom('SCENARIO_OVERLOAD_COUNT', 50);
 const retryAfterSeconds = 2;
@@ -22,7 +23,9 @@ test('a server that refuses most writes gets each again when it asks for it, and
   const throttled = respond({ status: 429, headers: { 'retry-after': String(retryAfterSeconds) } });
   const broken = respond({ status: 500 });
   const requests = scenario.requestsFromNowOn();
+  const late = respond({ status: 504 });
   let writes = 0;
+  let listed = 0;
   const isWrite = writesTo();
   const rules = [
     proxy.on(
@@ -34,13 +37,15 @@ test('a server that refuses most writes gets each again when it asks for it, and
         else next();
       },
     ),
-    proxy.on(
-      ({ method, name, resource, isWatch }) => method === 'GET' && !isWatch && resource !== '' && !name,
-      respond({ status: 504 }),
-    ),
+    proxy.on(lists(), (exchange: Exchange, next: () => void) => {
+      if (listed++ % 2 === 0) void late(exchange, next);
+      else next();
+    }),
   ];
   const names = Array.from({ length: count }, (_, index) => `web-${index}`);
   await inBatches(names, (name) => subject.create(name, small));
+  // All is listed again, which is refused at first.
+  expect(proxy.inject(watches(), WatchLine.error(410, 'Expired'))).toBeGreaterThan(0);
   const startedAt = performance.now();
 
   await scenario.endsWell({ deadlineMilliseconds: 480_000, intervalMilliseconds: 500 });
@@ -58,6 +63,7 @@ test('a server that refuses most writes gets each again when it asks for it, and
       `${refused.length} refused, of which ${tooEarly.length} were sent again too early`,
     tooEarly.slice(0, 5).map(summaryOf),
   );
+  expect(listed).toBeGreaterThan(1);
   expect(refused.length).toBeGreaterThan(count);
   expect(tooEarly.length / refused.length).toBeLessThanOrEqual(mostTooEarly);
 });
