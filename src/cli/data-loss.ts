@@ -33,7 +33,7 @@ export async function refuseDataLoss(changes: readonly DefinitionChange[], clust
   throw new CliError(
     [
       ...losses,
-      'Nothing was changed: keep these fields and versions in the CustomResourceDefinition, or change the objects first; ' +
+      'Nothing was changed: keep these fields, versions and the looser rules in the CustomResourceDefinition, or change the objects first; ' +
         'add --accept-data-loss to apply it all the same',
     ],
     3,
@@ -77,7 +77,9 @@ function lostVersions({ present, next }: DefinitionChange): string[] {
   return present.spec.versions.flatMap(({ name, served }) => {
     const kept = next.spec.versions.find((version) => version.name === name);
     if (!kept && stored.includes(name))
-      return [`the version ${name}, in which objects are stored, would be removed`];
+      return [
+        `the version ${name}, in which objects are stored, would be removed, which the API server refuses: keep it with served: true`,
+      ];
     return served && !kept?.served ? [`the version ${name} would no longer be served`] : [];
   });
 }

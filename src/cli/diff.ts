@@ -52,7 +52,7 @@ export function diffCommand(flags = builtInFlags): Command {
     .addOption(sharedOptions.context())
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy())
+    .addOption(sharedOptions.policy('that of the installed operator'))
     .addOption(sharedOptions.watchNamespace())
     .addOption(
       new Option(

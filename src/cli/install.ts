@@ -54,7 +54,7 @@ export function installCommand(flags = builtInFlags): Command {
     )
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy())
+    .addOption(sharedOptions.policy('everything but routes'))
     .addOption(sharedOptions.watchNamespace())
     .addOption(
       new Option('--replicas <number>', 'controllers, of which one leads')

@@ -43,7 +43,8 @@ export const sharedOptions = {
       '--kinds <names>',
       'only these kinds, e.g. appservice (default: all but those on request)',
     ).argParser(list),
-  policy: () => new Option('--policy <file>', 'what an admin allows (default: everything)'),
+  policy: (byDefault = 'everything') =>
+    new Option('--policy <file>', `what an admin allows (default: ${byDefault})`),
   kubeconfig: () =>
     new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
   context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),

@@ -46,7 +46,7 @@ export function runCommand(flags = builtInFlags): Command {
     .addOption(sharedOptions.context())
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy())
+    .addOption(sharedOptions.policy('everything but routes'))
     .addOption(sharedOptions.watchNamespace())
     .addOption(
       new Option('--workers <number>', 'custom resources in work at once, per kind')

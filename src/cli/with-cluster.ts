@@ -95,8 +95,17 @@ export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, ho
   );
 }
 
+/** Codes of Node for certificates that can't be verified. @see https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+const UNTRUSTED =
+  /^(?:ERR_TLS_CERT_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF)\w*)$/;
+
 function noAnswer({ cause, message }: OperatorError, host: string): CliError {
   const why = cause === undefined ? message : reasonOf(cause);
+  if (UNTRUSTED.test((cause as { code?: string } | undefined)?.code ?? ''))
+    return new CliError(
+      `The certificate of ${host} isn't trusted: ${why}; check certificate-authority and server of the cluster in the kubeconfig`,
+      3,
+    );
   return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
 }
 

@@ -182,7 +182,8 @@ function pem(fields: object, at: string, name: string): Buffer | undefined {
   try {
     return file ? readFileSync(file) : undefined;
   } catch (error) {
-    throw unusable(`${at}: ${name} ${file ?? ''} can't be read: ${messageOf(error)}`);
+    const message = `${at}: ${name} ${file ?? ''} can't be read: ${messageOf(error)}; correct the path`;
+    throw new OperatorError({ reason: 'InvalidInput', message, retry: 'backoff' });
   }
 }
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { messageOf, OperatorError } from '../contract/error.js';
+import { isMap } from '../contract/object.js';
 import { suggest } from '../contract/suggest.js';
 import { readYaml } from '../contract/yaml.js';
 
@@ -92,7 +93,7 @@ type Shape = readonly [what: string, fits: (value: unknown) => boolean];
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const TEXT: Shape = ["isn't text: put it in quotes", isText];
-const MAP: Shape = ["isn't a map", (value) => typeof value === 'object' && !Array.isArray(value)];
+const MAP: Shape = ["isn't a map", isMap];
 const SWITCH: Shape = ['is neither true nor false: remove the quotes', (value) => typeof value === 'boolean'];
 const BASE64: Shape = ["isn't base64", (value) => isText(value) && isBase64(value)];
 const TEXTS: Shape = ["isn't a list of texts", isTexts];
@@ -184,7 +185,8 @@ function merge(files: readonly string[]): Merged {
   let current: string | undefined;
   for (const file of files) {
     try {
-      const content = (readYaml(readFileSync(file, 'utf8')) ?? {}) as Fields;
+      const content = readYaml(readFileSync(file, 'utf8')) ?? {};
+      if (!isMap(content)) throw new Error("it isn't a map of clusters, users and contexts");
       current ||= content['current-context'] as string | undefined;
       for (const [kind, known] of Object.entries(entries)) {
         for (const entry of (content[`${kind}s`] ?? []) as Fields[]) {

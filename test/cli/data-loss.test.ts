@@ -85,7 +85,7 @@ test("what can't be read, since no version is served, is not changed", async () 
 test('a version in which objects are stored is named before it goes', async () => {
   const present = { ...definition({ v2: {}, v1: {} }), status: { storedVersions: ['v1', 'v2'] } };
   expect(await refusal({ present, next: definition({ v2: {} }) }, [book('a', {})])).toEqual([
-    `${of} the version v1, in which objects are stored, would be removed (1 Book object)`,
+    `${of} the version v1, in which objects are stored, would be removed, which the API server refuses: keep it with served: true (1 Book object)`,
   ]);
 });
 

@@ -452,6 +452,16 @@ describe('what a kubeconfig asks for and can not be had is refused, with file, e
     expect(seen).toEqual([]);
   });
 
+  test('a certificate that is not trusted', async () => {
+    const stranger = cluster({ 'certificate-authority-data': base64(other.cert) });
+    expect(await refusal(kubeconfig({}, stranger))).toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(
+        /^The certificate of localhost:\d+ isn't trusted: .*; check certificate-authority and server/,
+      ) as string,
+    });
+  });
+
   test('a user that is not there', async () => {
     expect(await refusal(kubeconfig({}, cluster(), { user: 'gone' }))).toMatchObject({
       exitCode: 2,

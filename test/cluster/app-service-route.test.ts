@@ -182,8 +182,8 @@ test('an operator without a policy publishes no route, leaves the one that is th
   const refused = {
     reason: 'PolicyDenied',
     message:
-      "spec.route: is used, and the policy doesn't list both the gateways and the hostnames that routes may have; " +
-      'remove it, or ask an admin to list them, as gateways and hostnames below appservice',
+      'spec.route: is used, and the policy has no gateways and no hostnames for routes; ' +
+      "remove it, or ask an admin to list them in the operator's policy (--policy), below appservice",
   };
   await apps.create('new', published);
   for (const name of ['new', 'published'])

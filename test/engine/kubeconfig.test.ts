@@ -25,7 +25,7 @@ function mounted(namespace = 'ops'): string {
 }
 
 /** Kubeconfig with a context for each name, all of one cluster. */
-function written(content: object): string {
+function written(content: object | string): string {
   const file = join(folder, 'config');
   writeFileSync(file, JSON.stringify(content));
   return file;
@@ -94,6 +94,14 @@ describe('what is wrong with a kubeconfig is named with the file', () => {
     expect(message({ kubeconfig })).toBe(
       `${kubeconfig}: names no cluster; it isn't a kubeconfig, or has no current context`,
     );
+  });
+
+  test('a file of text, named by $KUBECONFIG', () => {
+    const file = written('hello world');
+    expect(message({ env: { KUBECONFIG: file } })).toBe(
+      `${file}: can't be read as a kubeconfig: it isn't a map of clusters, users and contexts`,
+    );
+    expect(message({ env: { KUBECONFIG: '/dev/null' } })).toContain('No cluster is configured');
   });
 
   test('a file that is not there', () => {

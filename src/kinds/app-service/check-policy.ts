@@ -76,13 +76,13 @@ const RULES: readonly Rule[] = [
 
   // The operator may write HTTPRoutes where the user may not.
   ({ gateways, hostnames }, { spec: { route } }) => {
-    if (!route || (gateways && hostnames)) return [];
+    const missing = [...(gateways ? [] : ['gateways']), ...(hostnames ? [] : ['hostnames'])];
+    if (!route || missing.length === 0) return [];
     return [
       {
         path: ['spec', 'route'],
-        message:
-          "is used, and the policy doesn't list both the gateways and the hostnames that routes may have",
-        remedy: 'remove it, or ask an admin to list them, as gateways and hostnames below appservice',
+        message: `is used, and the policy has no ${missing.join(' and no ')} for routes`,
+        remedy: `remove it, or ask an admin to list them in the operator's policy (--policy), below appservice`,
       },
     ];
   },

@@ -134,7 +134,7 @@ describe('what a policy denies', () => {
     expect(denial(policy, routeTo(['infra', 'public']))).toMatchObject({
       path: ['spec', 'route'],
       message: expect.stringMatching(
-        /^spec\.route: is used, and the policy doesn't list both .*; remove it, or ask an admin to list them, as gateways and hostnames below appservice/,
+        /^spec\.route: is used, and the policy has no .* for routes; remove it, or ask an admin to list them in the operator's policy \(--policy\), below appservice/,
       ) as string,
     });
   });
