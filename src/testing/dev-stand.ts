@@ -12,10 +12,9 @@ import { definitionType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { PolicyRule } from '../install/rules.js';
-import { accountKubeconfig } from './account.js';
+import { accountKubeconfig, grant } from './account.js';
 import { Cluster } from './cluster.js';
 import { installCrd } from './install-crd.js';
-import { grant } from './rights.js';
 
 /** Ends processes with this one, and with whatever ends it. */
 export { startWatchdog as startGuard };

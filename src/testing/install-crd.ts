@@ -2,11 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType } from '../contract/resource.js';
-import { identityOf } from './account.js';
-import { cleanedUp } from './cleaned-up.js';
+import { identityOf, grant, withdraw } from './account.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
-import { grant, withdraw } from './rights.js';
 
 /** Makes a kind known to the whole API server, and leaves nothing else. Can be called by any number of tests at once. */
 export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
@@ -47,4 +45,22 @@ async function requireKnownToAdmission(
     },
   });
   if (status !== 201) throw new Error(`The owner isn't known yet: ${String(body.message)}`);
+}
+
+/**
+ * Does something, and cleans up after it however it ends.
+ *
+ * **Errors**: what `act` throws, whether or not it could be cleaned up then; else what `cleanUp` throws.
+ */
+export async function cleanedUp<T>(act: () => Promise<T>, cleanUp: () => Promise<unknown>): Promise<T> {
+  let result: T;
+  try {
+    result = await act();
+  } catch (error) {
+    // As a rule it fails for the same reason.
+    await cleanUp().catch(() => undefined);
+    throw error;
+  }
+  await cleanUp();
+  return result;
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Chance } from '../../src/testing/walk/chance.js';
+import type { Chance } from '../../src/testing/random.js';
 import { isReached, nameOf } from '../../src/testing/walk/goals.js';
 import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { formatReport } from '../../src/testing/sweep/report.js';
+import { formatReport } from '../../src/testing/sweep/outcome.js';
 import { sweep } from '../../src/testing/sweep/sweep.js';
 import { leadingBack, lingering } from './planted/shared-faults.js';
 import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/stream-ingress-swept.js';

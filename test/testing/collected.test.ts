@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Cluster } from '../../src/testing/cluster.js';
-import { requireCollected } from '../../src/testing/sweep/collected.js';
+import { requireCollected } from '../../src/testing/sweep/sweep.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
 import { sound } from '../scenarios/planted/sound.js';
 

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { endState, rolledOut } from '../../src/testing/sweep/convergence.js';
+import { endState, rolledOut, isComplete } from '../../src/testing/sweep/convergence.js';
 import type { Clock, Rolling } from '../../src/testing/sweep/convergence.js';
-import { Pace } from '../../src/testing/sweep/pace.js';
-import { isComplete } from '../../src/testing/sweep/ready.js';
+import { Pace } from '../../src/testing/sweep/stand.js';
 
 /** What there is at a moment: pods that are there, those that are asked for, and what the status says. */
 interface Moment {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { digestsOf, withoutDigests } from '../../src/testing/sweep/digests.js';
+import { digestsOf, withoutDigests } from '../../src/testing/sweep/normal.js';
 
 function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);

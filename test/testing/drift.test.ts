@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { driftOne } from '../../src/testing/sweep/drift.js';
+import { driftOne, NotBack } from '../../src/testing/sweep/drift.js';
 import type { Drifted } from '../../src/testing/sweep/drift.js';
-import { NotBack } from '../../src/testing/sweep/drifted-field.js';
 
 const object: AnyObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
 

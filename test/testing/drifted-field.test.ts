@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DriftedField, NotBack } from '../../src/testing/sweep/drifted-field.js';
+import { DriftedField, NotBack } from '../../src/testing/sweep/drift.js';
 import type { Trial } from '../../src/testing/sweep/trial.js';
 
 const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };

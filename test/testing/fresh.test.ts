@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fresh } from '../../src/testing/sweep/fresh.js';
-import { SpecRefused } from '../../src/testing/sweep/refused.js';
+import { fresh } from '../../src/testing/sweep/convergence.js';
+import { SpecRefused } from '../../src/testing/sweep/trial.js';
 import type { Sample, Stand } from '../../src/testing/sweep/stand.js';
 
 const sample: Sample = { spec: { image: 'one:1' } };

@@ -2,8 +2,14 @@ import { expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { isMadeBy, madeBy, removedBy, settleMilliseconds } from '../../src/testing/sweep/made.js';
-import { ANY_SITE, contextOf } from '../../src/testing/sweep/surroundings.js';
+import {
+  isMadeBy,
+  madeBy,
+  removedBy,
+  settleMilliseconds,
+  ANY_SITE,
+  contextOf,
+} from '../../src/testing/sweep/stand.js';
 import { sound } from '../scenarios/planted/sound.js';
 import { withIngressNginx } from '../scenarios/support/stream-ingress-swept.js';
 

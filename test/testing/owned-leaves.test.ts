@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeSteps, leavesOf, valueAt, withValueAt } from '../../src/testing/sweep/owned-leaves.js';
+import { describeSteps, leavesOf, valueAt, withValueAt } from '../../src/testing/sweep/normal.js';
 
 const fields = {
   'f:metadata': { 'f:labels': { 'f:app': {} } },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pace } from '../../src/testing/sweep/pace.js';
+import { Pace } from '../../src/testing/sweep/stand.js';
 
 function paceAfter(...starts: readonly number[]): Pace {
   const pace = new Pace();

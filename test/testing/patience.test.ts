@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Patience } from '../../src/testing/sweep/patience.js';
+import { Patience } from '../../src/testing/sweep/convergence.js';
 
 test('what differs is waited for only so long', () => {
   const patience = new Patience(1_000);

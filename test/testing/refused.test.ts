@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refusable, unlessRefused } from '../../src/testing/sweep/refused.js';
+import { refusable, unlessRefused } from '../../src/testing/sweep/trial.js';
 
 const refusal = () => Promise.reject(new Error('The API server answered 422: port is invalid'));
 

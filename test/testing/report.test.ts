@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatReport, requireHeld } from '../../src/testing/sweep/report.js';
-import type { SweepReport } from '../../src/testing/sweep/report.js';
+import { formatReport, requireHeld } from '../../src/testing/sweep/outcome.js';
+import type { SweepReport } from '../../src/testing/sweep/outcome.js';
 
 const report: SweepReport = {
   ...{ version: 1, kind: 'Widget', seed: 7, held: false, seconds: 61.4 },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Walk } from '../../src/testing/walk/plan.js';
-import { shorten } from '../../src/testing/walk/shorten.js';
+import { shorten } from '../../src/testing/sweep/shortened.js';
 
 function shortenedBy(
   goesWrong: (walk: Walk) => boolean,

@@ -3,7 +3,7 @@ import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import type { CheckName } from '../../src/testing/sweep/report.js';
+import type { CheckName } from '../../src/testing/sweep/outcome.js';
 import { sweep } from '../../src/testing/sweep/sweep.js';
 import type { SweepOptions } from '../../src/testing/sweep/sweep.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';

@@ -3,13 +3,11 @@ import { storedVersion } from '../../contract/crd.js';
 import type { StructuralSchema } from '../../contract/crd.js';
 import type { Kind } from '../../contract/kind.js';
 import { judge } from '../../synth/custom-resource.js';
+import { applyDefaults } from '../../synth/defaults.js';
 import { KnownKinds } from '../../synth/known-kinds.js';
 import type { Problem } from '../../synth/problem.js';
-import type { Fields } from '../walk/fields.js';
-import { withoutDuplicates } from '../walk/without-duplicates.js';
-import { choicesAt } from '../walk/make.js';
-import { leavesOf, listsOf, schemaAt, valuesAt } from '../walk/shape.js';
-import type { Path, Spec } from '../walk/shape.js';
+import { choicesAt, leavesOf, listsOf, schemaAt, valuesAt } from '../walk/fields.js';
+import type { Fields, Path, Spec } from '../walk/fields.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -127,4 +125,16 @@ function isMakeable(
     const property = schema.properties?.[key];
     return !property || isMakeable(property, [...path, key], choices);
   });
+}
+
+/** Items of a set, and of a list with keys, are there once; of two, the later one stays. */
+export function withoutDuplicates(schema: StructuralSchema, list: readonly unknown[]): unknown[] {
+  const kind = schema['x-kubernetes-list-type'];
+  if (kind !== 'map' && kind !== 'set') return [...list];
+  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+  const keyed = list.map((item) => {
+    const whole = applyDefaults(item, schema.items) as Readonly<Record<string, unknown>>;
+    return [JSON.stringify(kind === 'set' ? item : keys.map((key) => whole[key])), item] as const;
+  });
+  return [...new Map(keyed).values()];
 }

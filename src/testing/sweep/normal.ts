@@ -1,14 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
+import { OperatorError } from '../../contract/error.js';
+import type { Kind } from '../../contract/kind.js';
 import { isHashAnnotation } from '../../contract/names.js';
+import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import type { AnyObject } from '../../contract/object.js';
 import type { FieldsV1 } from '../../engine/field-set.js';
-import { withoutDigests } from './digests.js';
+import { render } from '../../synth/render.js';
+import { policyFor } from './stand.js';
+import type { Surroundings } from './stand.js';
 
 /** Objects without what makes them these ones, by `<kind> <name>`. */
 export type Normal = Readonly<Record<string, unknown>>;
 
 /** A custom resource, as far as its objects speak of it. */
-export interface Named {
+interface Named {
   readonly name: string;
   readonly namespace: string;
   /** The other namespace of its trial, for what it shares. @default - there is none */
@@ -28,7 +33,7 @@ interface Meta {
   readonly managedFields?: readonly OwnEntry[];
 }
 
-export interface OwnEntry {
+interface OwnEntry {
   readonly manager: string;
   readonly operation: string;
   readonly subresource?: string;
@@ -118,7 +123,7 @@ export function differences(expected: unknown, found: unknown): string[] {
 }
 
 /** A place where two values differ. */
-export interface Difference {
+interface Difference {
   readonly text: string;
   readonly expected: unknown;
   readonly found: unknown;
@@ -152,4 +157,108 @@ function shown(value: unknown): string {
   if (value === undefined) return 'absent';
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** A field of an object: names of members, and `{...}` for an item of a list, by its keys. */
+export type Steps = readonly (string | Readonly<Record<string, unknown>>)[];
+
+/** The fields at the ends of an entry of `managedFields`; the keys that name an item aren't among them. */
+export function leavesOf(fields: FieldsV1, path: Steps = []): Steps[] {
+  const at = path.at(-1);
+  return Object.entries(fields).flatMap(([segment, child]) => {
+    if (segment === '.' || segment.startsWith('v:') || segment.startsWith('i:')) return [];
+    const name = segment.slice(2);
+    if (segment.startsWith('k:')) return leavesOf(child, [...path, JSON.parse(name) as Json]);
+    if (typeof at === 'object' && Object.hasOwn(at, name)) return [];
+    const inner = Object.keys(child).filter((key) => key !== '.');
+    return inner.length === 0 ? [[...path, name]] : leavesOf(child, [...path, name]);
+  });
+}
+
+/** `spec.containers[name=web].image`. */
+export function describeSteps(steps: Steps): string {
+  return steps
+    .map((step, index) => {
+      if (typeof step === 'string') return index === 0 ? step : `.${step}`;
+      return `[${Object.entries(step)
+        .map(([key, value]) => `${key}=${String(value)}`)
+        .join()}]`;
+    })
+    .join('');
+}
+
+export function valueAt(value: unknown, [step, ...rest]: Steps): unknown {
+  if (step === undefined || value === undefined || value === null) return value;
+  if (typeof step === 'string') return valueAt((value as Json)[step], rest);
+  return valueAt(
+    (value as readonly Json[]).find((item) => isItem(item, step)),
+    rest,
+  );
+}
+
+/** The same with another value there; with undefined, without it. */
+export function withValueAt(value: unknown, [step, ...rest]: Steps, put: unknown): unknown {
+  if (step === undefined) return put;
+  if (typeof step === 'object') {
+    const list = value as readonly Json[];
+    return list.map((item) => (isItem(item, step) ? withValueAt(item, rest, put) : item));
+  }
+  const { [step]: old, ...others } = value as Json;
+  const inner = withValueAt(old, rest, put);
+  return inner === undefined ? others : { ...others, [step]: inner };
+}
+
+function isItem(item: Json, keys: Json): boolean {
+  return Object.entries(keys).every(([key, value]) => isDeepStrictEqual(item[key], value));
+}
+
+/** As long and as random as a hash is. */
+const DIGEST = /^[\w+/=:-]{6,}$/;
+
+/**
+ * Texts in the objects of a custom resource that are made of its name in a way that can't be undone, such as the hash of a
+ * file that has it in it: what differs under another name of the same length, beside the name itself.
+ */
+export function digestsOf(
+  made: (name: string) => readonly AnyObject[],
+  name: string,
+  objects = made(name),
+): readonly string[] {
+  const other = `z${name.slice(1)}` === name ? `y${name.slice(1)}` : `z${name.slice(1)}`;
+  const found: string[] = [];
+  compare(objects, made(other), (text, otherText) => {
+    const isName = text.replaceAll(name, other) === otherText;
+    if (!isName && text.length === otherText.length && DIGEST.test(text)) found.push(text);
+  });
+  return found;
+}
+
+/** Of what a custom resource in the cluster is rendered to now. */
+export function digestsOfLive(kind: Kind, cr: CustomResource, around: Surroundings): readonly string[] {
+  if (!('each' in kind.rendering)) return [];
+  const { each } = kind.rendering;
+  const policy = policyFor(kind, around);
+  const made = (name: string): AnyObject[] =>
+    render(each, { ...cr, metadata: { ...cr.metadata, name } }, policy);
+  try {
+    return digestsOf(made, cr.metadata.name);
+  } catch (error) {
+    // It is told in the status.
+    if (error instanceof OperatorError) return [];
+    throw error;
+  }
+}
+
+/** In place of each of them, the same word. */
+export function withoutDigests(text: string, digests: readonly string[]): string {
+  return digests.reduce((left, digest) => left.replaceAll(digest, '<digest>'), text);
+}
+
+function compare(one: unknown, two: unknown, told: (one: string, two: string) => void): void {
+  if (typeof one === 'string' && typeof two === 'string') {
+    if (one !== two) told(one, two);
+    return;
+  }
+  if (typeof one !== 'object' || typeof two !== 'object' || !one || !two) return;
+  for (const [key, value] of Object.entries(one)) compare(value, (two as Record<string, unknown>)[key], told);
 }

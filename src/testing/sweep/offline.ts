@@ -6,12 +6,11 @@ import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { applyDefaults } from '../../synth/defaults.js';
 import { render } from '../../synth/render.js';
 import { inAnotherWorld } from '../../contract/another-world.js';
-import { digestsOf, withoutDigests } from './digests.js';
-import { differences } from './normal.js';
+import { digestsOf, withoutDigests, differences } from './normal.js';
 import { shortest } from './outcome.js';
 import type { Failure, Outcome } from './outcome.js';
 import type { Sample, Swept } from './stand.js';
-import { policyFor } from './surroundings.js';
+import { policyFor } from './stand.js';
 
 /** Every list of objects in the spec says what its items are known by, so that several may edit it. */
 export function listKeys({ kind }: Swept): Outcome {

@@ -4,14 +4,9 @@ import { objectId } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Cluster } from '../cluster.js';
-import { grant } from '../rights.js';
-import { isMadeBy, madeBy } from './made.js';
-import type { Made } from './made.js';
-import { isHeld } from './ready.js';
-import { isApplied } from './stand.js';
-import type { Stand } from './stand.js';
-import { ANY_SITE, contextOf, make, typeOf } from './surroundings.js';
-import type { Site, Surroundings } from './surroundings.js';
+import { grant } from '../account.js';
+import { isMadeBy, madeBy, isApplied, ANY_SITE, contextOf, make, typeOf } from './stand.js';
+import type { Made, Stand, Site, Surroundings } from './stand.js';
 
 /** The namespaces of one trial, and what of the kind's concern is in them. */
 export class Scene {
@@ -156,4 +151,10 @@ export class Scene {
 
 async function strike(cluster: Cluster, namespace: string): Promise<void> {
   await cluster.send('DELETE', `/api/v1/namespaces/${namespace}`);
+}
+
+/** Whether it stays for as long as something else wants it, such as a claim for as long as a pod uses it. */
+function isHeld({ metadata }: AnyObject): boolean {
+  const { finalizers = [] } = metadata as { readonly finalizers?: readonly string[] };
+  return finalizers.length > 0;
 }

@@ -1,17 +1,14 @@
+import { messageOf } from '../../contract/error.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import { eventually } from '../eventually.js';
 import { Operator } from '../operator.js';
 import type { Wire } from '../wire.js';
-import { digestsOfLive } from './digests.js';
-import { normal } from './normal.js';
+import { digestsOfLive, normal } from './normal.js';
 import type { Normal } from './normal.js';
-import type { Pace } from './pace.js';
-import { readinessOf } from './readiness.js';
-import { refusable } from './refused.js';
+import type { Pace, LiveResource, Sample, Stand } from './stand.js';
+import { readinessOf, make, typeOf } from './stand.js';
 import { Scene } from './scene.js';
-import type { LiveResource, Sample, Stand } from './stand.js';
-import { make, typeOf } from './surroundings.js';
 
 const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 
@@ -197,5 +194,28 @@ export class Trial implements AsyncDisposable {
 
   place(name = this.name) {
     return { type: this.stand.kind.type, namespace: this.namespace, name };
+  }
+}
+
+/** The API server takes no custom resource with that spec. What else it refuses is none of these. */
+export class SpecRefused extends Error {}
+
+/** @param write of the custom resource */
+export async function refusable(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const message = messageOf(error);
+    throw message.includes('answered 422') ? new SpecRefused(message) : error;
+  }
+}
+
+/** Undefined where the spec is refused. */
+export async function unlessRefused<T>(act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof SpecRefused) return undefined;
+    throw error;
   }
 }

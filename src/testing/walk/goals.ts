@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Fields } from './fields.js';
-import { choicesAt } from './make.js';
-import { schemaAt, valuesAt } from './shape.js';
-import type { Path, Spec } from './shape.js';
+import type { Fields, Path, Spec } from './fields.js';
+import { choicesAt, schemaAt, valuesAt } from './fields.js';
 
 /** What an edit can do to a field, and to a list while it has other items. */
-export type Action = 'set' | 'change' | 'remove' | 'add an item' | 'drop an item';
+type Action = 'set' | 'change' | 'remove' | 'add an item' | 'drop an item';
 
 /** Something that an edit of the spec can do. */
 export interface Goal {

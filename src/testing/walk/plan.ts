@@ -1,16 +1,14 @@
-import type { Chance } from './chance.js';
+import type { Chance } from '../random.js';
 import { Editor } from './editor.js';
-import { hasRefusedFields } from './fields.js';
-import type { Fields } from './fields.js';
+import { hasRefusedFields, valuesAt } from './fields.js';
+import type { Fields, Spec } from './fields.js';
 import { goalsOf, isPossible, isReached, nameOf } from './goals.js';
 import type { Goal } from './goals.js';
-import { valuesAt } from './shape.js';
-import type { Spec } from './shape.js';
 
 /** The specs that one custom resource has, one after the other; each is valid. */
 export type Walk = readonly Spec[];
 
-export interface PlanProps {
+interface PlanProps {
   /** What each walk begins with. */
   readonly starts: readonly Spec[];
   /** Of all walks together; there are more where goals are left then. */

@@ -1,11 +1,11 @@
 import { resourceType } from '../../../src/contract/resource.js';
-import { grantObjects, heldRights } from '../../../src/testing/rights.js';
-import type { Grant } from '../../../src/testing/rights.js';
+import { grantObjects, heldRights } from '../../../src/testing/account.js';
+import type { Grant } from '../../../src/testing/account.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 
-export { grant } from '../../../src/testing/rights.js';
-export type { Grant } from '../../../src/testing/rights.js';
+export { grant } from '../../../src/testing/account.js';
+export type { Grant } from '../../../src/testing/account.js';
 
 /** Takes away what it was granted, and waits until not one of these rights holds: nobody else gives any of them. */
 export async function revoke(cluster: Cluster, given: Grant): Promise<void> {

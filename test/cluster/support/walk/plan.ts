@@ -1,5 +1,5 @@
 import { appService } from '../../../../src/kinds/app-service/kind.js';
-import type { Chance } from '../../../../src/testing/walk/chance.js';
+import type { Chance } from '../../../../src/testing/random.js';
 import type { Fields } from '../../../../src/testing/walk/fields.js';
 import { goalsOf, topGoalsOf } from '../../../../src/testing/walk/goals.js';
 import { planWalks as planAny } from '../../../../src/testing/walk/plan.js';

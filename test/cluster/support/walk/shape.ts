@@ -1,10 +1,10 @@
 import { storedVersion } from '../../../../src/contract/crd.js';
 import type { StructuralSchema } from '../../../../src/contract/crd.js';
 import { appService } from '../../../../src/kinds/app-service/kind.js';
-import { leavesOf, listsOf } from '../../../../src/testing/walk/shape.js';
+import { leavesOf, listsOf } from '../../../../src/testing/walk/fields.js';
 
-export { schemaAt, valuesAt } from '../../../../src/testing/walk/shape.js';
-export type { Path, Spec } from '../../../../src/testing/walk/shape.js';
+export { schemaAt, valuesAt } from '../../../../src/testing/walk/fields.js';
+export type { Path, Spec } from '../../../../src/testing/walk/fields.js';
 
 export const specSchema: StructuralSchema = storedVersion(appService.crd).schema.openAPIV3Schema.properties!
   .spec!;
