@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
-import { replicaFailure } from '../src/kinds/app-service/status/replica-failure.js';
-import { steady, steadyUnschedulable } from '../src/kinds/app-service/status/steady.js';
+import { steady, steadyUnschedulable } from '../src/kinds/app-service/pods.js';
+import { replicaFailure } from '../src/kinds/app-service/readiness.js';
 import { isIPv4Format, isMailAddress, isRequestUri } from '../src/synth/formats.js';
 import { parseDuration } from '../src/synth/times.js';
 import { redactLine } from '../src/telemetry/logger.js';

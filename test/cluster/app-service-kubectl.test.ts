@@ -4,7 +4,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { Cluster, collection, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';

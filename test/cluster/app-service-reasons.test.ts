@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { Cluster, services } from './support/cluster.js';
 import { withFolder } from './support/commands.js';
 import { startController } from './support/controller.js';

@@ -4,7 +4,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import type { Place } from './support/cluster.js';
 import { startController } from './support/controller.js';

@@ -2,7 +2,7 @@ import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { bundleConfig, deployment, loadBundle, secrets, service } from './support/bundle.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';

@@ -2,7 +2,7 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import type { Wire } from '../../src/kinds/app-service/wire.js';
+import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { replicasManagers, scaleAsAutoscaler } from '../cluster/support/autoscaler.js';
 import { deployments } from '../cluster/support/cluster.js';
 import { eventually } from '../cluster/support/eventually.js';

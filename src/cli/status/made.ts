@@ -8,7 +8,7 @@ import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Scope } from '../../engine/api.js';
 import { ApiError } from '../../engine/api-error.js';
-import { podTrouble } from '../../kinds/app-service/status/pod-trouble.js';
+import { podTrouble } from '../../kinds/app-service/pods.js';
 import type { ChildStatus, EventStatus, PodStatus, UnseenType } from './document.js';
 import type { Source } from './source.js';
 import type { SeenKind, Target } from './targets.js';

@@ -1,16 +1,19 @@
+import type {
+  V1PodDisruptionBudgetSpec,
+  V2HorizontalPodAutoscalerSpec,
+  V2MetricSpec,
+} from '@kubernetes/client-node';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
-import { autoscalerSpec } from './autoscaler.js';
-import { checkPolicy } from './check-policy.js';
 import { deploymentSpec } from './deployment.js';
-import { disruptionBudgetSpec } from './disruption.js';
-import { childMetadata, identityOf } from './metadata.js';
+import { childMetadata, identityOf, podSelector } from './metadata.js';
 import type { Identity } from './metadata.js';
-import { routeSpec } from './route.js';
-import { serviceSpec } from './service.js';
-import type { AppServiceSpec } from './spec.js';
+import { checkPolicy } from './policy.js';
+import { routeSpec, serviceSpec } from './service.js';
+import { given } from './spec.js';
+import type { AppServiceSpec, Autoscaling, Wire } from './spec.js';
 
 /** What the construct of AppService is given. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;
@@ -62,4 +65,58 @@ function checkName(name: string): void {
       `metadata.name: "${name}" can't name a container: at most 63 lower-case letters, digits and "-" are allowed, ` +
       'with a letter or digit at both ends. Create the AppService under another name',
   });
+}
+
+/**
+ * It scales the Deployment, not the AppService, so that `size` stays as it is written in Git.
+ */
+function autoscalerSpec(
+  { name }: Identity,
+  { autoscaling }: AppServiceSpec,
+): Wire<V2HorizontalPodAutoscalerSpec> | undefined {
+  if (!autoscaling) return undefined;
+  return {
+    scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
+    ...given(autoscaling, 'minReplicas', 'maxReplicas', 'behavior'),
+    ...given({ metrics: metrics(autoscaling) }, 'metrics'),
+  };
+}
+
+/** The two that need only a number come first, then those that are given whole. */
+function metrics({ cpu, memory, metrics: others = [] }: Autoscaling): Wire<V2MetricSpec>[] {
+  return [...utilization('cpu', cpu), ...utilization('memory', memory), ...others];
+}
+
+/** @param percent of the request, on average over the pods */
+function utilization(name: 'cpu' | 'memory', percent: number | undefined): Wire<V2MetricSpec>[] {
+  if (percent === undefined) return [];
+  return [
+    { type: 'Resource', resource: { name, target: { type: 'Utilization', averageUtilization: percent } } },
+  ];
+}
+
+/**
+ * By `maxUnavailable`, since a `minAvailable` that equals the number of replicas stops every drain of a node. Pods
+ * that aren't ready may always go: they serve nobody, and a broken application must not hold a node either.
+ * @see https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+ */
+function disruptionBudgetSpec(
+  app: Identity,
+  spec: AppServiceSpec,
+): Wire<V1PodDisruptionBudgetSpec> | undefined {
+  if (!spec.disruption || mostReplicas(spec) < 2) return undefined;
+  return {
+    maxUnavailable: spec.disruption.maxUnavailable ?? 1,
+    unhealthyPodEvictionPolicy: 'AlwaysAllow',
+    selector: podSelector(app),
+  };
+}
+
+/**
+ * What there may be at once, a rollout's surplus aside. With an autoscaler that is its maximum, whatever the size:
+ * the size is only where it starts. One replica can't be both moved and kept, so a budget for it would promise
+ * nothing, or block a drain.
+ */
+function mostReplicas({ size, autoscaling }: AppServiceSpec): number {
+  return autoscaling ? autoscaling.maxReplicas : size;
 }

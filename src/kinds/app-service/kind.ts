@@ -3,7 +3,7 @@ import { defineKind } from '../../contract/define-kind.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
-import { keepDeployment, keepRoute, keepService } from './keep.js';
+import { keepDeployment, keepRoute, keepService } from './kept.js';
 import { podsOf } from './pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';

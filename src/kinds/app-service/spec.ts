@@ -18,7 +18,6 @@ import type {
   V2MetricSpec,
 } from '@kubernetes/client-node';
 import type { Condition } from '../../contract/conditions.js';
-import type { Wire } from './wire.js';
 
 /**
  * What is to run. Each optional field that is left out renders nothing, so Kubernetes decides as for any Deployment.
@@ -75,7 +74,7 @@ export interface AppServiceSpec {
 }
 
 /** A Probe, but for the host: it is always the pod. */
-export type ContainerProbe = Omit<Wire<V1Probe>, 'httpGet' | 'tcpSocket'> & {
+type ContainerProbe = Omit<Wire<V1Probe>, 'httpGet' | 'tcpSocket'> & {
   readonly httpGet?: Omit<Wire<V1HTTPGetAction>, 'host'>;
   readonly tcpSocket?: { readonly port: number | string };
 };
@@ -122,7 +121,7 @@ export interface RouteParent {
 }
 
 /** A PodDisruptionBudget. */
-export interface Disruption {
+interface Disruption {
   /** A number, or a percentage as a string. @default 1 */
   readonly maxUnavailable?: number | string;
 }
@@ -191,4 +190,28 @@ export interface AppServiceStatus extends ReplicaCounts {
   /** The image that the Deployment runs. */
   readonly image?: string;
   readonly conditions?: readonly Condition[];
+}
+
+/**
+ * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
+ * classes, with times as strings.
+ */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends object
+    ? { readonly [Key in keyof T]: Wire<T[Key]> }
+    : T;
+
+type Said<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
+
+/** The named fields of an object as far as they say something: an empty list says as little as none. */
+export function given<T extends object, Key extends keyof T>(
+  from: T,
+  ...keys: readonly Key[]
+): Said<Pick<T, Key>> {
+  const said = keys.filter((key) => {
+    const value: unknown = from[key];
+    return value !== undefined && !(Array.isArray(value) && value.length === 0);
+  });
+  return Object.fromEntries(said.map((key) => [key, from[key]])) as Said<Pick<T, Key>>;
 }

@@ -2,7 +2,7 @@ import { App, Chart } from 'cdk8s';
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import { AppService } from '../../../src/kinds/app-service/construct.js';
-import { fullImageName, isWithin } from '../../../src/kinds/app-service/image-name.js';
+import { fullImageName, isWithin } from '../../../src/kinds/app-service/policy.js';
 import type { AppServicePolicy } from '../../../src/kinds/app-service/policy.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 

@@ -1,4 +1,4 @@
-import { keepDeployment } from '../../../src/kinds/app-service/keep.js';
+import { keepDeployment } from '../../../src/kinds/app-service/kept.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { Failure } from '../../../src/contract/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';

@@ -1,5 +1,5 @@
 import { childLabels, selectorLabels } from '../../../src/contract/names.js';
-import { containerPorts } from '../../../src/kinds/app-service/container-ports.js';
+import { containerPorts } from '../../../src/kinds/app-service/service.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 
 /**
