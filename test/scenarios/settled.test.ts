@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { eventually } from '../cluster/support/eventually.js';
 import { requestsFromNowOn, summary } from '../cluster/support/requests.js';
 import { settled } from '../cluster/support/settled.js';
 import { numberFrom } from './support/environment.js';
@@ -19,6 +20,17 @@ test(
     for (let index = 0; index < 20; index++) await subject.ready(`web-${index}`);
     await subject.ready('running');
     await settled(cluster, user);
+    // With Roles alone it takes some tries until a kind counts as not installed.
+    await eventually(
+      async () => {
+        const reads = (await cluster.sandbox.audit(user)).filter(
+          ({ objectRef }) => objectRef?.resource === 'customresourcedefinitions',
+        );
+        const quietSince = Date.parse(reads.at(-1)?.stageTimestamp ?? '1970-01-01');
+        expect(Date.now() - quietSince).toBeGreaterThan(30_000);
+      },
+      { deadlineMilliseconds: 120_000, intervalMilliseconds: 1_000 },
+    );
     const audited = await requestsFromNowOn(cluster, user);
     const proxied = scenario.requestsFromNowOn();
 
