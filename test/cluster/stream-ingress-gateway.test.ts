@@ -7,7 +7,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
-import type { StreamIngressPolicy } from '../../src/kinds/stream-ingress/policy.js';
+import type { StreamIngressPolicy } from '../../src/kinds/stream-ingress/targets.js';
 import { Cluster, collection, services } from './support/cluster.js';
 import { reconstruct } from './support/commands.js';
 import { startController } from './support/controller.js';

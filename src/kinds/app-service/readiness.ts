@@ -150,9 +150,13 @@ function mountedObject(
 }
 
 function describeCommand(cr: Resource): string {
-  const { name, namespace = '' } = cr.metadata;
-  const [[label, value] = ['', '']] = Object.entries(selectorLabels(cr, name));
-  return `kubectl describe pods --namespace ${namespace} --selector ${label}=${value}`;
+  return `kubectl describe pods --namespace ${cr.metadata.namespace ?? ''} --selector ${selectorText(cr)}`;
+}
+
+export function selectorText(cr: Resource): string {
+  return Object.entries(selectorLabels(cr, cr.metadata.name))
+    .map(([label, value]) => `${label}=${value}`)
+    .join(',');
 }
 
 type Profile = AppServiceSpec['securityProfile'];

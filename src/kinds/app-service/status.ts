@@ -1,5 +1,4 @@
 import type { ConditionProps, ConditionStatus, Readiness } from '../../contract/conditions.js';
-import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
 import { liveReplicas, portSummary, runningImage, servicePorts } from './kept.js';
@@ -11,6 +10,7 @@ import {
   progressing,
   readiness,
   replicaCounts,
+  selectorText,
   sentence,
 } from './readiness.js';
 import type { DeploymentStatus } from './readiness.js';
@@ -34,7 +34,7 @@ export function appServiceStatus(input: Input): StatusReport<AppServiceStatus> {
     conditions: [...(status ? mirroredConditions(status) : []), ...accepted(input), ...routed(input)],
     fields: {
       ...(status && replicaCounts(status)),
-      selector: selectorText(input),
+      selector: selectorText(input.cr),
       ...(ports && { ports, portSummary: portSummary(ports) }),
       ...(url && { url }),
       ...(image && { image }),
@@ -71,12 +71,6 @@ function accepted({ failures }: Input): ConditionProps[] {
 function routed(input: Input): ConditionProps[] {
   const { route } = input.cr.spec;
   return route ? [routeReady(route, child(input, 'HTTPRoute'), input.failures)] : [];
-}
-
-function selectorText({ cr }: Input): string {
-  return Object.entries(selectorLabels(cr, cr.metadata.name))
-    .map(([label, value]) => `${label}=${value}`)
-    .join(',');
 }
 
 /** The part of an HTTPRoute's status that is read. @see https://gateway-api.sigs.k8s.io/reference/spec/#routestatus */

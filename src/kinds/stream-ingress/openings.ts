@@ -1,12 +1,18 @@
-import type { KeptConfigMap, KeptEntry } from './kept-config-map.js';
-import { portKey } from './kept-service.js';
-import type { KeptTargetService, OpenPort } from './kept-service.js';
-import { entryOf, leadsToUpstream, servicePort } from './entry.js';
-import type { Entry } from './entry.js';
-import { holderText, isFree } from './held.js';
+import type { ConditionProps } from '../../contract/conditions.js';
+import { holderText, isFree } from './kept.js';
+import type {
+  KeptAddress,
+  KeptArguments,
+  KeptConfigMap,
+  KeptEntry,
+  KeptTargetService,
+  OpenPort,
+} from './kept.js';
 import type { Resolution } from './resolve.js';
+import { describeUpstream, portKey, protocolOf, serviceKey, upstreamOf } from './spec.js';
 import type { Protocol, StreamIngress } from './spec.js';
-import { configMapName } from './targets.js';
+import { programmedCondition as condition } from './status.js';
+import { configMapName, tooManyListeners, withinLimit } from './targets.js';
 import type { NginxTarget } from './targets.js';
 
 /** The shared objects of a target, as kept. */
@@ -16,12 +22,12 @@ export interface SharedState {
 }
 
 /** Why the target can't open a port for its holder. */
-export interface Obstacle {
+interface Obstacle {
   readonly reason: 'TargetNotFound' | 'TargetNotConfigured' | 'PortUnavailable' | 'TooManyListeners';
   readonly message: string;
 }
 
-export interface Openings {
+interface Openings {
   /** What the shared objects are to have of ours: all of it. */
   readonly entries: readonly Entry[];
   /** Those whose entries they are. */
@@ -50,14 +56,13 @@ export function openings(
     if (gate === 'shut' || (gate === 'keep' && !isOpen(entry, state))) continue;
     if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
   }
-  const { maxListeners = Infinity } = target;
-  // Whoever is open stays open, also where an older one would come in.
-  const ordered = [
-    ...free.filter((entry) => isOurs(entry, state)),
-    ...free.filter((entry) => !isOurs(entry, state)),
-  ];
-  for (const { cr } of ordered.slice(maxListeners)) obstacles.set(cr, tooMany(target, maxListeners));
-  const entries = ordered.slice(0, maxListeners);
+  const { within: entries, beyond } = withinLimit(
+    target,
+    free,
+    (entry) => entryIn(entry, state)?.ours ?? false,
+  );
+  const tooMany = obstacle('TooManyListeners', tooManyListeners(target));
+  for (const { cr } of beyond) obstacles.set(cr, tooMany);
   return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
 }
 
@@ -67,10 +72,6 @@ export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState
 
 export function portIn({ protocol, listen }: Entry, { service }: SharedState): OpenPort | undefined {
   return service?.open[portKey(listen, protocol)];
-}
-
-function isOurs(entry: Entry, state: SharedState): boolean {
-  return entryIn(entry, state)?.ours ?? false;
 }
 
 function isOpen(entry: Entry, state: SharedState): boolean {
@@ -120,15 +121,162 @@ function namesObstacle(
   return unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
 }
 
-function tooMany({ name }: NginxTarget, maxListeners: number): Obstacle {
-  const message = `the target ${name} has its ${maxListeners} ports open already; this one is opened once another is closed`;
-  return obstacle('TooManyListeners', message);
-}
-
 function unavailable(what: string): Obstacle {
   return obstacle('PortUnavailable', `${what}; take another port, or have it released there`);
 }
 
 function obstacle(reason: Obstacle['reason'], message: string): Obstacle {
   return { reason, message };
+}
+
+/** A port of ingress-nginx: a key of a ConfigMap, and a port of a Service. */
+export interface Entry {
+  readonly cr: StreamIngress;
+  readonly protocol: Protocol;
+  readonly listen: number;
+  readonly value: string;
+}
+
+export function entryOf(cr: StreamIngress): Entry {
+  return { cr, protocol: protocolOf(cr), listen: cr.spec.listen, value: entryValue(cr) };
+}
+
+/**
+ * The value in the ConfigMap, in one of the four forms that ingress-nginx reads: `ns/svc:port`, with `:PROXY` where
+ * it is decoded, `::PROXY` where it is encoded and `:PROXY:PROXY` for both. The port is that of the Service, as given.
+ * @see https://kubernetes.github.io/ingress-nginx/user-guide/exposing-tcp-udp-services/
+ */
+export function entryValue(cr: StreamIngress): string {
+  const { decode = false, encode = false } = cr.spec.proxyProtocol ?? {};
+  const proxy = encode ? `:${decode ? 'PROXY' : ''}:PROXY` : decode ? ':PROXY' : '';
+  return describeUpstream(upstreamOf(cr)) + (protocolOf(cr) === 'TCP' ? proxy : '');
+}
+
+/** Whether a value leads to the Service of a custom resource, at whatever port. */
+function leadsToUpstream(value: string, cr: StreamIngress): boolean {
+  return value.split(':')[0] === serviceKey(upstreamOf(cr));
+}
+
+/** A port of the target's Service. */
+export interface EntryPort {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly targetPort: number;
+}
+
+/** With a number as its target, so that no container has to declare the port under a name. */
+export function servicePort({ listen, protocol }: Pick<Entry, 'listen' | 'protocol'>): EntryPort {
+  return { name: `si-${listen}-${protocol.toLowerCase()}`, port: listen, protocol, targetPort: listen };
+}
+
+/** What is read back from a target. */
+interface ReadBack {
+  readonly state: SharedState;
+  readonly openings: Openings;
+  /** Of its controller, where that is looked at; null where it isn't there. */
+  readonly controller?: KeptArguments | null;
+}
+
+/** Whether the target has the port: read back from its objects, never taken from what was sent. */
+export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): ConditionProps {
+  const { state, openings } = readBack;
+  const obstacle = openings.obstacles.get(cr);
+  const left = openings.open.has(cr) ? undefined : stillOpen(target, cr, readBack);
+  if (left && obstacle?.reason !== 'PortUnavailable') return left;
+  if (obstacle) return condition('False', obstacle.reason, obstacle.message);
+  const entry = entryOf(cr);
+  if (!openings.open.has(cr))
+    return condition('False', 'Pending', 'The port is opened once the upstream is there');
+  const misled = wrongArguments(target, entry, readBack);
+  if (misled) return condition('False', 'TargetNotConfigured', misled);
+  if (!isWritten(entry, state)) return condition('Unknown', 'Pending', 'The port has yet to be opened');
+  const refused = loadBalancerError(entry, state);
+  if (refused) return condition('False', 'LoadBalancerPortsError', refused);
+  const message = `Service ${target.namespace}/${target.service} has port ${entry.listen}/${entry.protocol}`;
+  return condition('True', 'Programmed', message);
+}
+
+/** Where something is still there of a port that isn't to be open; @see notClosed */
+export function stillOpen(
+  target: NginxTarget,
+  cr: StreamIngress,
+  { openings, state }: ReadBack,
+): ConditionProps | undefined {
+  const message = notClosed(target, cr, openings.entries, state);
+  return message === undefined ? undefined : condition('False', 'NotClosed', message);
+}
+
+/** `address:port` for each address of the target's Service. */
+export function addressesOf(cr: StreamIngress, { service }: SharedState): string[] {
+  return (service?.addresses ?? []).slice(0, 16).map(({ address }) => {
+    const host = address.includes(':') ? `[${address}]` : address;
+    return `${host}:${cr.spec.listen}`;
+  });
+}
+
+/** Whose they are was asked before. */
+function isWritten(entry: Entry, state: SharedState): boolean {
+  const inMap = entryIn(entry, state);
+  const inService = portIn(entry, state);
+  const { name, targetPort } = servicePort(entry);
+  return inMap?.value === entry.value && inService?.name === name && inService.targetPort === targetPort;
+}
+
+function wrongArguments(
+  target: NginxTarget,
+  { protocol }: Entry,
+  { controller }: ReadBack,
+): string | undefined {
+  if (!target.controller || controller === undefined) return undefined;
+  const workload = `${target.controller.kind} ${target.namespace}/${target.controller.name}`;
+  const map = `${target.namespace}/${configMapName(target, protocol)}`;
+  if (!controller) return `${workload}, the controller of the target ${target.name}, isn't there`;
+  const read = controller[protocol];
+  if (read === map) return undefined;
+  const flag = `--${protocol.toLowerCase()}-services-configmap`;
+  const found = read === undefined ? `is not told to read any` : `reads ${read}`;
+  return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
+}
+
+/** What the cloud says of the port, or of the whole Service. */
+function loadBalancerError({ listen, protocol }: Entry, { service }: SharedState): string | undefined {
+  const ofPort = service?.addresses
+    .flatMap(({ errors }: KeptAddress) => errors)
+    .find((error) => error.port === listen && error.protocol === protocol);
+  if (ofPort) return `the load balancer doesn't open port ${listen}/${protocol}: ${ofPort.error}`;
+  return service?.portsError === undefined
+    ? undefined
+    : `the load balancer couldn't take the ports of the Service: ${service.portsError}`;
+}
+
+/**
+ * What is still there of a port that isn't to be open for a custom resource, for people; undefined where nothing of
+ * ours is, or where the port is opened for another one.
+ * @param entries what is to be open
+ */
+export function notClosed(
+  target: NginxTarget,
+  cr: StreamIngress,
+  entries: readonly Entry[],
+  state: SharedState,
+): string | undefined {
+  const entry = entryOf(cr);
+  const { listen, protocol } = entry;
+  const key = entryIn(entry, state)?.ours
+    ? `key ${listen} of ConfigMap ${target.namespace}/${configMapName(target, protocol)}`
+    : undefined;
+  const port = portIn(entry, state)?.ours
+    ? `port ${listen}/${protocol} of Service ${target.namespace}/${target.service}`
+    : undefined;
+  const left = leftText(key, port);
+  if (left === undefined) return undefined;
+  const isAnothers = entries.some((other) => other.listen === listen && other.protocol === protocol);
+  return isAnothers ? undefined : `The port has yet to be closed: ${left}`;
+}
+
+function leftText(key: string | undefined, port: string | undefined): string | undefined {
+  if (key !== undefined)
+    return port === undefined ? `${key} is still there` : `${key} and ${port} are still there`;
+  return port === undefined ? undefined : `${port} is still there, with nothing behind it`;
 }

@@ -1,11 +1,8 @@
 import type { ConditionStatus } from '../../contract/conditions.js';
-import { isPermitted } from './permission.js';
-import type { Grant } from './permission.js';
-import type { KeptPort, KeptService } from './kept-service.js';
-import { portId } from './kept-slice.js';
-import type { Protocol, StreamIngress } from './spec.js';
-import { protocolOf, serviceKey, upstreamOf } from './upstream.js';
-import type { Upstream } from './upstream.js';
+import { portId } from './kept.js';
+import type { Grant, KeptPort, KeptService } from './kept.js';
+import { protocolOf, serviceKey, upstreamOf } from './spec.js';
+import type { Protocol, StreamIngress, Upstream } from './spec.js';
 
 /** What is known of upstreams. */
 export interface Upstreams {
@@ -23,7 +20,7 @@ export interface Upstreams {
  * - `keep`: it is left open if it is, so that no load balancer is rebuilt for a loss that may pass.
  * - `shut`: it is closed at once.
  */
-export type Gate = 'open' | 'keep' | 'shut';
+type Gate = 'open' | 'keep' | 'shut';
 
 export interface Resolution {
   readonly status: ConditionStatus;
@@ -112,4 +109,26 @@ function readiness(
 
 function lost(reason: Resolution['reason'], message: string): Resolution {
   return { status: 'False', reason, message, gate: 'keep' };
+}
+
+/**
+ * Whether a custom resource may lead to a Service: within its own namespace always, to another one where that permits
+ * it.
+ * @param grants undefined where annotations count instead
+ */
+function isPermitted(
+  { metadata }: StreamIngress,
+  upstream: Upstream,
+  grants: readonly Grant[] | undefined,
+  service: KeptService | undefined,
+): boolean {
+  const own = metadata.namespace ?? '';
+  if (upstream.namespace === own) return true;
+  if (!grants) return service?.allowFrom?.some((name) => name === own || name === '*') ?? false;
+  return grants.some(
+    ({ namespace, from, to }) =>
+      namespace === upstream.namespace &&
+      from.includes(own) &&
+      (to.includes('*') || to.includes(upstream.service)),
+  );
 }

@@ -10,18 +10,15 @@ import type {
 } from '../../contract/controller.js';
 import { refOf } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import type { Entry } from './entry.js';
-import { notClosed } from './not-closed.js';
-import { entryIn, openings, portIn } from './openings.js';
-import type { SharedState } from './openings.js';
-import { sharedSteps } from './shared-steps.js';
+import { entryIn, notClosed, openings, portIn } from './openings.js';
+import type { Entry, SharedState } from './openings.js';
 import { KIND } from './spec.js';
 import type { StreamIngress } from './spec.js';
 import { isNginx, targetNamed } from './targets.js';
 import type { Targets } from './targets.js';
 import { resourcesOf, sharedStateIn, viewOf } from './view.js';
-import type { View } from './view.js';
-import type { Watches } from './watches.js';
+import type { View, Watches } from './view.js';
+import { sharedSteps } from './writes.js';
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 

@@ -22,7 +22,7 @@ export interface StreamIngressSpec {
   readonly proxyProtocol?: ProxyProtocol;
 }
 
-export interface UpstreamProps {
+interface UpstreamProps {
   /** @default - that of the custom resource */
   readonly namespace?: string;
   readonly service: string;
@@ -30,7 +30,7 @@ export interface UpstreamProps {
   readonly port: number | string;
 }
 
-export interface ProxyProtocol {
+interface ProxyProtocol {
   /** Spoken by whoever connects. @default false */
   readonly decode?: boolean;
   /** Spoken to the Service. @default false */
@@ -49,3 +49,38 @@ export interface StreamIngressStatus {
 }
 
 export type StreamIngress = CustomResource<StreamIngressSpec, StreamIngressStatus>;
+
+/** Where a port leads. */
+export interface Upstream {
+  readonly namespace: string;
+  readonly service: string;
+  readonly port: number | string;
+}
+
+export function upstreamOf({ metadata, spec: { upstream } }: StreamIngress): Upstream {
+  const { service, port } = upstream;
+  return { namespace: upstream.namespace ?? metadata.namespace ?? '', service, port };
+}
+
+/** `namespace/service`. */
+export function serviceKey({ namespace, service }: Upstream): string {
+  return `${namespace}/${service}`;
+}
+
+export function describeUpstream(upstream: Upstream): string {
+  return `${serviceKey(upstream)}:${upstream.port}`;
+}
+
+export function protocolOf({ spec: { protocol = 'TCP' } }: StreamIngress): Protocol {
+  return protocol;
+}
+
+/** `9000/TCP`. */
+export function portKey(port: number, protocol: string): string {
+  return `${port}/${protocol}`;
+}
+
+/** A port as people write it: `9000/TCP`. */
+export function portText(cr: StreamIngress): string {
+  return portKey(cr.spec.listen, protocolOf(cr));
+}

@@ -6,22 +6,18 @@ import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { classRefusal } from './acceptance.js';
-import { explanationsOf } from './explain.js';
-import { childrenOf, dropChildren, rememberingRender } from './gateway-children.js';
-import { planGateway } from './gateway-plan.js';
+import { classRefusal } from './claims.js';
 import { gatewayRendering, gatewayTypes } from './gateway-port.js';
-import { openings } from './openings.js';
-import { addressesOf, programmed, stillOpen } from './programmed.js';
+import { childrenOf, dropChildren, planGateway, rememberingRender } from './gateway.js';
+import { addressesOf, openings, programmed, stillOpen } from './openings.js';
 import { KIND } from './spec.js';
 import type { StreamIngress } from './spec.js';
-import { stalledEvent, statusOf } from './status.js';
+import { explanationsOf, stalledEvent, statusOf } from './status.js';
 import type { Findings } from './status.js';
 import { isNginx, targetNamed } from './targets.js';
 import type { GatewayTarget, NginxTarget, Targets } from './targets.js';
 import { argumentsIn, resourcesOf, sharedStateIn, viewOf } from './view.js';
-import type { View } from './view.js';
-import type { Watches } from './watches.js';
+import type { View, Watches } from './view.js';
 
 type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings;
 

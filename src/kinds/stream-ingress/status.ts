@@ -1,14 +1,24 @@
 import { dateConditions, standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import type { EventProps } from '../../contract/controller.js';
-import type { Refusal } from './acceptance.js';
+import type { Explanation } from '../../contract/explanation.js';
+import { refOf } from '../../contract/object.js';
+import type { Refusal } from './claims.js';
+import { describeUpstream, portText, upstreamOf } from './spec.js';
 import type { StreamIngress, StreamIngressStatus } from './spec.js';
-import { describeUpstream, portText, upstreamOf } from './upstream.js';
 
 /** The condition of that name. */
 export interface Programmed extends ConditionProps {
   /** It stays False until somebody changes something. @default - as its reason tells */
   readonly stalls?: boolean;
+}
+
+export function programmedCondition(
+  status: ConditionProps['status'],
+  reason: string,
+  message: string,
+): Programmed {
+  return { type: 'Programmed', status, reason, message };
 }
 
 /** All that is known of one custom resource. */
@@ -48,7 +58,7 @@ export function stalledEvent(cr: StreamIngress, findings: Findings): EventProps 
 }
 
 /** Ready is what all three say; the first that doesn't hold tells why not. */
-export function readinessOf(cr: StreamIngress, findings: Findings): Readiness {
+function readinessOf(cr: StreamIngress, findings: Findings): Readiness {
   const { refusal, resolution, programmed } = findings;
   if (refusal) return { phase: 'stalled', ...refusal };
   if (resolution && resolution.status !== 'True') {
@@ -111,5 +121,12 @@ function notProgrammed(refusal: Refusal | undefined): ConditionProps {
     refusal?.reason === 'PortReserved'
       ? ['PortUnavailable', 'The port is reserved, so it is not opened']
       : ['Pending', 'The port is opened once it is accepted'];
-  return { type: 'Programmed', status: 'False', reason, message };
+  return programmedCondition('False', reason, message);
+}
+
+/** Why a custom resource would not get what it asks for; nothing, where it would. */
+export function explanationsOf(cr: StreamIngress, findings: Findings): Explanation[] {
+  const { phase, reason, message } = readinessOf(cr, findings);
+  if (phase !== 'stalled' && phase !== 'failing') return [];
+  return [{ of: refOf(cr), summary: `would not be Ready: ${reason}: ${message}`, differs: false }];
 }

@@ -1,8 +1,12 @@
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { KeptConfigMap, KeptEntry } from '../../../src/kinds/stream-ingress/kept-config-map.js';
-import { portKey } from '../../../src/kinds/stream-ingress/kept-service.js';
-import type { KeptTargetService, OpenPort } from '../../../src/kinds/stream-ingress/kept-service.js';
-import type { Holding } from '../../../src/kinds/stream-ingress/held.js';
+import { portKey } from '../../../src/kinds/stream-ingress/spec.js';
+import type {
+  Holding,
+  KeptConfigMap,
+  KeptEntry,
+  KeptTargetService,
+  OpenPort,
+} from '../../../src/kinds/stream-ingress/kept.js';
 import type { SharedState } from '../../../src/kinds/stream-ingress/openings.js';
 import type { Resolution } from '../../../src/kinds/stream-ingress/resolve.js';
 import { API_VERSION, KIND } from '../../../src/kinds/stream-ingress/spec.js';

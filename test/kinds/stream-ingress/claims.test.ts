@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { classRefusal } from '../../../src/kinds/stream-ingress/acceptance.js';
-import { claimsOf, fullName } from '../../../src/kinds/stream-ingress/claims.js';
+import { claimsOf, classRefusal, fullName } from '../../../src/kinds/stream-ingress/claims.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
-import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
 import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
+import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
 import { gateway, streamIngress, target } from './builders.js';
 
 function judge(crs: readonly StreamIngress[], of: Target = target) {

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { GatewayPort } from '../../../src/kinds/stream-ingress/gateway-port.js';
-import { programmedByGateway, refsByGateway } from '../../../src/kinds/stream-ingress/gateway-programmed.js';
 import type { GatewayPortProps } from '../../../src/kinds/stream-ingress/gateway-port.js';
+import { programmedByGateway, refsByGateway } from '../../../src/kinds/stream-ingress/gateway.js';
 import { gateway, object, streamIngress } from './builders.js';
 import type { Given } from './builders.js';
 

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { holderText, isFree } from '../../../src/kinds/stream-ingress/held.js';
-import { keepArguments } from '../../../src/kinds/stream-ingress/kept-arguments.js';
-import { keepConfigMap } from '../../../src/kinds/stream-ingress/kept-config-map.js';
-import { keepTargetService } from '../../../src/kinds/stream-ingress/kept-service.js';
+import {
+  holderText,
+  isFree,
+  keepArguments,
+  keepConfigMap,
+  keepTargetService,
+} from '../../../src/kinds/stream-ingress/kept.js';
 import { managed, MANAGER, object } from './builders.js';
 
 describe('of a ConfigMap', () => {

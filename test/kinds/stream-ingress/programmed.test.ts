@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { openings } from '../../../src/kinds/stream-ingress/openings.js';
-import { addressesOf, programmed } from '../../../src/kinds/stream-ingress/programmed.js';
-import type { KeptArguments } from '../../../src/kinds/stream-ingress/kept-arguments.js';
+import { addressesOf, openings, programmed } from '../../../src/kinds/stream-ingress/openings.js';
+import type { KeptArguments } from '../../../src/kinds/stream-ingress/kept.js';
 import type { Resolution } from '../../../src/kinds/stream-ingress/resolve.js';
 import { heldBy, openPort, OURS, resolution, shared, streamIngress, target } from './builders.js';
 import type { StateProps } from './builders.js';

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { KeptService } from '../../../src/kinds/stream-ingress/kept-service.js';
-import { keepService } from '../../../src/kinds/stream-ingress/kept-service.js';
-import { keepSlice } from '../../../src/kinds/stream-ingress/kept-slice.js';
-import { grantOf } from '../../../src/kinds/stream-ingress/permission.js';
-import type { Grant } from '../../../src/kinds/stream-ingress/permission.js';
+import { grantOf, keepService, keepSlice } from '../../../src/kinds/stream-ingress/kept.js';
+import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/kept.js';
 import { resolve } from '../../../src/kinds/stream-ingress/resolve.js';
 import { object, streamIngress } from './builders.js';
 import type { Given } from './builders.js';

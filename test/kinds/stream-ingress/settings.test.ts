@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { flags, targetsIn } from '../../../src/kinds/stream-ingress/flags.js';
-import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/policy.js';
-import { policySchema } from '../../../src/kinds/stream-ingress/policy.js';
-import { targetName } from '../../../src/kinds/stream-ingress/targets.js';
+import { flags, targetsIn } from '../../../src/kinds/stream-ingress/settings.js';
+import { policySchema, targetName } from '../../../src/kinds/stream-ingress/targets.js';
+import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
 import { compileSchema } from '../../../src/synth/schema.js';
 import { gateway, target } from './builders.js';
 

@@ -5,8 +5,8 @@ import type { AnyObject } from '../../../src/contract/object.js';
 import { keepStatus } from '../../../src/contract/projections.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
-import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/policy.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
+import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
 import { render } from '../../../src/synth/render.js';
 import { managed, MANAGER, object } from './builders.js';
 

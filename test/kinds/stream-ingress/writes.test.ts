@@ -4,11 +4,9 @@ import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import { refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { withoutConflicts } from '../../../src/kinds/stream-ingress/conflicts.js';
-import { entryOf, entryValue } from '../../../src/kinds/stream-ingress/entry.js';
-import type { EntryPort } from '../../../src/kinds/stream-ingress/entry.js';
-import { sharedSteps } from '../../../src/kinds/stream-ingress/shared-steps.js';
-import { sharedWrites } from '../../../src/kinds/stream-ingress/writes.js';
+import { entryOf, entryValue } from '../../../src/kinds/stream-ingress/openings.js';
+import type { EntryPort } from '../../../src/kinds/stream-ingress/openings.js';
+import { sharedSteps, sharedWrites, withoutConflicts } from '../../../src/kinds/stream-ingress/writes.js';
 import { heldBy, openPort, OURS, shared, streamIngress, target } from './builders.js';
 import type { StateProps } from './builders.js';
 
