@@ -8,15 +8,18 @@
 // A kind of one's own.
 export { defineCrd } from './contract/define-crd.js';
 export type { CelRule, CrdProps, SchemaProperties } from './contract/define-crd.js';
-export type { FromSchema } from './contract/from-schema.js';
-export type { PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
+export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
 export { loadCrd, servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './contract/define-kind.js';
 export type { ChildTypeProps, KindProps, RelatedTypeProps } from './contract/define-kind.js';
-export type { HandOver, HandOverFunction } from './contract/hand-over.js';
-export { handOverReplicas, keepReplicas } from './contract/replicas.js';
-export type { HandOverReplicasProps, KeptReplicas } from './contract/replicas.js';
+export type {
+  HandOver,
+  HandOverFunction,
+  HandOverReplicasProps,
+  KeptReplicas,
+} from './contract/hand-over.js';
+export { handOverReplicas, keepReplicas } from './contract/hand-over.js';
 export type {
   CustomResourceProps,
   Kind,
@@ -27,6 +30,12 @@ export type {
   Render,
   RenderedKind,
   Rendering,
+  FlagValues,
+  KindFlag,
+  Finding,
+  RenderTogether,
+  RenderedTogether,
+  TogetherManifest,
 } from './contract/kind.js';
 export { OperatorError } from './contract/error.js';
 export type { OperatorErrorProps, Retry } from './contract/error.js';
@@ -74,22 +83,19 @@ export type {
   TypeRef,
   Watch,
   Write,
+  DeleteStep,
+  Deletion,
+  Propagation,
+  Explanation,
+  Table,
+  Metric,
+  Sample,
+  SharedApply,
 } from './contract/controller.js';
-export type { DeleteStep, Deletion, Propagation } from './contract/delete-step.js';
-export type { Explanation, Table } from './contract/explanation.js';
-export type { FlagValues, KindFlag } from './contract/kind-flag.js';
-export type { Metric, Sample } from './contract/metric.js';
-export type {
-  Finding,
-  RenderTogether,
-  RenderedTogether,
-  TogetherManifest,
-} from './contract/render-together.js';
-export type { SharedApply } from './contract/shared-apply.js';
 export { keepIdentity, keepStatus } from './contract/projections.js';
 
 // Rendering, and rights.
-export { renderStored } from './synth/render-stored.js';
+export { renderStored } from './synth/render.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 

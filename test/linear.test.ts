@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
 import { steady, steadyUnschedulable } from '../src/kinds/app-service/pods.js';
 import { replicaFailure } from '../src/kinds/app-service/readiness.js';
-import { isIPv4Format, isMailAddress, isRequestUri } from '../src/synth/formats.js';
-import { parseDuration } from '../src/synth/times.js';
+import { isIPv4Format, isMailAddress, isRequestUri, parseDuration } from '../src/synth/formats.js';
 import { redactLine } from '../src/telemetry/logger.js';
 
 const of = (text: string, bytes: number): string => text.repeat(Math.ceil(bytes / text.length));

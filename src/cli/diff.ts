@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { FlagValues } from '../contract/kind-flag.js';
+import type { FlagValues } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { loadKinds } from './config.js';

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import type { Kind, Policy } from '../contract/kind.js';
-import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
+import type { Kind, Policy, FlagValues, KindFlag } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
@@ -47,7 +46,7 @@ async function run(flags: FnFlags, kindFlags: readonly KindFlag[]): Promise<void
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
   const [{ parseResourceList }, { readStdin }] = await Promise.all([
     import('../synth/resource-list.js'),
-    import('../synth/source.js'),
+    import('../synth/document.js'),
   ]);
   const list = parseResourceList((await readStdin()).toString('utf8'));
   try {
@@ -86,8 +85,8 @@ async function rendered(
   const [{ builtInKinds }, { loadKinds }, { renderList }, { remarkLine }] = await Promise.all([
     import('../kinds/index.js'),
     import('./config.js'),
-    import('../synth/render-list.js'),
-    import('../synth/remark.js'),
+    import('../synth/resource-list.js'),
+    import('../synth/document.js'),
   ]);
   const command = withOptions(new Command(), kindFlags);
   const { given, policy: policyText } = readFunctionConfig(list.functionConfig?.object, command);

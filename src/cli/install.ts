@@ -1,12 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Kind } from '../contract/kind.js';
-import type { FlagValues } from '../contract/kind-flag.js';
+import type { Kind, FlagValues } from '../contract/kind.js';
 import type { InstallRequest } from '../install/apply.js';
 import type { Given } from '../install/command-in-use.js';
-import { MONITORING_PARTS } from '../install/monitoring/props.js';
-import type { MonitoringPart, MonitoringProps } from '../install/monitoring/props.js';
+import { MONITORING_PARTS } from '../install/props.js';
+import type { MonitoringPart, MonitoringProps, InstalledPolicy, InstallProps } from '../install/props.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, INSTALLATION_LABELS } from '../install/names.js';
-import type { InstalledPolicy, InstallProps } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
@@ -227,7 +225,7 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       import('../install/apply.js'),
       import('./data-loss.js'),
       import('../install/installable.js'),
-      import('../install/monitoring/available.js'),
+      import('../install/installable.js'),
     ]);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, {

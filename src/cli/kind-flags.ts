@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import type { FlagValues, KindFlag } from '../contract/kind-flag.js';
+import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { list } from './options.js';
 
 /** Makes a command take the flags of kinds. */

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import type { FlagValues } from '../contract/kind-flag.js';
+import type { FlagValues } from '../contract/kind.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';

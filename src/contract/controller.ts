@@ -1,11 +1,7 @@
-import type { ChangeSet } from './change.js';
-import type { DeleteStep, Deletion } from './delete-step.js';
+import type { ChangeSet, FieldConflict } from './change.js';
 import type { OperatorError } from './error.js';
-import type { Explanation } from './explanation.js';
-import type { Metric, Sample } from './metric.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
-import type { SharedApply } from './shared-apply.js';
 
 /**
  * The core of the contract: what the engine knows of any kind.
@@ -262,4 +258,123 @@ export interface EventProps {
   readonly action: string;
   /** For people; cut at 1,024 characters. */
   readonly note: string;
+}
+
+/** What becomes of the objects that the deleted one owns. */
+export type Propagation = 'Background' | 'Foreground' | 'Orphan';
+
+/** An object to be deleted. */
+export interface DeleteStep {
+  /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
+  readonly object: AnyObject;
+  /** @default Background */
+  readonly propagation?: Propagation;
+  /**
+   * It isn't ours: it is deleted by a rule that somebody has made for it.
+   * - It has changed since it was seen: `skipped`, and the key is taken again, which is no failure.
+   * - We may not: `failed` with the reason `Forbidden`, or `Invalid` as policies have it, and not asked again for ten
+   *   minutes; until then each plan gets the same error. Where the right is missing, nothing of its type is asked for in
+   *   its namespace meanwhile; where something else refuses it, that object isn't as long as it stays as it is.
+   * @default false - it is ours: a conflict fails and is retried at once, a missing right is retried with a growing
+   * pause
+   */
+  readonly foreign?: boolean;
+  /** Told of the object before it goes. @default - nothing */
+  readonly announce?: EventProps;
+  /**
+   * Written to the log, in one line for each request, with namespace, name, UID and outcome: `deleted`, `gone` (it
+   * wasn't there any more), `changed` (it isn't as it was seen), or the reason of the failure.
+   * @default - no such line
+   */
+  readonly audit?: Readonly<Record<string, unknown>>;
+}
+
+/** How long a deletion is remembered. */
+export const DELETIONS_KEPT_MILLISECONDS = 24 * 3_600_000;
+
+/** A deletion that was carried out. */
+export interface Deletion {
+  readonly uid: string;
+  readonly at: Date;
+}
+
+/** How an object that others share is applied; without meaning for one that has an `owner`. */
+export interface SharedApply {
+  /**
+   * It is somebody else's to make: while it isn't there, the step fails with the reason `TargetMissing`, and is tried
+   * again when it appears.
+   * @default false - it is created
+   */
+  readonly mustExist?: boolean;
+  /**
+   * What to apply instead, where others own fields that the intent names, and have a different value there: all that
+   * were met so far. It is sent in the same pass; another conflict is asked about again, three times at most. Returned
+   * undefined, the step fails with `FieldConflict`. `Change.conflicts` then tells what was met, for as long as it is
+   * so.
+   *
+   * A conflict costs a request. So a plan that can see who owns what (a `keep` that keeps something of `managedFields`)
+   * leaves others' fields out from the start; then this is for the race alone, and a restart costs nothing either. Else
+   * what was left out is tried anew when the intent or the object changes, and once after a restart.
+   * @default - a conflict fails the step
+   */
+  readonly onConflict?: (conflicts: readonly FieldConflict[]) => AnyObject | undefined;
+  /**
+   * What to apply in the light of what became of the steps before it, instead of `object`; it must name the same
+   * object. Returned undefined, the step is skipped.
+   * @default - `object`
+   */
+  readonly revise?: (changes: ChangeSet) => AnyObject | undefined;
+}
+
+/** Something that a kind measures. */
+export interface Metric {
+  /**
+   * - `counter`: a sample is added.
+   * - `gauge`: a sample replaces the one before.
+   * - `histogram`: a sample is sorted into the buckets.
+   */
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** By the rules of Prometheus, e.g. `reconstruct_jobs_deleted_total`; unique in the process. */
+  readonly name: string;
+  /** A sentence without a full stop; stands in docs/reference/metrics.md. */
+  readonly help: string;
+  /** Never one that holds the name of an object, of which there may be any number. @default - none */
+  readonly labels?: readonly string[];
+  /** Upper bounds of a histogram's buckets, ascending. @default - 5 ms to 60 s */
+  readonly buckets?: readonly number[];
+}
+
+/** One value of a metric. */
+export interface Sample {
+  /** The name of one of the controller's metrics; one that it doesn't declare is logged as a bug. */
+  readonly metric: string;
+  /** A value for each of the metric's labels. @default - none */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** What a plan means for one custom resource, in words, for whoever asks before it is carried out. */
+export interface Explanation {
+  /** The custom resource. */
+  readonly of: ObjectRef;
+  /** What follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
+  readonly summary: string;
+  /** Whether something in the cluster would change that the plan's applies don't show. */
+  readonly differs: boolean;
+  /**
+   * Keys of what would go, or change, in the cluster: where they are others by a change of another custom resource,
+   * that is told of this one too.
+   * @default - none
+   */
+  readonly touches?: readonly string[];
+  /** @default - there is nothing more to say */
+  readonly tables?: readonly Table[];
+}
+
+/** Rows below a title. */
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  /** As many cells each as there are columns. */
+  readonly rows: readonly (readonly string[])[];
 }

@@ -2,8 +2,6 @@ import type { Construct } from 'constructs';
 import type { Controller } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource } from './object.js';
-import type { FlagValues, KindFlag } from './kind-flag.js';
-import type { RenderTogether } from './render-together.js';
 import type { ResourceType } from './resource.js';
 
 /** What a construct is given: the custom resource, without what only a live object has. */
@@ -123,4 +121,63 @@ export interface OwnedKind extends Kind, RenderedKind {
   readonly related: readonly ResourceType[];
   /** Its only controller. */
   controller(render: Render): Controller;
+}
+
+/** An option of the command line that belongs to one kind. */
+export interface KindFlag {
+  /** With two dashes and in lower case, e.g. `--ingress-namespace`; unique among all kinds and commands. */
+  readonly name: string;
+  /** What stands for the value in the help, e.g. `namespace`. */
+  readonly value: string;
+  readonly description: string;
+  /** Takes several values, separated by commas or given several times. @default false */
+  readonly list?: boolean;
+  /** Why a value can't be taken, as a sentence. @default - any value can */
+  readonly check?: (value: string) => string | undefined;
+  /** The same for whoever can't call `check`, such as a Helm chart; of one value of a list. @default - any string */
+  readonly schema?: StructuralSchema;
+  /**
+   * What a value may look like, where that decides on rights: `Deployment/*`, with `*` for the name of an object.
+   * @default - the name alone
+   */
+  readonly forms?: readonly string[];
+}
+
+/** What was given, by the name of the flag: a value, or a list of them where the flag takes one. */
+export type FlagValues = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * Turns all custom resources of a kind into objects: in memory, without I/O, always the same for the same input, and
+ * whatever their order.
+ * @param resources valid, and with the defaults of the schema
+ */
+export type RenderTogether = (resources: readonly CustomResource[], context: KindContext) => RenderedTogether;
+
+/** What becomes of all custom resources of a kind. */
+export interface RenderedTogether {
+  /** In the order in which they are written. */
+  readonly manifests: readonly TogetherManifest[];
+  /** What is to be said of the resources. @default - nothing */
+  readonly findings?: readonly Finding[];
+}
+
+/** Objects that are written to one file. */
+export interface TogetherManifest {
+  /**
+   * The one that they are made of, from which the file has its name. @default - several: the file is named by the kind
+   */
+  readonly of?: CustomResource;
+  readonly objects: readonly AnyObject[];
+}
+
+/** Something to be said of what was given. */
+export interface Finding {
+  /** An `error` refuses everything that was given, with exit code 2; a `note` is said on stderr. */
+  readonly level: 'error' | 'note';
+  /** A sentence: what is wrong, and what to do about it. */
+  readonly message: string;
+  /** Which one is spoken of, as given. @default - all of them */
+  readonly of?: CustomResource;
+  /** Where in it. @default - the whole */
+  readonly path?: readonly (string | number)[];
 }

@@ -1,4 +1,4 @@
-import type { Propagation } from '../contract/delete-step.js';
+import type { Propagation } from '../contract/controller.js';
 import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';

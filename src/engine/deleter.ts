@@ -1,6 +1,5 @@
 import type { Change } from '../contract/change.js';
-import type { Plan } from '../contract/controller.js';
-import type { DeleteStep } from '../contract/delete-step.js';
+import type { Plan, DeleteStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';

@@ -1,9 +1,8 @@
-import { DELETIONS_KEPT_MILLISECONDS } from '../contract/delete-step.js';
-import type { Deletion } from '../contract/delete-step.js';
+import { DELETIONS_KEPT_MILLISECONDS } from '../contract/controller.js';
+import type { Deletion, TypeRef } from '../contract/controller.js';
 import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
-import type { TypeRef } from '../contract/controller.js';
 import type { Clock } from './clock.js';
 import { ServerTime } from './server-time.js';
 

@@ -1,5 +1,5 @@
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { DeleteStep } from '../contract/delete-step.js';
+import type { DeleteStep } from '../contract/controller.js';
 import { describeRef, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';

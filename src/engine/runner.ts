@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { Controller, Plan, TypeRef } from '../contract/controller.js';
-import type { Metric } from '../contract/metric.js';
+import type { Controller, Plan, TypeRef, Metric } from '../contract/controller.js';
 import { describeRef, splitKey } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { declareMetric } from '../telemetry/declared-metric.js';

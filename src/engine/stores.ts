@@ -1,5 +1,4 @@
-import type { Reader, TypeRef, Watch } from '../contract/controller.js';
-import type { Deletion } from '../contract/delete-step.js';
+import type { Reader, TypeRef, Watch, Deletion } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { describeRef, objectKey, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
-import type { KindFlag } from '../contract/kind-flag.js';
+import type { Kind, KindFlag } from '../contract/kind.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
@@ -10,12 +9,10 @@ import { operatorRules } from './access.js';
 import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { commandInUse } from './command-in-use.js';
-import type { Given } from './command-in-use.js';
+import { commandInUse, optionsInUse } from './command-in-use.js';
+import type { Given, OptionsInUse } from './command-in-use.js';
 import { installManifests } from './manifests.js';
 import { accessName, INSTALL_MANAGER, INSTALLATION_LABEL, POLICY_CONFIG_MAP } from './names.js';
-import { optionsInUse } from './options-in-use.js';
-import type { OptionsInUse } from './options-in-use.js';
 import {
   installedIn,
   isHelms,
@@ -26,8 +23,8 @@ import {
   releaseOf,
   removalOf,
   withoutInstallLabels,
-} from './ours.js';
-import type { Installed } from './ours.js';
+} from './installed.js';
+import type { Installed } from './installed.js';
 import type { InstallProps } from './props.js';
 import type { PolicyRule } from './rules.js';
 

@@ -64,3 +64,6 @@ export function argumentOf(args: readonly string[], flag: string): string[] | un
     ?.slice(flag.length + 1)
     .split(',');
 }
+
+/** What the container may take; alerts compare with it. */
+export const MEMORY_LIMIT_MEBIBYTES = 512;

@@ -1,11 +1,13 @@
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
+import { definitionName, definitionType } from '../contract/resource.js';
 import { operatorRules } from './access.js';
 import type { Surroundings } from './access.js';
 import { kindName } from './arguments.js';
 import { namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import type { InstallProps } from './props.js';
+import { prometheusRuleType, serviceMonitorType } from './monitoring/prometheus.js';
+import type { InstallProps, MonitoringPart, MonitoringProps } from './props.js';
 
 export interface InstallableOptions {
   /** A kind that can't be installed yet is left out and told of; otherwise it is an error. */
@@ -77,4 +79,26 @@ async function missing(names: Iterable<string>, own: string, cluster: Cluster): 
   const others = [...names].filter((name) => name !== own);
   const found = await Promise.all(others.map((name) => cluster.find(namespaceType, name)));
   return others.filter((_, index) => !found[index]);
+}
+
+const TYPES = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType };
+
+/** The parts whose kinds the cluster knows; what has to be left out is told. */
+export async function availableMonitoring(
+  props: MonitoringProps,
+  cluster: Cluster,
+  tell: Tell,
+): Promise<MonitoringProps> {
+  const parts: MonitoringPart[] = [];
+  for (const part of props.parts) {
+    const type = part === 'dashboard' ? undefined : TYPES[part];
+    if (!type || (await cluster.find(definitionType, definitionName(type)))) parts.push(part);
+    else {
+      tell(
+        `There is no CustomResourceDefinition ${definitionName(type)}, so the ${type.kind} is left out: install ` +
+          'the Prometheus operator, and give the command again',
+      );
+    }
+  }
+  return { ...props, parts };
 }

@@ -22,7 +22,14 @@ import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { OperatorAccess } from './access.js';
-import { HEALTH_PORT, METRICS_PORT, POLICY_FILE, POLICY_FOLDER, runArguments } from './arguments.js';
+import {
+  HEALTH_PORT,
+  METRICS_PORT,
+  POLICY_FILE,
+  POLICY_FOLDER,
+  runArguments,
+  MEMORY_LIMIT_MEBIBYTES,
+} from './arguments.js';
 import { Monitoring } from './monitoring/monitoring.js';
 import {
   accessName,
@@ -34,7 +41,6 @@ import {
   POLICY_CONFIG_MAP,
 } from './names.js';
 import type { InstallProps } from './props.js';
-import { MEMORY_LIMIT_MEBIBYTES } from './resources.js';
 import type { PolicyRule } from './rules.js';
 
 /** Namespaces that are somebody else's, whose labels aren't ours to set. */

@@ -9,10 +9,8 @@ import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { definitionType, isPartial, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { installedOperators } from './installed-operators.js';
-import type { InstalledOperator } from './installed-operators.js';
-import { INSTALL_NAME } from './names.js';
 import {
+  installedOperators,
   deploymentType,
   INSTALLED_SELECTOR,
   installedIn,
@@ -22,8 +20,9 @@ import {
   isOperator,
   otherInstallations,
   removalOf,
-} from './ours.js';
-import type { Installed } from './ours.js';
+} from './installed.js';
+import type { InstalledOperator, Installed } from './installed.js';
+import { INSTALL_NAME } from './names.js';
 
 export interface UninstallProps {
   /** Where the operator was installed. */

@@ -1,4 +1,4 @@
-import type { KindFlag } from '../contract/kind-flag.js';
+import type { KindFlag } from '../contract/kind.js';
 import { flags as ofJobWatcher } from './job-watcher/settings.js';
 import { flags as ofStreamIngress } from './stream-ingress/settings.js';
 

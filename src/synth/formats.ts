@@ -1,10 +1,10 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { compileRegularExpression } from '../contract/regular-expression.js';
-import { isDnsLabel, isDnsSubdomain } from './names.js';
-import { isDate, isDateTime, parseDuration } from './times.js';
+import { showValue } from './problem.js';
+import type { Problem } from './problem.js';
 
 /** Says what a format looks like, for messages. */
-export interface FormatHelp {
+interface FormatHelp {
   readonly name: string;
   readonly example: string;
 }
@@ -145,4 +145,145 @@ function isMac(text: string): boolean {
   const bytes = /^[\da-f]{2}(?:([:-])[\da-f]{2}(?:\1[\da-f]{2})+)$/i.test(text) ? (text.length + 1) / 3 : 0;
   const words = /^[\da-f]{4}(?:\.[\da-f]{4})+$/i.test(text) ? ((text.length + 1) / 5) * 2 : 0;
   return [6, 8, 20].includes(bytes + words);
+}
+
+const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+
+/** A DNS-1123 label, as namespaces are named. */
+export function isDnsLabel(text: string): boolean {
+  return text.length <= 63 && DNS_LABEL.test(text);
+}
+
+/** A DNS-1123 subdomain, as custom resources are named. */
+export function isDnsSubdomain(text: string): boolean {
+  return text.length <= 253 && text.split('.').every((part) => DNS_LABEL.test(part));
+}
+
+/** The identity that a document gives its object; nothing of it has been checked yet. */
+interface Identity {
+  readonly name?: unknown;
+  readonly generateName?: unknown;
+  readonly namespace?: unknown;
+  readonly labels?: unknown;
+  readonly annotations?: unknown;
+}
+
+/** Names what is wrong with the names in the metadata of an object; wrong types are left to the schema. */
+export function checkNames({ name, generateName, namespace, labels, annotations }: Identity): Problem[] {
+  const problems: Problem[] = [...checkKeys('labels', labels), ...checkKeys('annotations', annotations)];
+  if (generateName !== undefined) {
+    problems.push({
+      path: ['metadata', 'generateName'],
+      message: 'the name would be made up by the API server',
+      remedy: 'give metadata.name instead, a name is needed to render',
+    });
+  } else if (name === undefined || name === '') {
+    problems.push({ path: ['metadata', 'name'], message: 'is missing', remedy: 'add it' });
+  }
+  if (typeof name === 'string' && name !== '' && !isDnsSubdomain(name)) {
+    problems.push({
+      path: ['metadata', 'name'],
+      message: `${showValue(name)} is not a DNS subdomain name`,
+      remedy:
+        'use up to 253 lower-case letters, digits, - and ., and begin and end each part with a letter or digit',
+    });
+  }
+  if (typeof namespace === 'string' && namespace !== '' && !isDnsLabel(namespace)) {
+    problems.push({
+      path: ['metadata', 'namespace'],
+      message: `${showValue(namespace)} is not a DNS label`,
+      remedy: 'use up to 63 lower-case letters, digits and -, and begin and end with a letter or digit',
+    });
+  }
+  return problems;
+}
+
+function checkKeys(field: string, map: unknown): Problem[] {
+  if (map === null || typeof map !== 'object') return [];
+  // The case of an annotation's prefix doesn't matter.
+  const isRight = (key: string): boolean =>
+    isQualifiedName(field === 'annotations' ? key.toLowerCase() : key);
+  return Object.keys(map)
+    .filter((key) => !isRight(key))
+    .map((key) => ({
+      path: ['metadata', field, key],
+      message: `${showValue(key)} is not a key of ${field}`,
+      remedy:
+        'use up to 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS subdomain and / may stand in front',
+    }));
+}
+
+/** @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set */
+function isQualifiedName(text: string): boolean {
+  const [name = '', prefix, ...rest] = text.split('/').reverse();
+  if (rest.length > 0 || (prefix !== undefined && !isDnsSubdomain(prefix))) return false;
+  return name.length <= 63 && /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/.test(name);
+}
+
+/**
+ * Times and durations as the API server reads them, which is not always what their formats say.
+ * @see https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
+ */
+
+/** A day that there is. */
+function isDate(text: string): boolean {
+  const [, year = '', month = '', day = ''] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? [];
+  if (year === '') return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day);
+}
+
+const TIME = /^(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)$/;
+
+/** Without leap seconds. */
+function isDateTime(text: string): boolean {
+  const [date = '', time = ''] = text.toLowerCase().split('t');
+  const [, hour = '24', minute = '', second = ''] = TIME.exec(time) ?? [];
+  return isDate(date) && hour <= '23' && minute <= '59' && second <= '59';
+}
+
+/** In nanoseconds. */
+const GO_UNITS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  µs: 1e3,
+  μs: 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 60e9,
+  h: 3600e9,
+};
+
+/** Every word that begins with the last of a line is taken too. */
+const LONG_UNITS: readonly (readonly [nanoseconds: number, exactly: readonly string[], beginning: string])[] =
+  [
+    [1, ['ns'], 'nano'],
+    [1e3, ['us', 'µs'], 'micro'],
+    [1e6, ['ms'], 'milli'],
+    [1e9, ['s'], 'sec'],
+    [60e9, ['m'], 'min'],
+    [3600e9, ['h', 'hr'], 'hour'],
+    [86_400e9, ['d'], 'day'],
+    [604_800e9, ['w', 'wk'], 'week'],
+  ];
+
+/** The nanoseconds of `1h30m`, or of `3 days` wherever that is in a text; nothing if there is no duration in it. */
+export function parseDuration(text: string): number | undefined {
+  const [, sign, parts = ''] =
+    /^([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text) ?? [];
+  if (parts !== '') {
+    const sum = [...parts.matchAll(/(?<![\d.])([\d.]+)([a-zµμ]+)/g)].reduce(
+      (total, [, count, unit]) => total + Number(count) * (GO_UNITS[unit ?? ''] ?? 0),
+      0,
+    );
+    return sign === '-' ? -sum : sum;
+  }
+  let sum: number | undefined;
+  for (const [, count, word = ''] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)) {
+    const unit = word.toLowerCase();
+    const [nanoseconds] =
+      LONG_UNITS.find(([, exactly, beginning]) => exactly.includes(unit) || unit.startsWith(beginning)) ?? [];
+    if (nanoseconds !== undefined) sum = (sum ?? 0) + Number(count) * nanoseconds;
+  }
+  return sum;
 }

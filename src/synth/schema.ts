@@ -1,7 +1,6 @@
 import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
-import type { UnknownRule } from './cel/rule.js';
+import type { UnknownRule, Rules } from './cel/rules.js';
 import { compileRules } from './cel/rules.js';
-import type { Rules } from './cel/rules.js';
 import { compileOpenApi } from './open-api.js';
 import { showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Problem } from './problem.js';
@@ -13,7 +12,7 @@ import type { Problem } from './problem.js';
  */
 export type Validate = (value: unknown, old?: unknown) => Problem[];
 
-export interface SchemaOptions {
+interface SchemaOptions {
   /**
    * Whether the kind has the subresource `status`: then the API server drops what a create or an update says about it.
    * @default false

@@ -1,8 +1,7 @@
 import type { Kind, Policy } from '../contract/kind.js';
 import { OperatorError } from '../contract/error.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { judge } from '../synth/custom-resource.js';
-import { KnownKinds } from '../synth/known-kinds.js';
+import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, InputError } from '../synth/problem.js';
 import { render as renderOne } from '../synth/render.js';
 

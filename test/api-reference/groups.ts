@@ -20,8 +20,8 @@ export const GROUPS: readonly Group[] = [
       ...['KindConstruct', 'CustomResourceProps', 'StatusFunction', 'StatusInput', 'StatusReport'],
     ],
     files: [
-      ...['contract/define-kind', 'contract/status', 'contract/hand-over', 'contract/replicas'],
-      ...['contract/define-crd', 'contract/typed-crd', 'contract/from-schema'],
+      ...['contract/define-kind', 'contract/status', 'contract/hand-over'],
+      ...['contract/define-crd', 'contract/typed-crd'],
     ],
   },
   {
@@ -34,8 +34,11 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Rendering manifests',
     intro: 'The pure half: a custom resource in, objects out, without a cluster.',
-    names: ['renderStored', 'Render', 'RenderedKind', 'Policy', 'Rendering'],
-    files: ['synth/', 'contract/render-together'],
+    names: [
+      ...['renderStored', 'Render', 'RenderedKind', 'Policy', 'Rendering'],
+      ...['RenderTogether', 'RenderedTogether', 'TogetherManifest', 'Finding'],
+    ],
+    files: ['synth/'],
   },
   {
     title: 'Custom resource definitions and types',
@@ -52,10 +55,7 @@ export const GROUPS: readonly Group[] = [
     intro:
       'For kinds that are more than "one custom resource, its own children": a [`Kind`](#kind) of [controllers](#controller), each a pure function from what is known to a [`Plan`](#plan). How the engine carries a plan out is told in [the engine](../engine.md).',
     names: ['Kind', 'KindContext', 'OwnedKind', 'Controller', 'Watch', 'Reader', 'Plan'],
-    files: [
-      ...['contract/controller', 'contract/shared-apply', 'contract/delete-step', 'contract/change'],
-      ...['contract/metric', 'contract/explanation', 'contract/kind', 'contract/kind-flag'],
-    ],
+    files: ['contract/controller', 'contract/change', 'contract/kind'],
   },
   {
     title: 'Rights',

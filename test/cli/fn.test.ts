@@ -12,7 +12,7 @@ import type { Result } from '../../src/synth/resource-list.js';
 
 const { input, output } = vi.hoisted(() => ({ input: { text: '' }, output: { text: '' } }));
 
-vi.mock(import('../../src/synth/source.js'), async (original) => ({
+vi.mock(import('../../src/synth/document.js'), async (original) => ({
   ...(await original()),
   readStdin: () => Promise.resolve(Buffer.from(input.text)),
 }));

@@ -7,7 +7,7 @@ import { addKindFlags, kindFlagValues } from '../../src/cli/kind-flags.js';
 import { diffCommand } from '../../src/cli/diff.js';
 import { runCommand } from '../../src/cli/run.js';
 import { synthCommand } from '../../src/cli/synth.js';
-import type { KindFlag } from '../../src/contract/kind-flag.js';
+import type { KindFlag } from '../../src/contract/kind.js';
 import { builtInFlags } from '../../src/kinds/flags.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 

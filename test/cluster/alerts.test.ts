@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { alertGroups } from '../../src/install/monitoring/alerts.js';
 import { rowsOf } from '../../src/install/monitoring/dashboard.js';
 import { ruleGroups } from '../../src/install/monitoring/monitoring.js';
-import { queryIn } from '../../src/install/monitoring/query.js';
+import { queryIn } from '../../src/install/monitoring/prometheus.js';
 import { METRICS_SERVICE } from '../../src/install/names.js';
 import { alertCases } from './support/alert-cases.js';
 import { promtool } from './support/promtool.js';

@@ -15,7 +15,7 @@ import { resourceType } from '../../src/contract/resource.js';
 import { kindName } from '../../src/install/arguments.js';
 import { partValue } from '../../src/install/helm/parts.js';
 import { installManifests } from '../../src/install/manifests.js';
-import { MONITORING_PARTS } from '../../src/install/monitoring/props.js';
+import { MONITORING_PARTS } from '../../src/install/props.js';
 import type { InstallProps } from '../../src/install/props.js';
 import type { PolicyRule } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import { alertGroups } from '../../src/install/monitoring/alerts.js';
-import { queryIn } from '../../src/install/monitoring/query.js';
+import { queryIn } from '../../src/install/monitoring/prometheus.js';
 import { bundleConfig, configMap, loadBundle } from './support/bundle.js';
 import { Cluster, configMaps } from './support/cluster.js';
 import { askedFor } from './support/collected.js';

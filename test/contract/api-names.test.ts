@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../src/contract/api-names.js';
+import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../src/contract/names.js';
 
 const long = (length: number): string => 'a'.repeat(length);
 

@@ -1,10 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { OwningKind } from '../../src/contract/child-types.js';
+import type { OwningKind, OwnFunctions } from '../../src/contract/owned-children.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
-import type { OwnFunctions } from '../../src/contract/owned-children.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 import type { StatusFunction, StatusInput } from '../../src/contract/status.js';
 

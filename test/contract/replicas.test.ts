@@ -7,7 +7,7 @@ import { defineKind } from '../../src/contract/define-kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { render } from '../../src/synth/render.js';
 import type { PropsOf } from '../../src/contract/typed-crd.js';
-import { handOverReplicas, keepReplicas } from '../../src/contract/replicas.js';
+import { handOverReplicas, keepReplicas } from '../../src/contract/hand-over.js';
 
 const IDENTITY = { namespace: 'shop', name: 'web', uid: 'uid' };
 const VERSION = { resourceVersion: '7' };

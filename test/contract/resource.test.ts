@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { KNOWN_KINDS } from '../../src/contract/check-definition.js';
+import { KNOWN_KINDS } from '../../src/contract/define-kind.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { groupKind, guessPlural, resourceType } from '../../src/contract/resource.js';
 

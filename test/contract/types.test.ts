@@ -5,8 +5,7 @@ import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import type { KosmosStreamIngress } from '../../imports/nginx-stream.jeffthecoder.xyz.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
-import type { FromSchema } from '../../src/contract/from-schema.js';
-import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
+import type { FromSchema, PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
 /** What the compiler holds: this file is checked by `tsc -p test`, and running it proves little more than that it loads. */
 const crd = defineCrd({

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
-import type { Plan } from '../../src/contract/controller.js';
-import type { DeleteStep } from '../../src/contract/delete-step.js';
+import type { Plan, DeleteStep } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';

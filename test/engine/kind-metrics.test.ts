@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
-import type { Metric, Sample } from '../../src/contract/metric.js';
+import type { Metric, Sample } from '../../src/contract/controller.js';
 import { KindMetrics } from '../../src/engine/runner.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';

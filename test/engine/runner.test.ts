@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ApplyStep, EventProps, Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { correctionEvent } from '../../src/contract/failures.js';
+import { correctionEvent } from '../../src/contract/status.js';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';

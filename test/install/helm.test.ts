@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Kind, KindContext } from '../../src/contract/kind.js';
-import type { KindFlag } from '../../src/contract/kind-flag.js';
+import type { Kind, KindContext, KindFlag } from '../../src/contract/kind.js';
 import { helmChart } from '../../src/install/helm/chart.js';
-import type { ChartProps } from '../../src/install/helm/chart-props.js';
-import { chartOptions } from '../../src/install/helm/options.js';
+import type { ChartProps } from '../../src/install/helm/values.js';
+import { chartOptions } from '../../src/install/helm/values.js';
 import { Template } from '../../src/install/helm/template.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';

@@ -3,7 +3,7 @@ import { objectId } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { installManifests } from '../../src/install/manifests.js';
-import type { PrometheusRuleSpec, ServiceMonitorSpec } from '../../src/install/monitoring/types.js';
+import type { PrometheusRuleSpec, ServiceMonitorSpec } from '../../src/install/monitoring/prometheus.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { applyInstallation } from '../../src/install/apply.js';
 import type { InstallRequest } from '../../src/install/apply.js';
-import { MONITORING_PARTS } from '../../src/install/monitoring/props.js';
+import { MONITORING_PARTS } from '../../src/install/props.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import { flags } from '../../src/kinds/stream-ingress/settings.js';

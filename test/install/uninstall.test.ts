@@ -4,7 +4,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation } from '../../src/install/apply.js';
 import { kindName } from '../../src/install/arguments.js';
 import { installableKinds } from '../../src/install/installable.js';
-import { installedOperators } from '../../src/install/installed-operators.js';
+import { installedOperators } from '../../src/install/installed.js';
 import { installManifests } from '../../src/install/manifests.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
-import { helpWithPattern } from '../../src/synth/messages.js';
+import { helpWithPattern } from '../../src/synth/open-api.js';
 
 const folder = `${repoFolder()}/crds`;
 const patterns = new Set(

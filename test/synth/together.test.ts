@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import type { Kind, KindContext } from '../../src/contract/kind.js';
+import type { Kind, KindContext, RenderTogether } from '../../src/contract/kind.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import type { RenderTogether } from '../../src/contract/render-together.js';
 import type { InputError } from '../../src/synth/problem.js';
 import { synth } from '../../src/synth/synth.js';
 import type { SynthOptions } from '../../src/synth/synth.js';

@@ -12,7 +12,7 @@ import { carryOutOnce } from '../../engine/preview/once.js';
 import { putResource } from '../../engine/preview/resource.js';
 import { visible } from '../../engine/preview/visible.js';
 import type { Transport } from '../../engine/transport.js';
-import type { InstalledOperator } from '../../install/installed-operators.js';
+import type { InstalledOperator } from '../../install/installed.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { find, inStoredVersion, previewGiven, readGiven } from '../diff/compare.js';
 import type { CompareProps, Given } from '../diff/compare.js';

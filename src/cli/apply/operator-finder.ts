@@ -1,8 +1,8 @@
 import { OperatorError } from '../../contract/error.js';
 import { describeRef, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { installedOperators } from '../../install/installed-operators.js';
-import type { InstalledOperator } from '../../install/installed-operators.js';
+import { installedOperators } from '../../install/installed.js';
+import type { InstalledOperator } from '../../install/installed.js';
 import type { ClusterClient } from '../cluster-client.js';
 import type { Given } from '../diff/compare.js';
 import { CliError } from '../exit.js';

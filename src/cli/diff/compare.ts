@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import type { Explanation } from '../../contract/explanation.js';
+import type { Explanation } from '../../contract/controller.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
@@ -17,7 +17,7 @@ import type { Transport } from '../../engine/transport.js';
 import { readCustomResources } from '../../synth/custom-resource.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
-import { placeOf } from '../../synth/remark.js';
+import { placeOf } from '../../synth/document.js';
 import { CliError } from '../exit.js';
 import { notInstalled } from '../not-installed.js';
 import type { ContextFor } from './operator-context.js';

@@ -1,10 +1,9 @@
 import { OperatorError } from '../../contract/error.js';
-import type { FlagValues } from '../../contract/kind-flag.js';
-import type { Kind, KindContext, Policy, Render } from '../../contract/kind.js';
+import type { FlagValues, Kind, KindContext, Policy, Render } from '../../contract/kind.js';
 import { kindName } from '../../install/arguments.js';
 import type { Cluster } from '../../install/cluster.js';
-import { flagsOf, installedOperators } from '../../install/installed-operators.js';
-import type { InstalledOperator } from '../../install/installed-operators.js';
+import { flagsOf, installedOperators } from '../../install/installed.js';
+import type { InstalledOperator } from '../../install/installed.js';
 import { DEFAULT_NAMESPACE } from '../../install/names.js';
 import type { PolicyOf } from './operator-policy.js';
 

@@ -1,8 +1,8 @@
 import { OperatorError } from '../../contract/error.js';
 import type { Policy } from '../../contract/kind.js';
 import type { Cluster } from '../../install/cluster.js';
-import { policyOf } from '../../install/installed-operators.js';
-import type { InstalledOperator } from '../../install/installed-operators.js';
+import { policyOf } from '../../install/installed.js';
+import type { InstalledOperator } from '../../install/installed.js';
 import { CliError } from '../exit.js';
 
 export interface OperatorPolicyProps {

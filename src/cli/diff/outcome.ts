@@ -1,4 +1,4 @@
-import type { Explanation } from '../../contract/explanation.js';
+import type { Explanation } from '../../contract/controller.js';
 import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
 import type { ObjectPreview } from '../../engine/preview/object-preview.js';
 

@@ -1,5 +1,5 @@
 import type { FieldConflict } from '../../contract/change.js';
-import type { Explanation, Table } from '../../contract/explanation.js';
+import type { Explanation, Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
 import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';

@@ -1,4 +1,4 @@
-import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../contract/api-names.js';
+import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../contract/names.js';
 import { CliError } from '../exit.js';
 
 /** What a project and its kind are called. */

@@ -1,4 +1,4 @@
-import type { ChildType } from '../../contract/child-types.js';
+import type { ChildType } from '../../contract/owned-children.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, refOf } from '../../contract/object.js';

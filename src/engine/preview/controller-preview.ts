@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet } from '../../contract/change.js';
-import type { ApplyStep, Controller, Plan } from '../../contract/controller.js';
-import type { Explanation } from '../../contract/explanation.js';
+import type { ApplyStep, Controller, Plan, Explanation } from '../../contract/controller.js';
 import { objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import { applySteps } from '../apply-steps.js';

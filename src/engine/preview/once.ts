@@ -1,6 +1,5 @@
 import type { Change, ChangeSet } from '../../contract/change.js';
-import type { Controller } from '../../contract/controller.js';
-import type { DeleteStep } from '../../contract/delete-step.js';
+import type { Controller, DeleteStep } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';

@@ -1,7 +1,13 @@
-import type { Controller, Plan, Reader, TypeRef, Watch } from '../../contract/controller.js';
-import type { Deletion } from '../../contract/delete-step.js';
+import type {
+  Controller,
+  Plan,
+  Reader,
+  TypeRef,
+  Watch,
+  Deletion,
+  Explanation,
+} from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import type { Explanation } from '../../contract/explanation.js';
 import { objectId, objectKey, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';

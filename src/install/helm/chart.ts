@@ -3,17 +3,22 @@ import type { Kind } from '../../contract/kind.js';
 import { writeYaml } from '../../contract/yaml.js';
 import { kindName, runArguments } from '../arguments.js';
 import { installManifests } from '../manifests.js';
-import { MONITORING_PARTS } from '../monitoring/props.js';
-import type { MonitoringProps } from '../monitoring/props.js';
+import { MONITORING_PARTS } from '../props.js';
+import type { MonitoringProps } from '../props.js';
 import { INSTALL_NAME } from '../names.js';
-import { accessTemplate } from './access.js';
-import { COMMON_PLACES, RELEASE_NAMESPACE, renderProps, WATCHED_NAMESPACE } from './chart-props.js';
-import type { ChartProps } from './chart-props.js';
-import { kindKey, kindOn } from './kind-values.js';
-import { defaultResources, operatorTemplate } from './operator.js';
-import { chartOptions, optionName, placeOf } from './options.js';
-import type { ChartOption } from './options.js';
-import { partValue } from './parts.js';
+import { accessTemplate, defaultResources, operatorTemplate, partValue } from './parts.js';
+import {
+  COMMON_PLACES,
+  RELEASE_NAMESPACE,
+  renderProps,
+  WATCHED_NAMESPACE,
+  kindKey,
+  kindOn,
+  chartOptions,
+  optionName,
+  placeOf,
+} from './values.js';
+import type { ChartProps, ChartOption } from './values.js';
 import { valuesSchema } from './schema.js';
 import { indented, Template } from './template.js';
 

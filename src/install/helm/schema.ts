@@ -1,10 +1,9 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import type { Kind } from '../../contract/kind.js';
-import { MONITORING_PARTS } from '../monitoring/props.js';
+import { MONITORING_PARTS } from '../props.js';
 import { INSTALLATION_LABELS } from '../names.js';
-import type { ChartProps } from './chart-props.js';
-import { kindKey } from './kind-values.js';
-import { chartOptions, hasOwnPolicy, optionName } from './options.js';
+import type { ChartProps } from './values.js';
+import { kindKey, chartOptions, hasOwnPolicy, optionName } from './values.js';
 import { partValue } from './parts.js';
 
 type Schema = Readonly<Record<string, unknown>>;

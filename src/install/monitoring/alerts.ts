@@ -1,5 +1,5 @@
-import { MEMORY_LIMIT_MEBIBYTES } from '../resources.js';
-import type { Query } from './query.js';
+import { MEMORY_LIMIT_MEBIBYTES } from '../arguments.js';
+import type { Query } from './prometheus.js';
 
 /** Tried again at once; what is refused for good is counted once, and not with each look. */
 const PASSING = ['Conflict', 'Unreachable', 'ServerOverloaded'];

@@ -1,7 +1,7 @@
 import { METRICS_SERVICE } from '../names.js';
-import { MEMORY_LIMIT_MEBIBYTES } from '../resources.js';
-import { queryIn } from './query.js';
-import type { Query } from './query.js';
+import { MEMORY_LIMIT_MEBIBYTES } from '../arguments.js';
+import { queryIn } from './prometheus.js';
+import type { Query } from './prometheus.js';
 
 /** Grafana lays panels out on a grid of so many columns. */
 const COLUMNS = 24;

@@ -4,11 +4,10 @@ import { Construct } from 'constructs';
 import { DASHBOARD_CONFIG_MAP, INSTALL_NAME, podLabels } from '../names.js';
 import { alertGroups } from './alerts.js';
 import { dashboardText } from './dashboard.js';
-import { RUNBOOKS } from './props.js';
-import type { MonitoringPart, MonitoringProps } from './props.js';
-import { queryIn } from './query.js';
-import { prometheusRuleType, serviceMonitorType } from './types.js';
-import type { AlertingRule, PrometheusRuleSpec, RuleGroup, ServiceMonitorSpec } from './types.js';
+import { RUNBOOKS } from '../props.js';
+import type { MonitoringPart, MonitoringProps } from '../props.js';
+import { queryIn, prometheusRuleType, serviceMonitorType } from './prometheus.js';
+import type { AlertingRule, PrometheusRuleSpec, RuleGroup, ServiceMonitorSpec } from './prometheus.js';
 
 /** Twice within the shortest time that an alert waits for. */
 const SCRAPE_INTERVAL = '30s';

@@ -1,9 +1,8 @@
 import type { V1Deployment } from '@kubernetes/client-node';
-import { managersOf } from '../../contract/field-managers.js';
+import { handOverReplicas, identityOf, managersOf } from '../../contract/hand-over.js';
 import type { HandOver, HandOverFunction } from '../../contract/hand-over.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
-import { handOverReplicas, identityOf } from '../../contract/replicas.js';
 import type { AppServiceSpec, Wire } from './spec.js';
 
 /** What passes from one field manager to another before the children are applied; nothing, once that is done. */

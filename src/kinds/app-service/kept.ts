@@ -1,7 +1,7 @@
 import type { V1Deployment, V1Service, V1ServicePort } from '@kubernetes/client-node';
 import type { AnyObject } from '../../contract/object.js';
-import { keepReplicas } from '../../contract/replicas.js';
-import type { KeptReplicas } from '../../contract/replicas.js';
+import { keepReplicas } from '../../contract/hand-over.js';
+import type { KeptReplicas } from '../../contract/hand-over.js';
 import { keepStrategy } from './hand-over.js';
 import type { KeptStrategy } from './hand-over.js';
 import { DEFAULT_PROTOCOL } from './service.js';

@@ -1,7 +1,7 @@
 import { standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import type { OperatorError } from '../../contract/error.js';
-import { failureReadiness, worstOf } from '../../contract/failures.js';
+import { failureReadiness, worstOf } from '../../contract/status.js';
 import type { WatcherPass } from './pass.js';
 import type { RunOutcome } from './report.js';
 import type { Watcher } from './watcher.js';

@@ -1,6 +1,5 @@
-import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
+import { TOLERATED_SKEW_MILLISECONDS, DELETIONS_KEPT_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, EventStep, Plan, Reader, StatusStep, Watch } from '../../contract/controller.js';
-import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/delete-step.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf } from '../../contract/object.js';

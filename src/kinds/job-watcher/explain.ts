@@ -1,5 +1,5 @@
 import { OperatorError } from '../../contract/error.js';
-import type { Explanation } from '../../contract/explanation.js';
+import type { Explanation } from '../../contract/controller.js';
 import { refOf } from '../../contract/object.js';
 import { lookAt } from './pass.js';
 import type { DueJob, WatcherPass } from './pass.js';

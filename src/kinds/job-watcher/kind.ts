@@ -1,7 +1,6 @@
-import { checkStatusSchema } from '../../contract/check-definition.js';
+import { checkStatusSchema } from '../../contract/define-kind.js';
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
-import type { Kind } from '../../contract/kind.js';
-import type { Finding, RenderTogether } from '../../contract/render-together.js';
+import type { Kind, Finding, RenderTogether } from '../../contract/kind.js';
 import { JobWatcherController } from './controller.js';
 import { deletesPerSecondOf, flags, settingsOf } from './settings.js';
 import type { JobWatcherSpec } from './spec.js';

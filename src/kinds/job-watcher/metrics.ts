@@ -1,4 +1,4 @@
-import type { Metric, Sample } from '../../contract/metric.js';
+import type { Metric, Sample } from '../../contract/controller.js';
 import type { WatcherPass } from './pass.js';
 import { REASONS } from './reasons.js';
 import type { RunOutcome } from './report.js';

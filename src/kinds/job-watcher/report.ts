@@ -1,6 +1,6 @@
 import type { ChangeSet } from '../../contract/change.js';
 import { rfc3339Seconds } from '../../contract/conditions.js';
-import type { DeleteStep } from '../../contract/delete-step.js';
+import type { DeleteStep } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { objectId, objectKey } from '../../contract/object.js';
 import { conditionsOf, refusedConditions } from './conditions.js';

@@ -1,7 +1,6 @@
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
-import type { ApplyStep, Plan, Reader } from '../../contract/controller.js';
-import type { DeleteStep } from '../../contract/delete-step.js';
+import type { ApplyStep, Plan, Reader, DeleteStep } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Render, RenderedKind } from '../../contract/kind.js';
 import type { AnyObject } from '../../contract/object.js';

@@ -1,8 +1,7 @@
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
-import type { Kind, KindContext } from '../../contract/kind.js';
+import type { Kind, KindContext, Finding, RenderedTogether, TogetherManifest } from '../../contract/kind.js';
 import type { CustomResource } from '../../contract/object.js';
-import type { Finding, RenderedTogether, TogetherManifest } from '../../contract/render-together.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { classRefusal, fullName, refusalOf } from './claims.js';
 import { gatewayRendering } from './gateway-port.js';

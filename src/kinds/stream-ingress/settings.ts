@@ -1,6 +1,5 @@
 import { OperatorError } from '../../contract/error.js';
-import type { FlagValues, KindFlag } from '../../contract/kind-flag.js';
-import type { KindContext } from '../../contract/kind.js';
+import type { FlagValues, KindFlag, KindContext } from '../../contract/kind.js';
 import { NGINX_RESERVED_PORTS } from './targets.js';
 import type {
   ControllerRef,

@@ -1,6 +1,5 @@
 import type { ChangeSet } from '../../contract/change.js';
-import type { Controller, Plan, Reader, Settle, Watch } from '../../contract/controller.js';
-import type { DeleteStep } from '../../contract/delete-step.js';
+import type { Controller, Plan, Reader, Settle, Watch, DeleteStep } from '../../contract/controller.js';
 import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';

@@ -1,7 +1,6 @@
 import { dateConditions, standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
-import type { EventProps } from '../../contract/controller.js';
-import type { Explanation } from '../../contract/explanation.js';
+import type { EventProps, Explanation } from '../../contract/controller.js';
 import { refOf } from '../../contract/object.js';
 import type { Refusal } from './claims.js';
 import { describeUpstream, portText, upstreamOf } from './spec.js';

@@ -5,7 +5,7 @@ import { objectId } from '../../contract/object.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { applyDefaults } from '../../synth/defaults.js';
 import { render } from '../../synth/render.js';
-import { inAnotherWorld } from '../../contract/another-world.js';
+import { inAnotherWorld } from '../../contract/deterministic.js';
 import { digestsOf, withoutDigests, differences } from './normal.js';
 import { shortest } from './outcome.js';
 import type { Failure, Outcome } from './outcome.js';

@@ -1,7 +1,6 @@
 import type { Condition } from '../../contract/conditions.js';
 import type { Watch } from '../../contract/controller.js';
-import type { FlagValues } from '../../contract/kind-flag.js';
-import type { Kind, KindContext, Policy } from '../../contract/kind.js';
+import type { FlagValues, Kind, KindContext, Policy } from '../../contract/kind.js';
 import { isHashAnnotation } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { resourceType, groupKind } from '../../contract/resource.js';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { operatorPolicy } from '../../../src/cli/diff/operator-policy.js';
 import { policyParser } from '../../../src/cli/policy-option.js';
 import { OperatorError } from '../../../src/contract/error.js';
-import { installedOperators } from '../../../src/install/installed-operators.js';
+import { installedOperators } from '../../../src/install/installed.js';
 import { installManifests } from '../../../src/install/manifests.js';
 import { builtInKinds } from '../../../src/kinds/index.js';
 import { MemoryCluster } from '../../install/memory-cluster.js';

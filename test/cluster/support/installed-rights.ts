@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { Kind, Policy } from '../../../src/contract/kind.js';
-import type { FlagValues } from '../../../src/contract/kind-flag.js';
+import type { Kind, Policy, FlagValues } from '../../../src/contract/kind.js';
 import { installedRules } from '../../../src/install/access.js';
 import type { Surroundings } from '../../../src/install/access.js';
 import type { PolicyRule } from '../../../src/install/rules.js';

@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition } from '../../../src/contract/crd.js';
 import { applyDefaults } from '../../../src/synth/defaults.js';
-import { checkNames } from '../../../src/synth/names.js';
+import { checkNames } from '../../../src/synth/formats.js';
 import { formatPath, formatProblem } from '../../../src/synth/problem.js';
 import type { Problem } from '../../../src/synth/problem.js';
 import { compileSchema, optionsFor } from '../../../src/synth/schema.js';

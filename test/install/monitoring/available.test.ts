@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { applyInstallation } from '../../../src/install/apply.js';
-import { availableMonitoring } from '../../../src/install/monitoring/available.js';
-import { MONITORING_PARTS } from '../../../src/install/monitoring/props.js';
+import { availableMonitoring } from '../../../src/install/installable.js';
+import { MONITORING_PARTS } from '../../../src/install/props.js';
 import type { InstallProps } from '../../../src/install/props.js';
 import { uninstall } from '../../../src/install/uninstall.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';

@@ -6,7 +6,7 @@ import { repoFolder } from '../../../sandbox/paths.js';
 import { alertGroups } from '../../../src/install/monitoring/alerts.js';
 import { dashboardText } from '../../../src/install/monitoring/dashboard.js';
 import { ruleGroups } from '../../../src/install/monitoring/monitoring.js';
-import { RUNBOOKS } from '../../../src/install/monitoring/props.js';
+import { RUNBOOKS } from '../../../src/install/props.js';
 import { DEFAULT_NAMESPACE } from '../../../src/install/names.js';
 import { asMarkdown } from '../../telemetry/markdown.js';
 

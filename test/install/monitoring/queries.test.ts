@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { alertGroups } from '../../../src/install/monitoring/alerts.js';
 import { dashboardText, rowsOf } from '../../../src/install/monitoring/dashboard.js';
-import { queryIn } from '../../../src/install/monitoring/query.js';
+import { queryIn } from '../../../src/install/monitoring/prometheus.js';
 import { registeredMetrics } from '../../telemetry/registered-metrics.js';
 
 const query = queryIn('ops');

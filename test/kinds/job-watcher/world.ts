@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { vi } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
-import type { EventProps, Plan, Reader } from '../../../src/contract/controller.js';
-import type { Deletion } from '../../../src/contract/delete-step.js';
+import type { EventProps, Plan, Reader, Deletion, Sample } from '../../../src/contract/controller.js';
 import type { OperatorError } from '../../../src/contract/error.js';
-import type { Sample } from '../../../src/contract/metric.js';
 import { objectKey, refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';

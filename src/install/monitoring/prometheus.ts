@@ -1,4 +1,5 @@
 import { resourceType } from '../../contract/resource.js';
+import { METRICS_SERVICE } from '../names.js';
 
 /**
  * What is used of the Prometheus operator's types.
@@ -37,4 +38,17 @@ export interface AlertingRule {
   readonly for?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Writes a selector of a metric of this operator alone: others have metrics of the same names. */
+export type Query = (metric: string, ...matchers: readonly string[]) => string;
+
+/**
+ * @param namespace where the operator runs, or a variable of a dashboard
+ * @param matchers of every query
+ */
+export function queryIn(namespace: string): Query {
+  // Prometheus adds these two: the job is named after the Service.
+  const common = [`job="${METRICS_SERVICE}"`, `namespace="${namespace}"`];
+  return (metric, ...matchers) => `${metric}{${[...common, ...matchers].join(',')}}`;
 }
