@@ -70,8 +70,13 @@ async function handedTo(name: string, ...managers: readonly string[]): Promise<v
   });
 }
 
+/** Scales, and waits for the pods: Ready is the custom resource with as many as the autoscaler may leave it, too. */
 async function scaled(name: string, replicas: number): Promise<void> {
   await scaleAsAutoscaler(cluster, { namespace: apps.namespace, name }, replicas);
+  await eventually(async () => {
+    const { status } = await deploymentOf(name);
+    expect(status).toMatchObject({ availableReplicas: replicas });
+  });
 }
 
 /**
