@@ -15,6 +15,7 @@ import { appServiceFields } from './support/app-service-fields.js';
 import { Cluster } from './support/cluster.js';
 import type { Place } from './support/cluster.js';
 import { cdk8s, manifestsIn, reconstruct, withFolder } from './support/commands.js';
+import { anyRoute } from './support/any-route.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -31,7 +32,9 @@ beforeAll(async () => {
   await installCrd(cluster, appService);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('equality'));
   const user = 'operator-10';
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  controller = await startController({
+    ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], args: anyRoute },
+  });
 });
 afterAll(async () => {
   await controller.kill();
