@@ -30,6 +30,8 @@ export interface Outcome {
   readonly statusError?: OperatorError;
   /** The status was left for later: what others wait for comes first. */
   readonly statusLeft?: true;
+  /** The status wasn't written, since what has failed may pass with the next try. */
+  readonly statusUntold?: true;
   /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
   readonly givenUp?: OperatorError;
   /** Set when a request may still be under way: resolves once it isn't. */
@@ -90,6 +92,7 @@ export async function carryOut(
     statusChanges,
     ...(statusError && { statusError }),
     ...(statusLeft && { statusLeft }),
+    ...(isPassing && { statusUntold: true as const }),
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),
   };

@@ -6,7 +6,7 @@ import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Api } from './api.js';
-import { ApiError } from './api-error.js';
+import { ApiError, askedDelay } from './api-error.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventRecorder } from './events.js';
@@ -151,17 +151,23 @@ class DeleteRefusals {
   private readonly byRight = new Map<string, Refusal>();
   /** By object and version. */
   private readonly byVersion = new Map<string, Refusal>();
+  /** By object and version, what the API server has asked to send later: until then it isn't announced again either. */
+  private readonly putOff = new Map<string, Refusal>();
 
   constructor(private readonly clock: Clock) {}
 
   find(object: AnyObject): OperatorError | undefined {
-    for (const refusals of [this.byRight, this.byVersion]) this.forgetPast(refusals);
+    for (const refusals of [this.byRight, this.byVersion, this.putOff]) this.forgetPast(refusals);
+    const putOff = this.putOff.get(versionId(object));
+    if (putOff && putOff.until > this.clock.monotonic()) return putOff.error;
     return (this.byRight.get(rightId(object)) ?? this.byVersion.get(versionId(object)))?.error;
   }
 
   /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
   note(object: AnyObject, error: OperatorError): OperatorError {
     const { cause, reason, message, retry } = error;
+    const asked = askedDelay(cause);
+    if (asked > 0) this.remember(this.putOff, versionId(object), error, asked);
     // A policy says so with 403 or, unless told otherwise, 422.
     if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
     const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });

@@ -31,6 +31,8 @@ const PACED_MILLISECONDS = 1_000;
 
 /** So many refusals in a row by a server that has too much to do aren't told: the next try succeeds, as a rule. */
 const UNTOLD_REFUSALS = 3;
+/** One that asks for a longer pause is told at once. */
+const UNTOLD_MILLISECONDS = 5_000;
 /** Where many objects of a plan are refused, each until another time, it is carried out at most so often. */
 const REFUSED_MILLISECONDS = 100;
 
@@ -87,7 +89,8 @@ export class FollowUp {
   mayPass(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.willLookAgain(key, errors) ||
-      ((this.refusals.get(key) ?? 0) < UNTOLD_REFUSALS && errors.every(({ cause }) => isThrottled(cause)))
+      ((this.refusals.get(key) ?? 0) < UNTOLD_REFUSALS &&
+        errors.every(({ cause }) => isThrottled(cause) && askedDelay(cause) <= UNTOLD_MILLISECONDS))
     );
   }
 
@@ -202,12 +205,14 @@ export class FollowUp {
     if (isNews && errors.every(({ cause }) => isThrottled(cause)))
       this.refusals.set(key, (this.refusals.get(key) ?? 0) + 1);
     const refused = errors.filter(({ cause }) => askedDelay(cause) > 0);
+    const others = errors.filter((error) => !refused.includes(error));
+    const pause = others.length > 0 ? this.backOff(key, others) : Infinity;
+    // Failures that back off would be sent again with what was refused, so that waits for them.
+    if (others.some(({ retry }) => retry !== 'onChange') || refused.length === 0) return pause;
     // No failure that backs off: the pause is known. The gate holds what is refused for longer; all else of the plan goes on.
     const soonest = Math.max(REFUSED_MILLISECONDS, Math.min(...refused.map(pauseAskedBy)));
-    if (refused.length > 0) queue.addAfter(key, soonest);
-    if (refused.length === errors.length) return soonest;
-    const others = errors.filter((error) => !refused.includes(error));
-    return Math.min(soonest, this.backOff(key, others));
+    queue.addAfter(key, soonest);
+    return Math.min(pause, soonest);
   }
 
   private backOff(key: string, errors: readonly OperatorError[]): number {

@@ -246,8 +246,9 @@ export class Runner {
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.followUp.ended(key, made, outcome, log);
-    if (!outcome.statusLeft) this.postponed.written(key);
-    else this.queue.addCoalesced(key, this.postponed.left(key, this.rush.statusDelayMilliseconds), 'status');
+    if (!outcome.statusLeft && !outcome.statusUntold) this.postponed.written(key);
+    if (outcome.statusLeft)
+      this.queue.addCoalesced(key, this.postponed.left(key, this.rush.statusDelayMilliseconds), 'status');
   }
 
   /** The key is planned before anything else that could throw. */

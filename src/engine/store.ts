@@ -189,7 +189,8 @@ export class Store {
         : this.hasPassed(versionOf(entry.object), namespace) && !this.endsToCome.has(key);
       this.put(entry, { list: true });
     }
-    this.endsToCome.clear();
+    for (const key of this.endsToCome)
+      if (namespace === undefined || splitKey(key).namespace === namespace) this.endsToCome.delete(key);
     this.advance(resourceVersion, namespace);
     return wentBack;
   }

@@ -167,6 +167,8 @@ test('a Job whose deletion is put off for a minute holds back no other, and is n
     await world.left('put-off-', ['put-off-job']);
   }
   expect(rule.hits).toBe(1);
+  // Nor is it announced again, or audited.
+  expect(await outcomes(controller, 'put-off-job')).toHaveLength(1);
   rule.remove();
 });
 

@@ -308,8 +308,9 @@ describe('Manager', () => {
           status: [{ target: widget('web'), fieldManager: 'widget-status', status: () => ({}) }],
         }),
     );
+    // The child, and the status that says so.
     const writes = server.writes.length;
-    expect(writes).toBe(1);
+    expect(writes).toBe(2);
     for (const { stream } of server.streams) stream.break();
     await clock.advance(29_000);
     manager.lookAgain('test');

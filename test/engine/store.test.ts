@@ -186,6 +186,16 @@ describe('Store', () => {
     expect(replace(store, '1000', [configMap('a', '5'), configMap('b', '10')])).toBe(true);
   });
 
+  it('does not say so of what was deleted here in one namespace, whatever was listed of another', () => {
+    const { store } = newStore();
+    for (const namespace of ['shop', 'ops']) store.observed(configMap('a', '5', { namespace }));
+    store.observed(configMap('b', '10', { namespace: 'ops' }));
+    store.gone('ops/a');
+    replace(store, '12', [configMap('a', '5')], 'shop');
+    const ops = [configMap('a', '5', { namespace: 'ops' }), configMap('b', '10', { namespace: 'ops' })];
+    expect(replace(store, '12', ops, 'ops')).toBe(false);
+  });
+
   it('believes a complete list of every object, also where it shows an older one, and says so', () => {
     const { store, changes } = newStore();
     for (const name of ['same', 'old', 'gone']) store.observed(configMap(name, '150'));

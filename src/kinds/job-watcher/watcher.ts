@@ -144,6 +144,8 @@ interface Taken {
 export class WatcherSet {
   /** Oldest first. */
   private known = new Map<string, Known>();
+  /** All of them were read against the same bounds. */
+  private isComplete = false;
 
   constructor(private readonly settings: Settings) {}
 
@@ -156,13 +158,14 @@ export class WatcherSet {
     const byUid = new Map(crs.map((cr) => [uidOf(cr), cr]));
     const isKnown = ([uid, { generation }]: [string, Known]): boolean =>
       byUid.has(uid) && byUid.get(uid)?.metadata.generation === generation;
-    const isSame = byUid.size === this.known.size && [...this.known].every(isKnown);
+    const isSame = this.isComplete && byUid.size === this.known.size && [...this.known].every(isKnown);
     if (!isSame && !this.readAll(crs, isTimeUp)) return undefined;
     return [...this.known].map(([uid, { watcher }]) => ({ cr: byUid.get(uid), watcher }) as ReadWatcher);
   }
 
   private readAll(crs: readonly LiveWatcher[], isTimeUp: () => boolean): boolean {
     const before = this.known;
+    this.isComplete = false;
     this.known = new Map();
     const byNamespace = new Map<string, Taken>();
     let isLate = false;
@@ -182,6 +185,7 @@ export class WatcherSet {
       known.watcher = this.readOne(cr, known, taken);
       isLate = isNew && isTimeUp();
     }
+    this.isComplete = true;
     return true;
   }
 

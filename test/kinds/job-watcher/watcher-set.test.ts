@@ -68,6 +68,15 @@ describe('the patterns of one namespace', () => {
     expect(reasons(crs.slice(1))).toEqual(['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8 PatternsTooLarge']);
   });
 
+  test('are shared out again where reading was broken off after an older watcher had changed', () => {
+    const crs = Array.from({ length: 8 }, (_, index) => numbered(index));
+    expect(reasons(crs).at(-1)).toBe('w7 PatternsTooLarge');
+    const { metadata } = numbered(0);
+    const edited = [{ ...numbered(0), spec: {}, metadata: { ...metadata, generation: 2 } }, ...crs.slice(1)];
+    expect(watchers.read(edited, () => true)).toBeUndefined();
+    expect(reasons(edited).at(-1)).toBe('w7');
+  });
+
   test('count once, however many watchers have them', () => {
     const same = (index: number): LiveWatcher => ({ ...numbered(index), spec: numbered(0).spec });
     expect(reasons(Array.from({ length: 50 }, (_, index) => same(index))).at(-1)).toBe('w49');
