@@ -59,7 +59,7 @@ export interface FollowUpProps {
  * Decides, after a reconcile, when its key is taken again, and tells why.
  *
  * **Guarantees.** The time that a plan asks for is met at the latest, whether it has failed or not. After a failure the
- * pause is at least what the API server and the errors have asked for.
+ * pause is at least what the errors have asked for. `Retry-After` holds for its request, at the gate, and not for the key.
  */
 export class FollowUp {
   private readonly immediateRetries = new Map<string, number>();

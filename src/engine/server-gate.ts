@@ -121,7 +121,7 @@ export class ServerGate implements Transport {
 
   async request(req: ApiRequest): Promise<ApiResponse> {
     const send = async (): Promise<ApiResponse> => this.through(req, () => this.props.transport.request(req));
-    // What is read is read again by a pause of its reader, and creates have no name by which to know them.
+    // Watches and lists keep the pause themselves; a create has no name in its path by which to know it.
     if (req.lease || req.method === 'GET' || req.method === 'POST') return send();
     const { clock, random } = this.props;
     const id = `${req.method} ${req.path}`;
