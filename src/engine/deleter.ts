@@ -147,7 +147,7 @@ interface Refusal {
 
 /** What we may not delete, so that it isn't asked for again and again. */
 class DeleteRefusals {
-  /** By type and namespace; the one that is over first comes first, here and below. */
+  /** By type and namespace; the one that is over first comes first, here and in `byVersion`. */
   private readonly byRight = new Map<string, Refusal>();
   /** By object and version. */
   private readonly byVersion = new Map<string, Refusal>();

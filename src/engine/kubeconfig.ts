@@ -111,7 +111,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   ...{ 'certificate-authority-data': BASE64, 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
   'as-user-extra': [
     "isn't a map of lists of texts",
-    (value) => Object.values(value as object).every(isTexts),
+    (value) => isMap(value) && Object.values(value).every(isTexts),
   ],
   env: [
     "isn't a list of names and values",
