@@ -182,7 +182,7 @@ async function createManager(
 ): Promise<Manager> {
   const [{ Manager }, { UndiciTransport }, { UserCredentials }, { systemClock }] = await Promise.all([
     import('../engine/manager.js'),
-    import('../engine/undici-transport.js'),
+    import('../engine/transport.js'),
     import('../engine/credentials.js'),
     import('../engine/clock.js'),
   ]);

@@ -50,7 +50,7 @@ export async function withCluster(
 ): Promise<void> {
   const [{ ClusterClient }, { UndiciTransport }] = await Promise.all([
     import('./cluster-client.js'),
-    import('../engine/undici-transport.js'),
+    import('../engine/transport.js'),
   ]);
   const access = await clusterAccess(options);
   const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`);

@@ -5,7 +5,7 @@ import { controllerOf, describeRef, objectId, objectKey, refOf } from '../contra
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Applier } from './apply.js';
 import { isTwinOf } from './ownership.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /** How one step is taken; it may be skipped, once going on is of no use. */
 export type Take = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;

@@ -7,8 +7,7 @@ import type { AnyObject } from '../contract/object.js';
 import { canonicalJson } from './managed-fields.js';
 import type { NodePorts } from './node-ports.js';
 import type { Refused } from './refusals.js';
-import type { Entry, Store } from './store.js';
-import type { StoreReader } from './stores.js';
+import type { Entry, Store, StoreReader } from './cache.js';
 
 /** What became of a task. */
 export type Outcome = Omit<Change, 'ref'>;

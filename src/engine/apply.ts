@@ -25,8 +25,7 @@ import type { Refusals } from './refusals.js';
 import { Repair } from './repair.js';
 import type { Settlements } from './settlements.js';
 import { Sharing } from './sharing.js';
-import type { Entry } from './store.js';
-import type { StoreReader } from './stores.js';
+import type { Entry, StoreReader } from './cache.js';
 
 export interface ApplierProps {
   readonly api: Api;

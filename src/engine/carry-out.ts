@@ -11,7 +11,7 @@ import { notServed } from './installed.js';
 import { holdsDeletionsBack } from './prune.js';
 import type { StatusWriter } from './status.js';
 import { Steps } from './steps.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 export interface Tools {
   readonly applier: Applier;

@@ -13,7 +13,7 @@ import type { EventRecorder } from './events.js';
 import { prune } from './prune.js';
 import { REFUSAL_MILLISECONDS, refusalMilliseconds } from './refusals.js';
 import type { Steps } from './steps.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /** So long a plan deletes at a stretch where it is paced: then its status is written, and it goes on. */
 const STRETCH_MILLISECONDS = 30_000;

@@ -4,7 +4,7 @@ import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Clock } from './clock.js';
-import { ServerTime } from './server-time.js';
+import { ServerTime } from './clock.js';
 
 const LIMIT = 10_000;
 

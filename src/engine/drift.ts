@@ -3,7 +3,7 @@ import { isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, difference, isAppliedBy, managedFieldsOf, touches } from './field-set.js';
 import type { ManagedFieldsEntry } from './field-set.js';
-import type { Entry } from './store.js';
+import type { Entry } from './cache.js';
 
 const FIELDS_TOLD = 10;
 

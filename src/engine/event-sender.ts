@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, askedDelay } from './api-error.js';
 import type { Api } from './api.js';
-import { backoffDelay } from './backoff.js';
+import { backoffDelay } from './work-queue.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventSeries } from './event-series.js';

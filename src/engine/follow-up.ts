@@ -9,9 +9,7 @@ import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { TIMEOUT_REASON } from './in-flight.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
-import type { Lane } from './lanes.js';
-import type { Queue } from './queue.js';
-import type { QueueMetrics } from './queue-metrics.js';
+import type { Lane, Queue, QueueMetrics } from './work-queue.js';
 import { refusalMilliseconds } from './refusals.js';
 
 /** Stale views mend themselves at once, as a rule; one that doesn't is treated as a failure. */

@@ -1,7 +1,7 @@
 import { OperatorError } from '../contract/error.js';
 import { describeRef, groupOf, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /** The failure that a list of the kind ends, whenever it comes. */
 export const KIND_NOT_INSTALLED = 'KindNotInstalled';

@@ -4,7 +4,7 @@ import { describeRef, objectKey, refOf } from '../contract/object.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
 import { refresh } from './refresh.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /**
  * Reports whether what a plan deletes has to stay for now: an apply has failed that might be of what takes its place, or

@@ -2,7 +2,7 @@ import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { ApiError } from './api-error.js';
 import type { Api } from './api.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /**
  * Reads an object that isn't as it was known to be, so that the next try is well founded. Returns it, or nothing if

@@ -9,7 +9,7 @@ import type { FieldPath, FieldsV1, ManagedFieldsEntry } from './field-set.js';
 import { withApiVersion, withItemsTaken, withoutOwners } from './managed-fields.js';
 import type { IsLeftOver } from './managed-fields.js';
 import { refresh } from './refresh.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /**
  * Puts the bookkeeping of owners right where it keeps an apply from doing what it says. Only for objects that are

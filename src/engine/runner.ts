@@ -15,11 +15,10 @@ import { FollowUp, ReconcileLog } from './follow-up.js';
 import type { MadePlan } from './follow-up.js';
 import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
 import { waitsFor } from './node-ports.js';
-import { Queue } from './queue.js';
-import { QueueMetrics } from './queue-metrics.js';
-import { ServerTime } from './server-time.js';
-import { StoreReader } from './stores.js';
-import type { Stores } from './stores.js';
+import { Queue, QueueMetrics } from './work-queue.js';
+import { ServerTime } from './clock.js';
+import { StoreReader } from './cache.js';
+import type { Stores } from './cache.js';
 import { Blockers, Rush, Triggers } from './triggers.js';
 
 const RECONCILE_TIMEOUT_MILLISECONDS = 120_000;

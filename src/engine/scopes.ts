@@ -1,5 +1,5 @@
 import type { Scope } from './api.js';
-import type { WatchedStore } from './stores.js';
+import type { WatchedStore } from './cache.js';
 
 /** What has to be watched for one store: everything at once, or each namespace by itself. */
 export function scopesOf(

@@ -11,7 +11,7 @@ import type { Outcome, Task } from './apply-task.js';
 import { ownerKey } from './managed-fields.js';
 import type { NodePorts } from './node-ports.js';
 import { refresh } from './refresh.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 /** How often what is left is asked for in one pass, after the whole. */
 const TRIES = 3;

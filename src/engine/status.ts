@@ -8,8 +8,7 @@ import type { Api, Applied } from './api.js';
 import { canonicalJson, ownerKey } from './managed-fields.js';
 import { refresh } from './refresh.js';
 import type { Settlement, Settlements } from './settlements.js';
-import type { Entry, Store } from './store.js';
-import type { StoreReader } from './stores.js';
+import type { Entry, Store, StoreReader } from './cache.js';
 
 /** A status that is wanted, beside the one that is there. */
 interface Comparison {

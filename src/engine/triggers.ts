@@ -5,12 +5,11 @@ import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Clock } from './clock.js';
-import type { Lane } from './lanes.js';
+import type { Lane, Queue } from './work-queue.js';
 import type { ChangeOrigin } from './listeners.js';
 import { freedIds } from './node-ports.js';
 import type { OwnWrite } from './pending-writes.js';
-import type { Queue } from './queue.js';
-import type { StoreReader } from './stores.js';
+import type { StoreReader } from './cache.js';
 
 export interface TriggersProps {
   readonly controller: Controller;

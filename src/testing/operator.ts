@@ -1,7 +1,7 @@
 import type { Kind, KindContext } from '../contract/kind.js';
 import { loadKubeconfig } from '../engine/kubeconfig.js';
 import { Manager } from '../engine/manager.js';
-import { UndiciTransport } from '../engine/undici-transport.js';
+import { UndiciTransport } from '../engine/transport.js';
 import { render } from '../synth/render.js';
 import { silentLogger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';

@@ -24,7 +24,7 @@ vi.mock('../../src/telemetry/logger.js', () => ({
     error: (fields: object, message: string) => started.errors.push({ ...fields, message }),
   }),
 }));
-vi.mock('../../src/engine/undici-transport.js', () => ({ UndiciTransport: vi.fn() }));
+vi.mock('../../src/engine/transport.js', () => ({ UndiciTransport: vi.fn() }));
 vi.mock('../../src/cli/with-cluster.js', () => ({
   clusterAccess: () => ({ context: 'test', cluster: { server: 'https://test' }, user: {}, namespace: 'ops' }),
 }));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { openSandbox } from '../../sandbox/client.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import { UndiciTransport } from '../../src/engine/undici-transport.js';
+import { UndiciTransport } from '../../src/engine/transport.js';
 import { identityOf } from '../../src/testing/account.js';
 import { accountKubeconfig } from './support/accounts.js';
 import { Cluster } from './support/cluster.js';

@@ -6,7 +6,7 @@ import { Api } from '../../src/engine/api.js';
 import { systemClock } from '../../src/engine/clock.js';
 import { EventRecorder } from '../../src/engine/events.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import { UndiciTransport } from '../../src/engine/undici-transport.js';
+import { UndiciTransport } from '../../src/engine/transport.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { silentLogger } from '../../src/telemetry/logger.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffDelay } from '../../src/engine/backoff.js';
+import { backoffDelay } from '../../src/engine/work-queue.js';
 
 const PROPS = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 };
 

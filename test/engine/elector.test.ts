@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LeaseSpec } from '../../src/engine/lease.js';
+import type { LeaseSpec } from '../../src/engine/leader.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { failure } from './support/builders.js';
 import { candidate, LEASE, leaseOf, putLease, started } from './support/candidates.js';

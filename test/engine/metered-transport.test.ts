@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { metered } from '../../src/engine/connect.js';
+import { metered } from '../../src/engine/gate.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { LimitedServer } from './support/limited-server.js';
 import { ScriptedTransport } from './support/scripted-transport.js';

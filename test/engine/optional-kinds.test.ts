@@ -4,8 +4,8 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Api } from '../../src/engine/api.js';
 import { Manager } from '../../src/engine/manager.js';
-import { MissingKind } from '../../src/engine/missing-kind.js';
-import { Store } from '../../src/engine/store.js';
+import { MissingKind } from '../../src/engine/reflector.js';
+import { Store } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Store } from '../../src/engine/store.js';
+import { Store } from '../../src/engine/cache.js';
 import { newSetup } from './support/apply-setup.js';
 import { newBench } from './support/bench.js';
 import { configMap, DEPLOYMENT, STATUS_MANAGER, widget, WIDGET } from './support/builders.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Store } from '../../src/engine/store.js';
+import { Store } from '../../src/engine/cache.js';
 import { configMap } from './support/builders.js';
 
 const ME = { listener: Symbol('me') };

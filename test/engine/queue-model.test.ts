@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LANES } from '../../src/engine/lanes.js';
-import type { Lane } from '../../src/engine/lanes.js';
-import { Queue } from '../../src/engine/queue.js';
+import { LANES, Queue } from '../../src/engine/work-queue.js';
+import type { Lane } from '../../src/engine/work-queue.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 function newQueue(): { queue: Queue; clock: VirtualClock } {

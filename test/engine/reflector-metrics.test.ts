@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Scope } from '../../src/engine/api.js';
 import type { Reflector } from '../../src/engine/reflector.js';
-import { watchLabel, WatchMetrics, watchName } from '../../src/engine/reflector-metrics.js';
+import { watchLabel, WatchMetrics, watchName } from '../../src/engine/reflector.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, DEPLOYMENT } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';

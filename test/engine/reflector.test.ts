@@ -1,11 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Api } from '../../src/engine/api.js';
 import type { Scope } from '../../src/engine/api.js';
-import { Reflector } from '../../src/engine/reflector.js';
+import { Reflector, WatchMetrics } from '../../src/engine/reflector.js';
 import type { ReflectorProps } from '../../src/engine/reflector.js';
-import { WatchMetrics } from '../../src/engine/reflector-metrics.js';
-import { SILENCE_LIMIT_MILLISECONDS } from '../../src/engine/silence-limit.js';
-import { Store } from '../../src/engine/store.js';
+import { SILENCE_LIMIT_MILLISECONDS } from '../../src/engine/watch.js';
+import { Store } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
 import type { LogLine } from './support/builders.js';

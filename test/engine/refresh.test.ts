@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { refresh } from '../../src/engine/refresh.js';
-import type { Store } from '../../src/engine/store.js';
+import type { Store } from '../../src/engine/cache.js';
 import { newBench } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { CONFIG_MAP, configMap, failure } from './support/builders.js';

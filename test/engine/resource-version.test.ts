@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { compareResourceVersions } from '../../src/engine/store.js';
+import { compareResourceVersions } from '../../src/engine/cache.js';
 
 it('orders resource versions like the integers that they are, at any size', () => {
   const integer = fc.oneof(fc.bigInt({ min: 0n, max: 200n }), fc.bigInt({ min: 0n, max: 2n ** 80n }));

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import { Api } from '../../src/engine/api.js';
-import { watchName } from '../../src/engine/reflector-metrics.js';
+import { watchName } from '../../src/engine/reflector.js';
 import { scopesOf } from '../../src/engine/scopes.js';
-import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { StoreReader, Stores } from '../../src/engine/cache.js';
 import { CONFIG_MAP, configMap } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { sleep } from '../../src/engine/clock.js';
-import { ServerGate } from '../../src/engine/server-gate.js';
+import { ServerGate } from '../../src/engine/gate.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';

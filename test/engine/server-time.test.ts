@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServerTime, timed } from '../../src/engine/server-time.js';
+import { ServerTime, timed } from '../../src/engine/clock.js';
 import type { Transport } from '../../src/engine/transport.js';
 import { VirtualClock } from './support/virtual-clock.js';
 

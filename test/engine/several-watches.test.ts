@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { StoreReader, Stores } from '../../src/engine/cache.js';
 import { plan } from './support/bench.js';
 import { CONFIG_MAP, configMap, MANAGER, ownedBy, WIDGET } from './support/builders.js';
 import { cr, startedRunner, WATCHES } from './support/started-runner.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { Store } from '../../src/engine/store.js';
-import { Stores } from '../../src/engine/stores.js';
+import type { Store } from '../../src/engine/cache.js';
+import { Stores } from '../../src/engine/cache.js';
 import { CONFIG_MAP, configMap, MANAGER, applied, ownedBy, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 

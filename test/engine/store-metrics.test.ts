@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Controller, Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { measureStores } from '../../src/engine/assemble.js';
-import { Stores } from '../../src/engine/stores.js';
+import { measureStores } from '../../src/engine/manager.js';
+import { Stores } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { anObject, SERVICE } from './support/builders.js';
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/contract/projections.js';
-import { Store } from '../../src/engine/store.js';
-import type { StoreProps } from '../../src/engine/store.js';
+import { Store } from '../../src/engine/cache.js';
+import type { StoreProps } from '../../src/engine/cache.js';
 import { anObject, applied, configMap, DEPLOYMENT, MANAGER, ownedBy } from './support/builders.js';
 
 type Change = readonly [before: string | undefined, after: string | undefined];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
-import { StoreReader, Stores } from '../../src/engine/stores.js';
+import { StoreReader, Stores } from '../../src/engine/cache.js';
 import { CONFIG_MAP, configMap, DEPLOYMENT, SERVICE } from './support/builders.js';
 
 const watch = (props: Partial<Watch> = {}): Watch => ({ type: CONFIG_MAP, mapsTo: () => [], ...props });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Queue } from '../../src/engine/queue.js';
+import { Queue } from '../../src/engine/work-queue.js';
 import { Blockers, Rush, Triggers } from '../../src/engine/triggers.js';
 import { newBench, plan } from './support/bench.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { LANES } from '../../src/engine/lanes.js';
+import { LANES } from '../../src/engine/work-queue.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { plan } from './support/bench.js';
 import { CONFIG_MAP, configMap, ownedBy, widget, WIDGET } from './support/builders.js';

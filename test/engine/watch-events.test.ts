@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { watchEvents } from '../../src/engine/watch-stream.js';
-import type { WatchEvent } from '../../src/engine/watch-stream.js';
+import { watchEvents } from '../../src/engine/watch.js';
+import type { WatchEvent } from '../../src/engine/watch.js';
 import { configMap } from './support/builders.js';
 
 async function read(...chunks: (Uint8Array | string)[]): Promise<WatchEvent[]> {

@@ -5,7 +5,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { Api } from '../../engine/api.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
-import { UndiciTransport } from '../../engine/undici-transport.js';
+import { UndiciTransport } from '../../engine/transport.js';
 import { namespaceType } from '../../install/cluster.js';
 import type { Cluster } from '../../install/cluster.js';
 import { ClusterClient } from '../cluster-client.js';

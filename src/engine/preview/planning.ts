@@ -17,17 +17,16 @@ import { Api } from '../api.js';
 import type { Scope } from '../api.js';
 import { ApiError } from '../api-error.js';
 import { Applier, Vanished } from '../apply.js';
-import { systemClock } from '../clock.js';
+import { systemClock, ServerTime, timed } from '../clock.js';
 import { Fights } from '../fights.js';
-import { listPages } from '../lists.js';
-import { doubtOf } from '../missing-kind.js';
+import { listPages } from '../watch.js';
+import { doubtOf } from '../reflector.js';
 import { NodePorts } from '../node-ports.js';
 import { Refusals } from '../refusals.js';
 import { scopesOf } from '../scopes.js';
-import { ServerTime, timed } from '../server-time.js';
 import { Settlements } from '../settlements.js';
-import type { Entry } from '../store.js';
-import { StoreReader, Stores } from '../stores.js';
+import type { Entry } from '../cache.js';
+import { StoreReader, Stores } from '../cache.js';
 import type { Transport } from '../transport.js';
 
 export interface PlanningProps {

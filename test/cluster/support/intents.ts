@@ -4,7 +4,7 @@ import type { AnyObject, OwnerReference } from '../../../src/contract/object.js'
 import { taskOf } from '../../../src/engine/apply-task.js';
 import { systemClock } from '../../../src/engine/clock.js';
 import { NodePorts } from '../../../src/engine/node-ports.js';
-import type { StoreReader } from '../../../src/engine/stores.js';
+import type { StoreReader } from '../../../src/engine/cache.js';
 import { render } from '../../../src/synth/render.js';
 import type { LiveResource } from './subject.js';
 

@@ -7,7 +7,7 @@ import { Fights } from '../../../src/engine/fights.js';
 import { NodePorts } from '../../../src/engine/node-ports.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
-import { StoreReader, Stores } from '../../../src/engine/stores.js';
+import { StoreReader, Stores } from '../../../src/engine/cache.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';

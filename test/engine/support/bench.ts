@@ -10,7 +10,7 @@ import { NodePorts } from '../../../src/engine/node-ports.js';
 import { Refusals } from '../../../src/engine/refusals.js';
 import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
-import { StoreReader, Stores } from '../../../src/engine/stores.js';
+import { StoreReader, Stores } from '../../../src/engine/cache.js';
 import type { Transport } from '../../../src/engine/transport.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';

@@ -1,6 +1,6 @@
 import { resourceType } from '../../../src/contract/resource.js';
-import { Elector } from '../../../src/engine/elector.js';
-import type { Lease, LeaseSpec } from '../../../src/engine/lease.js';
+import { Elector } from '../../../src/engine/leader.js';
+import type { Lease, LeaseSpec } from '../../../src/engine/leader.js';
 import type { Transport } from '../../../src/engine/transport.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, recordingLogger } from './builders.js';
