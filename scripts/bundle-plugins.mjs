@@ -44,13 +44,9 @@ function jsonIn(value) {
 
 /** An expression that is all that is read of the package. */
 function packageIn(file, image) {
-  const { version, devDependencies: all } = JSON.parse(readFileSync(file, 'utf8'));
-  const devDependencies = Object.fromEntries(TESTED.map((name) => [name, all[name]]));
-  return JSON.stringify(JSON.stringify({ version, image, devDependencies }));
+  const { version } = JSON.parse(readFileSync(file, 'utf8'));
+  return JSON.stringify(JSON.stringify({ version, image }));
 }
-
-/** What a project of an author gets in the version that it was tested with. */
-const TESTED = ['@types/node', 'cdk8s', 'constructs', 'typescript'];
 
 /** cdk8s packs a YAML library of its own; where it is the very version that we use, one is enough. */
 export const oneYaml = {

@@ -4,7 +4,6 @@ interface Package {
   readonly version: string;
   /** Only in a bundle that was made for a release. */
   readonly image?: string;
-  readonly devDependencies: Readonly<Record<string, string>>;
 }
 
 /** The bundler puts in what is read here. */
@@ -22,13 +21,3 @@ export function operatorImage(): string {
   const { version, image } = ownPackage();
   return image ?? `reconstruct:${version}`;
 }
-
-/** The version of a package that this one is built and tested with. */
-export function testedVersion(name: TestedPackage): string {
-  const version = ownPackage().devDependencies[name];
-  if (version === undefined) throw new Error(`${name} is no dependency of this package`);
-  return version;
-}
-
-/** Packages that projects of authors need as well; the bundler knows of them too. */
-export type TestedPackage = '@types/node' | 'cdk8s' | 'constructs' | 'typescript';

@@ -93,7 +93,7 @@ test('without a release, nothing can be published', () => {
   expect(own.private).toBe(true);
 });
 
-test('it holds what can be reached from its entries, the CRDs, what the sandbox is built of, and nothing else', () => {
+test('it holds what can be reached from its entries, the CRDs, what the sandbox is built of, the template of a project, and nothing else', () => {
   const meta = JSON.parse(readFileSync(join(root, 'lib/bundle/meta.json'), 'utf8')) as { outputs: object };
   const bundled = Object.keys(meta.outputs).filter((file) => !file.endsWith('.map'));
   const wanted = [
@@ -107,6 +107,8 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
       'sandbox/watchdog.mjs',
       ...globSync('sandbox/stages/*', { cwd: root }),
     ],
+    ...globSync('templates/init/{*,*/*}.*', { cwd: root }),
+    ...['Dockerfile', 'dockerignore', 'gitignore'].map((file) => `templates/init/${file}`),
   ];
   expect(filesBelow(folder).filter(isOfThisBuild).map(withoutHash).sort()).toEqual(
     wanted.map(withoutHash).sort(),

@@ -1,71 +1,60 @@
 import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../contract/names.js';
 import { CliError } from '../exit.js';
 
-/** What a project and its kind are called. */
+export const DEFAULT_GROUP = 'example.com';
+
+/** Names that stand in a project. */
 export interface Names {
-  /** Of the project: its folder, its package and, by default, its image. */
+  /** Of its folder, its package and, by default, its image. */
   readonly project: string;
   readonly group: string;
   /** In PascalCase: the kind, and the class of its construct. */
   readonly kind: string;
-  /** In kebab-case: of the files. */
+  /** In kebab-case: of the files of the construct, the sample and the snapshot. */
   readonly file: string;
-  /** The constant that holds the kind: the kind in camelCase, or with a word more where that is taken. */
-  readonly variable: string;
 }
 
-export const DEFAULT_GROUP = 'example.com';
+/** Identifiers in the modules of the construct and the kind that a class can't be named after, and what files are. */
+const TAKEN = ['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'Object', 'PropsOf'];
 
 /**
- * @param kind @default - the name of the project in PascalCase
- * @throws CliError with exit code 2 for what can't be a name
+ * @param kind defaults to the name of the project in PascalCase
+ * @throws CliError with exit code 2 for a name that can't be used
  */
-export function namesOf(project: string, group = DEFAULT_GROUP, kind = pascalCase(project)): Names {
-  checkProject(project);
-  checkGroup(group);
-  checkKind(kind);
-  const file = kebabCase(kind);
-  return { project, group, kind, file, variable: kind.charAt(0).toLowerCase() + kind.slice(1) };
-}
-
-function checkProject(name: string): void {
-  if (isLabel(name)) return;
-  throw refused(
-    'NAME',
-    name,
-    `a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in ${near(name)}`,
-  );
-}
-
-function checkGroup(group: string): void {
+export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalCase(project)): Names {
+  if (!isLabel(project))
+    throw refused(
+      'NAME',
+      project,
+      `a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in ${similar(project)}`,
+    );
   if (isKubernetesGroup(group))
     throw refused('--group', group, 'it is reserved for Kubernetes; give a domain of yours');
-  if (isGroup(group)) return;
-  throw refused(
-    '--group',
-    group,
-    'a group is a domain in lower case, at best one of yours, as in web.example.com',
-  );
-}
-
-function checkKind(kind: string): void {
+  if (!isGroup(group))
+    throw refused(
+      '--group',
+      group,
+      'a group is a domain in lower case, at best one of yours, as in web.example.com',
+    );
   if (/^(y|n|yes|no|on|off|true|false|null)$/i.test(kind))
-    throw refused('--kind', kind, 'in YAML it is no text but true, false or nothing; choose another');
-  if (isKind(kind)) return;
-  throw refused(
-    '--kind',
-    kind,
-    `a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in ${pascalCase(near(kind))}`,
-  );
+    throw refused('--kind', kind, 'YAML reads it as true, false or null; choose another');
+  if (!isKind(kind))
+    throw refused(
+      '--kind',
+      kind,
+      `a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in ${pascalCase(similar(kind))}`,
+    );
+  if (TAKEN.includes(kind))
+    throw refused('--kind', kind, 'the project already uses that name; choose another');
+  return { project, group, kind, file: kebabCase(kind) };
 }
 
-/** @param what as in `--kind` @param remedy why, and what to do */
-export function refused(what: string, value: string, remedy: string): CliError {
+function refused(what: string, value: string, remedy: string): CliError {
   return new CliError(`${what}: ${JSON.stringify(value)} can't be used: ${remedy}`, 2);
 }
 
-/** What somebody may have meant. */
-function near(name: string): string {
+/** A valid name that the user may have meant. */
+function similar(name: string): string {
   const label = kebabCase(name)
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^[^a-z]+|-$/g, '')

@@ -1,170 +1,323 @@
-import { writeYaml } from '../../contract/yaml.js';
-import { configModule, constructModule, crdModule, kindModule } from './code.js';
-import type { Plan } from './code.js';
-import { VENDOR } from './dependency.js';
+import { execFile } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { messageOf } from '../../contract/error.js';
+import { CliError } from '../exit.js';
+import { readChildren, SERVERS, TASKS } from './children.js';
+import type { Child } from './children.js';
+import { ownDependency, ownFolder } from './dependency.js';
 import type { Dependency } from './dependency.js';
-import { fieldsOf } from './fields.js';
-import { packageManifest } from './manifest.js';
-import type { PackageManifest } from './manifest.js';
-import { operatorTest, SNAPSHOT_TEST, snapshotTest, sweepProgram } from './tests.js';
+import { DEFAULT_GROUP, readNames } from './names.js';
+import type { Names } from './names.js';
 
-/** Files by their paths below the project. */
-export type Files = Readonly<Record<string, string | Buffer>>;
+export interface ProjectOptions {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly package?: string;
+  readonly children: readonly string[];
+}
 
-/** All files of a project but its snapshot, which is recorded with them. */
-export function projectFiles(plan: Plan, { spec, tarball }: Dependency, earlier?: PackageManifest): Files {
-  const { file } = plan.names;
-  const vendored = tarball && VENDOR;
+/**
+ * Creates a project from the template.
+ *
+ * @param name of the project and its folder; or `.`, the working directory, whose name is the project's
+ * @param signal aborts before anything is written
+ * @returns the text for the user
+ * @throws CliError with exit code 2 where it can't be created; then nothing was written
+ */
+export async function createProject(
+  name: string,
+  options: ProjectOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const target = resolve(name);
+  const isHere = name === '.';
+  const names = readNames(isHere ? basename(target) : name, options.group, options.kind);
+  const children = readChildren(options.children);
+  const earlier = requireFree(name);
+  const dependency = ownDependency(options.package);
+  const paths = await write(target, projectFiles(names, children, dependency, earlier), async (folder) => {
+    await recordSnapshot(folder, dependency.name, signal);
+  });
+  return [
+    `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
+    ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
+    ...(names.group === DEFAULT_GROUP
+      ? [
+          `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`,
+        ]
+      : []),
+    'Next:',
+    ...(isHere ? [] : [`  cd ${name}`]),
+    '  npm install',
+    '  npm test     # the first time a control plane is built, with Go, which takes some minutes',
+    '  npm run dev  # runs the operator with the sample, and reloads what you save',
+    '',
+  ].join('\n');
+}
+
+/** Content by path below the project. */
+type Files = ReadonlyMap<string, string | Buffer>;
+
+const MANIFEST = 'package.json';
+const TEMPLATE = join(ownFolder, 'templates/init');
+/** Files that npm would leave out of a package, or read as its own, under their names in a project. */
+const RENAMED: Readonly<Record<string, string>> = {
+  dockerignore: '.dockerignore',
+  gitignore: '.gitignore',
+  'package.template.json': MANIFEST,
+};
+
+/**
+ * The template for these children: parts for others are left out, and names are put in.
+ *
+ * @param earlier what `npm init -y` has written; its author and the like stay
+ */
+function projectFiles(
+  names: Names,
+  children: readonly Child[],
+  { name: library, spec, tarball }: Dependency,
+  earlier: Manifest | undefined,
+): Files {
+  const server = SERVERS.find((child) => children.includes(child));
+  const isScaled = server !== undefined && server !== 'DaemonSet';
+  const present = new Set<string>([
+    ...children,
+    ...(server ? ['server'] : []),
+    ...(isScaled && !children.includes('HorizontalPodAutoscaler') ? ['replicas'] : []),
+    ...(server || TASKS.some((task) => children.includes(task)) ? ['workload'] : []),
+    ...(tarball ? ['vendor'] : []),
+  ]);
+  const values: Readonly<Record<string, string>> = {
+    'gizmos.example.org': names.group,
+    'gizmo-project': names.project,
+    GizmoChildren: children.join(', '),
+    GizmoServer: server ?? '',
+    Gizmo: names.kind,
+    gizmo: names.file,
+  };
+  const named = (text: string): string =>
+    text.replace(
+      /gizmos\.example\.org|gizmo-project|Gizmo(Children|Server)?|gizmo/g,
+      (name) => values[name] ?? name,
+    );
+  const files = new Map<string, string | Buffer>();
+  for (const path of filesBelow(TEMPLATE)) {
+    const text = named(withoutOthers(readFileSync(join(TEMPLATE, path), 'utf8'), present));
+    const imported = text.replace(/(?<=from '|node_modules\/)reconstruct(?=['/])/g, library);
+    files.set(RENAMED[path] ?? named(path), imported);
+  }
+  const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
+  files.set(MANIFEST, `${JSON.stringify(merged(manifest, { [library]: spec }, earlier), null, 2)}\n`);
+  if (tarball) files.set(tarball.path, tarball.content);
+  return files;
+}
+
+/** The paths of all files below a folder. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .sort();
+}
+
+/** As in `  // if: Service & !Ingress`: about the lines below, up to the end of the statement, member or item. */
+const DIRECTIVE = /^ *(?:\/\/|#) if: (.+)$/;
+
+/** Leaves out the parts of a text whose condition doesn't hold. */
+function withoutOthers(text: string, present: ReadonlySet<string>): string {
+  const holds = (condition: string): boolean =>
+    condition
+      .split(' | ')
+      .some((terms) =>
+        terms
+          .split(' & ')
+          .every((term) => (term.startsWith('!') ? !present.has(term.slice(1)) : present.has(term))),
+      );
+  const lines = text.split('\n');
+  const kept: string[] = [];
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index] ?? '';
+    const condition = DIRECTIVE.exec(line)?.[1];
+    if (condition === undefined) kept.push(line);
+    else if (!holds(condition)) index = endOfPart(lines, index + 1, indentOf(line));
+  }
+  return (
+    kept
+      .join('\n')
+      // As prettier formats what is left.
+      .replace(/\n\n(?= *[}\])])/g, '\n')
+      .replace(/\{\n *\}/g, '{}')
+      .replace(/\[\n *(\S.*),\n *\]/g, '[$1]')
+      // A mapping in YAML without members would be null.
+      .replace(/^spec:\n$/m, 'spec: {}\n')
+  );
+}
+
+/** The last line of the part that begins at `index`: comments, a line, what is indented below it, and a bracket that closes it. */
+function endOfPart(lines: readonly string[], index: number, indent: number): number {
+  const at = (position: number): string => lines[position] ?? '';
+  let end = index;
+  while (/^ *(\/\/|#)/.test(at(end))) end++;
+  // The text ends with a newline, behind which there is an empty line.
+  while (end + 2 < lines.length && (at(end + 1) === '' || indentOf(at(end + 1)) > indent)) end++;
+  return indentOf(at(end + 1)) === indent && /^ *[}\])]/.test(at(end + 1))
+    ? endOfPart(lines, end + 1, indent)
+    : end;
+}
+
+function indentOf(line: string): number {
+  return line.search(/\S|$/);
+}
+
+type Manifest = Readonly<Record<string, unknown>>;
+
+/** The template's package.json, with what an earlier one has beside it. */
+function merged(template: Manifest, dependency: object, earlier: Manifest = {}): Manifest {
+  const isGiven = (value: unknown): boolean => value !== '' && !(Array.isArray(value) && value.length === 0);
+  const { name, version, private: isPrivate, dependencies, devDependencies, ...own } = template;
+  const { main: _, ...others } = earlier;
+  const kept = Object.entries(others).filter(([key, value]) => !(key in template) && isGiven(value));
+  const sorted = (...maps: unknown[]): object =>
+    Object.fromEntries(
+      Object.entries(Object.assign({}, ...maps) as object).sort(([a], [b]) => (a < b ? -1 : 1)),
+    );
   return {
-    '.dockerignore': dockerignore(vendored),
-    '.gitignore': 'node_modules/\ndist/\n',
-    Dockerfile: dockerfile(plan, vendored),
-    'README.md': readme(plan, tarball !== undefined),
-    'package.json': json(packageManifest(plan, spec, earlier)),
-    'reconstruct.config.mjs': configModule(plan),
-    'tsconfig.json': json(TSCONFIG),
-    [`samples/${file}.yaml`]: sampleText(plan),
-    'src/crd.ts': crdModule(plan),
-    [`src/${file}.ts`]: constructModule(plan),
-    'src/kind.ts': kindModule(plan),
-    [SNAPSHOT_TEST]: snapshotTest(plan),
-    'test/operator.test.ts': operatorTest(plan),
-    'test/sweep.ts': sweepProgram(plan),
-    ...(tarball && { [`${VENDOR}/${tarball.name}`]: tarball.content }),
+    ...{ name, version: earlier.version ?? version, private: isPrivate },
+    ...Object.fromEntries(kept),
+    ...own,
+    dependencies: sorted(earlier.dependencies, dependency, dependencies),
+    devDependencies: sorted(earlier.devDependencies, devDependencies),
   };
 }
 
-/** For sources that Node runs as they are, by leaving out the types. */
-const TSCONFIG = {
-  compilerOptions: {
-    target: 'es2023',
-    module: 'nodenext',
-    types: ['node'],
-    strict: true,
-    noEmit: true,
-    erasableSyntaxOnly: true,
-    verbatimModuleSyntax: true,
-    allowImportingTsExtensions: true,
-    skipLibCheck: true,
-  },
-  include: ['src', 'test'],
-};
-
-function json(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+/**
+ * Requires a folder that a project can be written to.
+ *
+ * @returns the manifest of `npm init -y` in it, if there is one
+ * @throws CliError with exit code 2 where something is in the way
+ */
+function requireFree(folder: string): Manifest | undefined {
+  if (!existsSync(folder)) return undefined;
+  if (!statSync(folder).isDirectory())
+    throw new CliError(`${folder} already exists, and is no folder; give another name`, 2);
+  const harmless = ['node_modules', MANIFEST, 'package-lock.json', '.git'];
+  const others = readdirSync(folder).filter((name) => !harmless.includes(name));
+  if (others.length > 0) throw inTheWay(folder, others);
+  const file = join(folder, MANIFEST);
+  if (!existsSync(file)) return undefined;
+  let manifest: Manifest;
+  try {
+    manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+  } catch (error) {
+    throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`, 2);
+  }
+  if (!isOfNpmInit(manifest))
+    throw inTheWay(folder, [`${MANIFEST}, which has more in it than "npm init -y" writes,`]);
+  return manifest;
 }
 
-/** The images of which an operator's is built; Node's major version is the one that this package is tested with. */
-const BUILD_IMAGE = 'node:24.21.0-trixie-slim';
-const BASE_IMAGE = 'gcr.io/distroless/nodejs24-debian13:nonroot';
+const NPM_INIT =
+  /^(name|version|description|main|type|scripts|keywords|author|license|private|repository|bugs|homepage|(devD|d)ependencies)$/;
 
-/** With which `run` need not begin itself anew. */
-const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'];
-
-/** @param vendored a folder of packages that the lock file names. @default - there is none */
-function dockerfile({ library }: Plan, vendored?: string): string {
-  const entrypoint = [
-    '/nodejs/bin/node',
-    ...NODE_FLAGS,
-    `/app/node_modules/${library}/lib/bundle/reconstruct.mjs`,
-  ];
-  return `# The operator on a distroless Node: no shell, no package manager.
-# On the machine's own platform: what is installed is the same for all.
-FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
-WORKDIR /app
-COPY package.json package-lock.json ./
-${vendored === undefined ? '' : `COPY ${vendored} ${vendored}\n`}RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-
-FROM ${BASE_IMAGE}
-WORKDIR /app
-COPY --from=build /app/node_modules node_modules
-COPY package.json reconstruct.config.mjs ./
-COPY src src
-ENV MALLOC_ARENA_MAX=1
-USER 65532:65532
-ENTRYPOINT [${entrypoint.map((word) => JSON.stringify(word)).join(', ')}]
-CMD ["run"]
-`;
+function isOfNpmInit({ scripts = {}, main = 'index.js', ...others }: Manifest): boolean {
+  const isUntouched = Object.values(scripts as object).every((script) =>
+    String(script).includes('no test specified'),
+  );
+  return main === 'index.js' && isUntouched && Object.keys(others).every((key) => NPM_INIT.test(key));
 }
 
-/** Nothing is sent to the builder but what is copied. */
-function dockerignore(vendored?: string): string {
-  const kept = [
-    'package.json',
-    'package-lock.json',
-    'reconstruct.config.mjs',
-    'src',
-    ...(vendored ? [vendored] : []),
-  ];
-  return `*\n${kept.map((path) => `!${path}\n`).join('')}`;
+function inTheWay(folder: string, names: readonly string[]): CliError {
+  const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  return new CliError(
+    `${folder}: ${names.join(', ')} ${are} in the way, and nothing is overwritten; move ${them}, or give another name`,
+    2,
+  );
 }
 
-/** @param isVendored whether a packed file comes with the project */
-function readme({ names, design, library }: Plan, isVendored: boolean): string {
-  const { project, kind, file, group } = names;
-  const plural = design.children.length === 1 ? 'a' : 'these objects:';
-  const made =
-    design.children.length === 1 ? ` ${design.children[0] ?? ''}` : ` ${design.children.join(', ')}`;
-  const rows = [
-    ['file', 'holds'],
-    ['`src/crd.ts`', 'what users may write: the schema, and the columns of `kubectl get`'],
-    [`\`src/${file}.ts\``, `the construct: what one ${kind} is turned into`],
-    ['`src/kind.ts`', 'the two tied together, and the kinds of objects that the construct may make'],
-    ['`reconstruct.config.mjs`', 'what the command `reconstruct` loads'],
-    ['`samples/`', `a ${kind} to try, which the tests take too`],
-    ['`test/`', 'the snapshot, the operator on a real API server, and the sweep'],
-    ...(isVendored ? [[`\`${VENDOR}/\``, `${library}, packed`]] : []),
-  ];
-  return `# ${project}
-
-A Kubernetes operator for the kind \`${kind}\` of \`${group}/v1\`. A ${kind} stands for ${plural}${made}. The operator makes them, puts
-them right when somebody changes them, and takes away what isn't asked for any more.
-
-${table(rows)}
-
-Node 22.19 or newer is needed; there is nothing to compile. The control plane of tests and \`dev\` is built once, with
-[Go](https://go.dev/dl), which takes some minutes.
-
-\`\`\`sh
-npm install
-npm run typecheck
-npm test                # the snapshot, and the operator on a control plane of its own
-npm run snapshots       # after a change that is meant: look at the difference, and commit it
-npm run synth           # the sample's objects, without a cluster
-npm run dev             # a control plane with the sample; everything is loaded again on save
-npm run sweep           # kills, drifts, starves and edits it; tells what doesn't hold. Two minutes
-npm run sweep -- status # one check alone
-npm run sweep -- walk --seed 705919 # the same walk again, by the seed that the report tells
-\`\`\`
-
-To a cluster:
-
-\`\`\`sh
-export IMAGE=registry.example.com/${project}:0.1.0
-npm run image && docker push $IMAGE
-npm run manifests # dist/reconstruct.yaml: the CRD, the operator, and the rights that it needs and no others
-kubectl apply --server-side -f dist/reconstruct.yaml
-kubectl apply -f samples/${file}.yaml
-kubectl wait --for=condition=Ready -f samples/${file}.yaml
-\`\`\`
-`;
+/**
+ * Writes all files, or none.
+ *
+ * @param complete adds files to the folder in which they are staged
+ * @returns the paths of all files
+ */
+async function write(
+  target: string,
+  files: Files,
+  complete: (folder: string) => Promise<void>,
+): Promise<string[]> {
+  const isNew = !existsSync(target);
+  const parent = isNew ? dirname(target) : target;
+  if (!existsSync(parent)) throw new CliError(`${parent}: there is no such folder; create it first`, 2);
+  const staging = mkdtempSync(join(parent, `.${basename(target)}-`));
+  const folder = join(staging, 'project');
+  try {
+    for (const [path, content] of files) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), content);
+    }
+    await complete(folder);
+    const paths = filesBelow(folder);
+    if (isNew) renameSync(folder, target);
+    else for (const name of readdirSync(folder)) renameSync(join(folder, name), join(target, name));
+    return paths;
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(`${target}: can't be written: ${messageOf(error)}; nothing was left there`, 2);
+  } finally {
+    rmSync(staging, { recursive: true, force: true, maxRetries: 5 });
+  }
 }
 
-/** In Markdown, its columns in line. */
-function table([head = [], ...rows]: readonly (readonly string[])[]): string {
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+/** Records the sample's manifests by the project's own test, with the packages that are installed beside this one. */
+async function recordSnapshot(folder: string, library: string, signal: AbortSignal): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  const packages = { [library]: ownFolder, cdk8s: peer('cdk8s'), constructs: peer('constructs') };
+  for (const [name, place] of Object.entries(packages)) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(place, join(modules, name), 'junction');
+  }
+  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
+  const args = ['--test-update-snapshots', 'test/snapshot.test.ts'];
+  try {
+    await promisify(execFile)(process.execPath, args, {
+      ...{ cwd: folder, env, signal, killSignal: 'SIGKILL', timeout: 300_000 },
+    });
+  } catch (error) {
+    if (signal.aborted) throw new CliError('Interrupted; nothing was written', 2);
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new CliError(
+      [
+        ...`${stdout}${stderr}`.trimEnd().split('\n'),
+        '',
+        "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
+          `${ownFolder} in versions that it isn't made for, install others`,
+      ],
+      2,
+    );
+  }
+  rmSync(modules, { recursive: true });
 }
 
-/** A custom resource that leads to everything that the kind makes. */
-function sampleText({ names, design }: Plan): string {
-  const given = fieldsOf(design, names).filter(({ sample }) => sample !== undefined);
-  return writeYaml({
-    apiVersion: `${names.group}/v1`,
-    kind: names.kind,
-    metadata: { name: 'hello' },
-    spec: Object.fromEntries(given.map(({ name, sample }) => [name, sample])),
-  });
+/** The folder of a package that was installed with this one. */
+function peer(name: string): string {
+  const folders = createRequire(join(ownFolder, MANIFEST)).resolve.paths(name) ?? [];
+  const found = folders.map((folder) => join(folder, name)).find((folder) => existsSync(folder));
+  if (found !== undefined) return found;
+  throw new CliError(
+    `${name} isn't installed beside ${ownFolder}: "npm install cdk8s constructs" there, and try again`,
+    2,
+  );
 }
