@@ -3,7 +3,6 @@ import { defineConfig } from 'vitest/config';
 /** Of the cluster tests, those that need no controller of Kubernetes: what an API server decides by itself. */
 const withoutControllers = [
   ...[
-    'adoption',
     'app-service-crd',
     'contested',
     'define-crd',
@@ -29,10 +28,19 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/cluster/**', 'test/scenarios/*.test.ts'],
+          exclude: ['test/cluster/**', 'test/journeys/**', 'test/scenarios/*.test.ts'],
           // Some start programs, on machines that are busy.
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'journeys',
+          include: ['test/journeys/*.test.ts'],
+          globalSetup: ['test/journeys/global-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
         },
       },
       {

@@ -82,7 +82,7 @@ test(
     await sandbox.restartControllerManager();
     try {
       await scenario.endsWell({ deadlineMilliseconds: 600_000, intervalMilliseconds: 5_000 });
-      await settled(scenario.cluster, scenario.user, 300_000);
+      await settled(scenario.cluster, scenario.user, { deadlineMilliseconds: 300_000 });
       const names = (await scenario.cluster.list(subject.kind.type, scenario.namespace)).map(
         ({ metadata }) => metadata.name,
       );

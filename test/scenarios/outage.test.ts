@@ -27,7 +27,7 @@ test(
       },
       { deadlineMilliseconds: 300_000, intervalMilliseconds: 1_000 },
     );
-    await settled(cluster, scenario.user, 300_000);
+    await settled(cluster, scenario.user, { deadlineMilliseconds: 300_000 });
 
     proxy.turnAway();
     const before = proxy.connectionAttempts;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { repoFolder } from '../../../sandbox/paths.js';
@@ -38,6 +39,8 @@ export interface ControllerProps {
    * @default - none, it works at once
    */
   readonly electionNamespace?: string;
+  /** Receives the log as it is written. @default - none */
+  readonly logFile?: string;
   /** Further arguments of `reconstruct run`. @default - none */
   readonly args?: readonly string[];
   /** Wait until every kind's controller works. @default true */
@@ -66,6 +69,7 @@ export interface LogLine {
 
 /** The controller as users run it: a process of its own. */
 export interface RunningController extends AsyncDisposable {
+  readonly pid: number;
   /** What it has logged so far, oldest first. */
   readonly log: readonly LogLine[];
   /** Lines on standard error that aren't one JSON object, and whatever is on standard output. */
@@ -103,7 +107,7 @@ export async function startController(given: ControllerProps): Promise<RunningCo
   });
   await once(child, 'spawn');
   guard.watch(child.pid!);
-  const controller = new ControllerProcess(child, () => {
+  const controller = new ControllerProcess(child, props.logFile, () => {
     guard.forget(child.pid!);
   });
   if (awaitStart) await controller.started(kinds);
@@ -133,12 +137,16 @@ function argumentsOf(props: ControllerProps & { readonly kubeconfig: string }): 
 class ControllerProcess implements RunningController {
   readonly log: LogLine[] = [];
   readonly strayOutput: string[] = [];
+  readonly pid: number;
   private readonly ended: Promise<number | null>;
 
   constructor(
     private readonly child: ChildProcess,
+    private readonly logFile: string | undefined,
     onEnd: () => void,
   ) {
+    this.pid = child.pid!;
+    if (logFile !== undefined) writeFileSync(logFile, '');
     this.ended = new Promise((resolve) => {
       // Not `exit`, since the last lines may still be on their way.
       child.once('close', (code) => {
@@ -205,6 +213,7 @@ class ControllerProcess implements RunningController {
   private read(line: string): void {
     try {
       const entry = JSON.parse(line) as LogLine;
+      if (this.logFile !== undefined) appendFileSync(this.logFile, `${line}\n`);
       this.log.push(entry);
       noteLog(entry, line);
     } catch {

@@ -6,10 +6,12 @@ const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 /**
  * The requests of one user that are received from the moment this is called, by the API server's audit log: those that were
  * answered, and those whose effect is seen.
+ * @param namespace - only those about objects in it
  */
 export async function requestsFromNowOn(
   cluster: Cluster,
   user: string,
+  namespace?: string,
 ): Promise<() => Promise<AuditEntry[]>> {
   const from = Date.now();
   const before = await cluster.sandbox.audit(user);
@@ -19,8 +21,13 @@ export async function requestsFromNowOn(
     // A watch that was there already may end only now.
     const isNew = ({ auditID, requestReceivedTimestamp }: AuditEntry): boolean =>
       !known.has(auditID) && Date.parse(requestReceivedTimestamp) >= from;
-    return onePerRequest(since.filter(isNew));
+    return onePerRequest(since.filter(isNew).filter(isIn(namespace)));
   };
+}
+
+/** Selects the requests about one namespace; all of them where none is given. */
+export function isIn(namespace: string | undefined): (entry: AuditEntry) => boolean {
+  return ({ objectRef }) => namespace === undefined || objectRef?.namespace === namespace;
 }
 
 /** Those that change something. */

@@ -1,36 +1,18 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { bundleConfig, configMap, deployment, loadBundle, service } from './support/bundle.js';
-import { Cluster, configMaps, deployments, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { deployment, loadBundle, service } from '../cluster/support/bundle.js';
+import { configMaps, deployments, services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { summary, writes } from '../cluster/support/requests.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, operator } from './support/operator.js';
 
-const user = 'operator-21';
 const bundle = await loadBundle();
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let bundles: Subject;
-let controller: RunningController;
-
-const start = (): Promise<RunningController> =>
-  startController({
-    ...{ cluster, user, kinds: [bundle], config: bundleConfig, namespaces: [bundles.namespace] },
-  });
 
 beforeAll(async () => {
-  await installCrd(cluster, bundle);
-  bundles = new Subject(cluster, bundle, await cluster.makeNamespace('adoption'));
-  controller = await start();
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+  bundles = await journey(bundle, 'adoption');
 });
 
 async function kubectl(input: object | undefined, ...args: readonly string[]): Promise<void> {
@@ -130,31 +112,6 @@ test.for(origins.map(([what, make], index) => ({ what, make, name: `adopted-${in
     });
   },
 );
-
-test('the record of owners is put right once: nothing is written again, also not after a restart', async () => {
-  const made = configMap('once', { ours: '1', theirs: '2' });
-  await kubectl(made, 'apply', '-f', '-');
-  await bundles.create('once', { objects: [configMap('once', { ours: '1' })] });
-  await bundles.condition('once', { type: 'Stalled', status: 'True' });
-  await handOver(configMaps, 'once');
-  await bundles.condition('once', { type: 'Ready', status: 'True' });
-  await settled(cluster, user);
-
-  expect(await controller.stop()).toBe(0);
-  const requests = await requestsFromNowOn(cluster, user);
-  controller = await start();
-  await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'once');
-  await cluster.merge(bundles.place('once'), { metadata: { annotations: { 'example.com/a': 'b' } } });
-  await settled(cluster, user);
-
-  const about = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'once');
-  expect(about.map(summary)).toEqual([]);
-  await bundles.edit('once', { objects: [configMap('once', { new: '3' })] });
-  await eventually(async () => {
-    const { data } = await cluster.get(bundles.childPlace(configMaps, 'once'));
-    expect(data).toEqual({ theirs: '2', new: '3' });
-  });
-});
 
 const http = { name: 'http', protocol: 'TCP', targetPort: 80 };
 const renumbered = [

@@ -1,36 +1,24 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { Cluster, deployments, services } from './support/cluster.js';
-import type { Place } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { Subject } from './support/subject.js';
+import { deployments, services } from '../cluster/support/cluster.js';
+import type { Place } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { summary, writes } from '../cluster/support/requests.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, operator } from './support/operator.js';
 
 type Deployment = Wire<V1Deployment>;
 type Service = Wire<V1Service>;
 
-const user = 'operator-4';
 const image = 'example.com/web:1';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('app-service'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+  apps = await journey(appService, 'app-service');
 });
 
 const deploymentOf = (name: string): Place => apps.childPlace(deployments, name);
@@ -290,7 +278,7 @@ describe('an object of the same name that belongs to somebody else', () => {
 test('a pod template restarted by kubectl is not rolled back', async () => {
   await apps.create('restarted', { size: 1, image });
   await apps.ready('restarted');
-  const requests = await requestsFromNowOn(cluster, user);
+  const requests = await operator.requestsFromNowOn(apps.namespace);
 
   await cluster.sandbox.kubectl(['-n', apps.namespace, 'rollout', 'restart', 'deployment/restarted']);
   await cluster.sandbox.kubectl([

@@ -1,41 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
-import { mostPasses } from './support/burst.js';
-import { Cluster } from './support/cluster.js';
-import type { Place } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { CHART, namespaceType, Proxy } from './support/stream-proxy.js';
-import type { Ask, Stream } from './support/stream-proxy.js';
-import { makeUpstream } from './support/upstreams.js';
+import { mostPasses } from '../cluster/support/burst.js';
+import type { Place } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { CHART, namespaceType, Proxy } from '../cluster/support/stream-proxy.js';
+import type { Ask, Stream } from '../cluster/support/stream-proxy.js';
+import { makeUpstream } from '../cluster/support/upstreams.js';
+import { cluster, operator } from './support/operator.js';
 
-const user = 'operator-33';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 /** Where the chart of ingress-nginx puts it, so that no flag is needed. */
-const proxy = new Proxy(cluster, user, undefined, 'ingress-nginx');
+const proxy = new Proxy(cluster, operator.user, undefined, 'ingress-nginx');
 let shop: string;
-let controller: RunningController;
-
-const start = (): Promise<RunningController> =>
-  startController({ cluster, user, kinds: [kind], namespaces: [shop] });
 
 beforeAll(async () => {
-  await installCrd(cluster, kind);
   await proxy.put({ type: namespaceType, name: proxy.namespace }, {}, 'test');
   shop = await cluster.makeNamespace('stream-ingress');
   await proxy.makeService();
   await makeUpstream(cluster, shop);
-  controller = await start();
-});
-
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
 });
 
 let asked: Stream[] = [];
@@ -77,25 +58,6 @@ test('the tutorial: a StreamIngress opens a port, a second one on it is refused,
     expect(await proxy.entries()).toEqual({});
     expect(await proxy.ports()).toEqual(CHART);
   });
-});
-
-test('rule 9: what is settled costs no request, also after a restart, and while somebody else holds a port', async () => {
-  await proxy.put(proxy.tcp, { data: { 9101: 'a/b:1' } });
-  const own = await ask('own', { listen: 9100 });
-  const foreign = await ask('foreign', { listen: 9101 });
-  await own.isReady();
-  await foreign.is({ Ready: 'False PortUnavailable' });
-  expect(await proxy.entries()).toEqual({ 9100: `${shop}/db:5432`, 9101: 'a/b:1' });
-  expect(await proxy.ports()).toEqual([...CHART, ours(9100)]);
-
-  await settled(cluster, user);
-  await controller.stop();
-  const requests = await requestsFromNowOn(cluster, user);
-  controller = await start();
-  for (const name of ['streamingress', 'streamingress-targets'])
-    await controller.logged((line) => line.msg === 'Reconciled' && line.controller === name);
-  await settled(cluster, user);
-  expect(writes(await requests()).map(summary)).toEqual([]);
 });
 
 test('rule 9, defect (no repair of what others remove): it comes back; the Service made anew by its chart gets its ports', async () => {
@@ -184,10 +146,10 @@ describe('rule 9: writes', () => {
     expect(await written()).toEqual([toMap, toService]);
 
     // One pass that both closes and opens: both are there when it looks.
-    controller.signal('SIGSTOP');
+    process.kill(operator.pid, 'SIGSTOP');
     await first.delete();
     const second = await ask('instead', { listen: 9501 });
-    controller.signal('SIGCONT');
+    process.kill(operator.pid, 'SIGCONT');
     await second.isReady();
     await eventually(async () => {
       expect(await proxy.entries()).not.toHaveProperty('9500');
@@ -211,7 +173,7 @@ describe('rule 9: writes', () => {
       times.push(performance.now());
     }
     for (const stream of streams) await stream.isReady();
-    await settled(cluster, user);
+    await operator.settled(proxy.namespace);
     // One for each of the two objects.
     const most = 2 * mostPasses(times, { quietMilliseconds: 1_000, longestMilliseconds: 5_000 });
     expect((await written()).length).toBeLessThanOrEqual(most);
@@ -256,22 +218,6 @@ test('rule 9: where changes never end, they are written all the same', async () 
 });
 
 describe('rule 10: deletion', () => {
-  test('defect (a finalizer that fails for ever): nobody waits for the operator, be it dead and the ConfigMap gone: no finalizer; the next start cleans up', async () => {
-    const stream = await ask('orphan', { listen: 9700 });
-    await stream.isReady();
-    expect((await cluster.get(stream.place)).metadata).not.toHaveProperty('finalizers');
-    await controller.kill();
-    await cluster.delete(proxy.tcp);
-    await stream.delete();
-    expect(await cluster.find(stream.place)).toBeUndefined();
-    expect(await proxy.ports()).toContain(ours(9700));
-
-    controller = await start();
-    await isReleased(proxy.service);
-    expect(await proxy.ports()).not.toContain(ours(9700));
-    expect(await proxy.entries()).toBeUndefined();
-  });
-
   test('defect (a delete that never cleans up): our last entry goes with everything that is ours, and all that is theirs stays as it was', async () => {
     await proxy.put(proxy.tcp, { data: { 9800: 'a/b:1' } });
     await cluster.merge(proxy.tcp, { metadata: { labels: { team: 'edge' } }, data: { 9801: 'c/d:2:PROXY' } });

@@ -1,38 +1,28 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { V1Service } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { Cluster, services } from './support/cluster.js';
-import { withFolder } from './support/commands.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { services } from '../cluster/support/cluster.js';
+import { withFolder } from '../cluster/support/commands.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { writes } from '../cluster/support/requests.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, operator } from './support/operator.js';
 
-const user = 'operator-27';
 const image = 'example.com/web:1';
 const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
 let restricted: Subject;
 let limited: Subject;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, appService);
-  const subject = async (purpose: string) =>
-    new Subject(cluster, appService, await cluster.makeNamespace(purpose));
-  apps = await subject('reasons');
-  restricted = await subject('reasons-restricted');
-  limited = await subject('reasons-limited');
+  apps = await journey(appService, 'reasons');
+  restricted = await journey(appService, 'reasons-restricted');
+  limited = await journey(appService, 'reasons-limited');
   await cluster.merge(
     { type: namespaces, name: restricted.namespace },
     { metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } },
@@ -43,18 +33,6 @@ beforeAll(async () => {
     metadata: { name: 'small', namespace: limited.namespace },
     spec: { hard: { pods: '1' } },
   });
-  controller = await withFolder(async (folder) => {
-    const policy = join(folder, 'policy.yaml');
-    await writeFile(policy, 'appservice: { maxSize: 50 }\n');
-    return startController({
-      ...{ cluster, user, kinds: [appService], args: ['--policy', policy] },
-      namespaces: [apps, restricted, limited].map(({ namespace }) => namespace),
-    });
-  });
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
 });
 
 /** Waits for a reason, and for the three standard conditions that go with it. */
@@ -159,13 +137,13 @@ describe('pods', () => {
   test('that stay in trouble cost no request', async () => {
     await apps.create('steady', { size: 3, image: 'sandbox.invalid/fail:1' });
     await fares(apps, 'steady', ['failing', 'CrashLoopBackOff']);
-    await settled(cluster, user);
-    const requests = await requestsFromNowOn(cluster, user);
+    await operator.settled(apps.namespace);
+    const requests = await operator.requestsFromNowOn(apps.namespace);
 
     await cluster.merge(apps.place('steady'), {
       metadata: { annotations: { 'example.com/touched': 'yes' } },
     });
-    await settled(cluster, user);
+    await operator.settled(apps.namespace);
 
     expect(writes(await requests())).toEqual([]);
   });

@@ -1,33 +1,20 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec } from '../../src/kinds/job-watcher/spec.js';
 import type { LiveWatcher } from '../../src/kinds/job-watcher/watcher.js';
-import { Cluster, events } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { events } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { summary, writes } from '../cluster/support/requests.js';
+import { cluster, logFromNowOn, operator } from './support/operator.js';
 
-const user = 'operator-32';
 const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let namespace: string;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, jobWatcher);
   namespace = await cluster.makeNamespace('job-watcher');
-  controller = await startController({ cluster, user, kinds: [jobWatcher], namespaces: [namespace] });
-});
-
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
 });
 
 /** The Job of the tutorial, whose Pods complete by themselves here. */
@@ -69,7 +56,8 @@ test('the Job of the tutorial is deleted with its Pods after its TTL, and what i
   await createPi('other');
   await Promise.all(['pi', 'pi-kept', 'other'].map(completed));
   const pi = await cluster.get({ type: jobs, namespace, name: 'pi' });
-  const requests = await requestsFromNowOn(cluster, user);
+  const requests = await operator.requestsFromNowOn(namespace);
+  const log = logFromNowOn();
 
   await watch('sweeper', {
     ...{ namespacePatterns: [namespace], jobNamePatterns: ['pi'], frequency: '1s' },
@@ -87,7 +75,7 @@ test('the Job of the tutorial is deleted with its Pods after its TTL, and what i
       lastRun: { matched: 2, finished: 2, deleted: 1, skipped: { KeepAnnotation: 1 } },
     });
   });
-  const line = await controller.logged(({ uid }) => uid === pi.metadata.uid);
+  const line = await log.logged(({ uid }) => uid === pi.metadata.uid);
   expect(line).toMatchObject({
     ...{ namespace, name: 'pi', outcome: 'deleted', watcher: `${namespace}/sweeper` },
     ...{ finish: 'completed', ttlSeconds: 3 },
@@ -104,7 +92,7 @@ test('the Job of the tutorial is deleted with its Pods after its TTL, and what i
 
 test('nothing is asked for while nothing is due', async () => {
   const { status } = await watcher('sweeper');
-  const requests = await requestsFromNowOn(cluster, user);
+  const requests = await operator.requestsFromNowOn(namespace);
   // Wakes the controller, and is none of its concern; once it is seen, all before it is.
   await createPi('unmatched');
   await completed('unmatched');

@@ -1,49 +1,32 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { bundleConfig, deployment, loadBundle, secrets, service } from './support/bundle.js';
-import { Cluster, deployments, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { loadBundle } from '../cluster/support/bundle.js';
+import { deployments, services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { summary, writes } from '../cluster/support/requests.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
+import type { OperatorLog } from './support/operator.js';
 
-const user = 'operator-20';
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ name: 'http', port: 80 }] };
 const bundle = await loadBundle();
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
 let bundles: Subject;
-let controller: RunningController;
-
-const start = (): Promise<RunningController> =>
-  startController({
-    ...{ cluster, user, kinds: [appService, bundle], config: bundleConfig, namespaces: [apps.namespace] },
-  });
 
 beforeAll(async () => {
-  await Promise.all([installCrd(cluster, appService), installCrd(cluster, bundle)]);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('drift'));
-  bundles = new Subject(cluster, bundle, apps.namespace);
-  controller = await start();
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+  apps = await journey(appService, 'drift');
+  bundles = await journey(bundle, 'drift-bundles');
 });
 
 const kubectl = (...args: readonly string[]) =>
   cluster.sandbox.kubectl(['-n', apps.namespace, ...args]).then(({ stdout }) => stdout);
 
 /** The line that tells how a child of this type was put right. */
-const corrected = (child: string, from: number): Promise<unknown> =>
-  controller
-    .logged((line) => line.action === 'corrected' && line.child === child, from)
+const corrected = (child: string, log: OperatorLog): Promise<unknown> =>
+  log
+    .logged((line) => line.action === 'corrected' && line.child === child && line.name === 'edited')
     .then(({ managers, fields }) => ({ managers, fields }));
 
 test('what kubectl changes of ours is put right, and it is told who it was and what', async () => {
@@ -64,9 +47,9 @@ test('what kubectl changes of ours is put right, and it is told who it was and w
       '[{"op":"remove","path":"/metadata/labels"}]',
     ],
   ] as const) {
-    const from = controller.log.length;
+    const log = logFromNowOn();
     await kubectl(...args);
-    drifts.push(await corrected(child, from));
+    drifts.push(await corrected(child, log));
     await apps.asRendered('edited');
   }
 
@@ -83,8 +66,8 @@ test('what kubectl changes of ours is put right, and it is told who it was and w
 test('what kubectl adds stays, and costs no write', async () => {
   await apps.create('extended', spec);
   await apps.ready('extended');
-  await settled(cluster, user);
-  const requests = await requestsFromNowOn(cluster, user);
+  await operator.settled(apps.namespace);
+  const requests = await operator.requestsFromNowOn(apps.namespace);
 
   await kubectl('label', 'deployment/extended', 'team=shop');
   await kubectl('annotate', 'service/extended', 'example.com/note=kept');
@@ -92,7 +75,7 @@ test('what kubectl adds stays, and costs no write', async () => {
   const sidecar = { name: 'sidecar', image: 'example.com/sidecar' };
   const patch = { spec: { template: { spec: { containers: [sidecar] } } } };
   await kubectl('patch', 'deployment/extended', '-p', JSON.stringify(patch));
-  await settled(cluster, user);
+  await operator.settled(apps.namespace);
 
   const written = writes(await requests()).filter(({ objectRef }) => objectRef?.subresource !== 'status');
   expect(written.map(summary)).toEqual([]);
@@ -106,51 +89,6 @@ test('what kubectl adds stays, and costs no write', async () => {
   expect(live.metadata!.labels).toHaveProperty('team', 'shop');
   const { metadata } = await cluster.get<Wire<V1Service>>(apps.childPlace(services, 'extended'));
   expect(metadata!.annotations).toHaveProperty('example.com/note', 'kept');
-});
-
-test('values that the API server writes in another way cost one apply more at most, also after a restart', async () => {
-  const container = {
-    ...{ name: 'odd', image: 'example.com/odd' },
-    resources: { limits: { cpu: '1000m', memory: '1024Mi' } },
-    env: [{ name: 'EMPTY', value: '' }],
-    ports: [{ containerPort: 80 }],
-  };
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'odd' }, stringData: { key: 'text' } };
-  const objects = [deployment('odd', [container]), service('odd', [{ port: 80 }]), secret];
-  const applies = async (from: () => Promise<Parameters<typeof writes>[0]>): Promise<string[]> =>
-    writes(await from())
-      .filter(({ objectRef }) => objectRef?.name === 'odd' && objectRef.subresource === undefined)
-      .map(({ objectRef }) => objectRef!.resource!);
-  const first = await requestsFromNowOn(cluster, user);
-  await bundles.create('odd', { objects });
-  await bundles.condition('odd', { type: 'Ready', status: 'True' });
-  await cluster.merge(bundles.place('odd'), { metadata: { annotations: { 'example.com/touched': 'yes' } } });
-  await settled(cluster, user);
-
-  const before = await applies(first);
-  for (const type of ['deployments', 'services', 'secrets'])
-    expect(before.filter((resource) => resource === type).length, type).toBeLessThanOrEqual(2);
-  const live = await cluster.get(bundles.childPlace(secrets, 'odd'));
-  expect(live.data).toEqual({ key: Buffer.from('text').toString('base64') });
-
-  expect(await controller.stop()).toBe(0);
-  const second = await requestsFromNowOn(cluster, user);
-  controller = await start();
-  await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'odd');
-  await cluster.merge(bundles.place('odd'), {
-    metadata: { annotations: { 'example.com/touched': 'again' } },
-  });
-  await settled(cluster, user);
-
-  const after = await applies(second);
-  for (const type of ['deployments', 'services', 'secrets'])
-    expect(after.filter((resource) => resource === type).length, type).toBeLessThanOrEqual(1);
-  // What was rendered is what is there, so nothing that is dropped stays.
-  await bundles.edit('odd', { objects: [{ ...secret, stringData: { other: 'text' } }] });
-  await eventually(async () => {
-    const { data } = await cluster.get(bundles.childPlace(secrets, 'odd'));
-    expect(data).toEqual({ other: Buffer.from('text').toString('base64') });
-  });
 });
 
 test('a Job whose template changes is made anew, since its kind allows it', async () => {
@@ -168,7 +106,7 @@ test('a Job whose template changes is made anew, since its kind allows it', asyn
   await bundles.create('once', { objects: [job('example.com/a:1')] });
   const before = await eventually(() => cluster.get(place));
 
-  const from = controller.log.length;
+  const log = logFromNowOn();
   await bundles.edit('once', { objects: [job('example.com/a:2')] });
 
   const after = await eventually(async () => {
@@ -177,5 +115,5 @@ test('a Job whose template changes is made anew, since its kind allows it', asyn
     return live;
   });
   expect(JSON.stringify(after.spec)).toContain('example.com/a:2');
-  await controller.logged((line) => line.action === 'recreated' || line.action === 'created', from);
+  await log.logged(({ action, name }) => name === 'once' && (action === 'recreated' || action === 'created'));
 });

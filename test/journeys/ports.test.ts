@@ -1,32 +1,19 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { exposedPorts } from './support/exposed-ports.js';
-import type { ExposedPort } from './support/exposed-ports.js';
-import { admin, http, portEdits } from './support/port-edits.js';
-import type { Port } from './support/port-edits.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { services } from '../cluster/support/cluster.js';
+import { exposedPorts } from '../cluster/support/exposed-ports.js';
+import type { ExposedPort } from '../cluster/support/exposed-ports.js';
+import { admin, http, portEdits } from '../cluster/support/port-edits.js';
+import type { Port } from '../cluster/support/port-edits.js';
+import { summary, writes } from '../cluster/support/requests.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
-const user = 'operator-28';
 const image = 'example.com/web:1';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('ports'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+  apps = await journey(appService, 'ports');
 });
 
 const exposed = (name: string) => exposedPorts(apps, name);
@@ -103,8 +90,8 @@ describe('a node port that the custom resource', () => {
     });
     await apps.create('blocked', withPorts(http));
     const [before] = await exposed('blocked');
-    await settled(cluster, user);
-    const requests = await requestsFromNowOn(cluster, user);
+    await operator.settled(apps.namespace);
+    const requests = await operator.requestsFromNowOn(apps.namespace);
     const sent = async (): Promise<string[]> =>
       writes(await requests())
         .map(summary)
@@ -121,15 +108,15 @@ describe('a node port that the custom resource', () => {
     expect(message).toContain(String(nodePort));
     expect((await apps.get('blocked')).status?.ports).toEqual([before]);
 
-    const from = controller.log.length;
+    const log = logFromNowOn();
     for (const touched of ['once', 'twice']) {
       await cluster.merge(holder, { metadata: { annotations: { 'example.com/touched': touched } } });
       await cluster.merge(apps.place('blocked'), {
         metadata: { annotations: { 'example.com/touched': touched } },
       });
     }
-    await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'blocked', from);
-    await settled(cluster, user);
+    await log.logged((line) => line.msg === 'Reconciled' && line.name === 'blocked');
+    await operator.settled(apps.namespace);
     expect(await sent()).toEqual([`patch services ${apps.namespace}/blocked 422`]);
 
     await cluster.delete(holder);

@@ -1,34 +1,22 @@
 import type { V1Deployment } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { Cluster, collection, deployments, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { Subject } from './support/subject.js';
+import { collection, deployments, services } from '../cluster/support/cluster.js';
+import { eventually } from '../cluster/support/eventually.js';
+import { Subject } from '../cluster/support/subject.js';
+import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
 type Deployment = AnyObject & Wire<Pick<V1Deployment, 'spec' | 'status'>>;
 
-const user = 'operator-17';
 const image = 'example.com/web:1';
 const autoscalers = resourceType({ apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler' });
-const cluster = new Cluster(openSandbox(inject('sandbox')));
 let apps: Subject;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('kubectl'));
-  controller = await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+  apps = await journey(appService, 'kubectl');
 });
 
 const kubectl: typeof cluster.sandbox.kubectl = (args, options) =>
@@ -185,18 +173,18 @@ describe('kubectl wait --for=condition=Ready', () => {
   test('waits for the state after an edit, and not for that before', async () => {
     await apps.create('awaited', { size: 1, image });
     expect(await waitsForReady('awaited', '60s')).toBe(true);
-    const from = controller.log.length;
-    controller.signal('SIGSTOP');
+    const log = logFromNowOn();
+    process.kill(operator.pid, 'SIGSTOP');
     try {
       await kubectl(['scale', 'appsvc/awaited', '--replicas=2']);
       expect(await waitsForReady('awaited', '1s')).toBe(false);
     } finally {
-      controller.signal('SIGCONT');
+      process.kill(operator.pid, 'SIGCONT');
     }
 
     expect(await waitsForReady('awaited', '60s')).toBe(true);
 
-    await controller.logged(({ msg, name }) => msg === 'Reconciled' && name === 'awaited', from);
+    await log.logged(({ msg, name }) => msg === 'Reconciled' && name === 'awaited');
     expect((await apps.get('awaited')).status).toMatchObject({ availableReplicas: 2 });
   });
 
