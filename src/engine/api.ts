@@ -3,6 +3,7 @@ import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { ApiError, unanswered } from './api-error.js';
+import type { ServerTime } from './clock.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
@@ -61,7 +62,11 @@ export interface Applied {
  * **Errors.** An ApiError where the answer isn't a success, and an OperatorError `Unreachable` where there is none.
  */
 export class Api {
-  constructor(private readonly transport: Transport) {}
+  /** @param time learns the server's clock from its answers */
+  constructor(
+    private readonly transport: Transport,
+    private readonly time?: ServerTime,
+  ) {}
 
   async get(type: ResourceType, key: string, signal?: AbortSignal): Promise<AnyObject> {
     const { body } = await this.send(`Get ${type.kind} ${key}`, {
@@ -130,6 +135,7 @@ export class Api {
       query: { watch: 'true', allowWatchBookmarks: 'true', ...selectorQuery(scope), ...query },
       signal,
     });
+    this.time?.answered(stream);
     answered?.();
     if (stream.status === 200) return stream;
     const body = await readAll(stream.chunks);
@@ -245,6 +251,7 @@ export class Api {
     } catch (error) {
       throw signal?.aborted ? error : unanswered(error, what);
     }
+    this.time?.answered(response);
     if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
     return response;
   }

@@ -1,5 +1,4 @@
 import { TOLERATED_SKEW_MILLISECONDS } from '../contract/controller.js';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /** Time, as everything in the engine sees it: tests put their own in its place. */
 export interface Clock {
@@ -35,17 +34,38 @@ export const systemClock: Clock = {
 };
 
 /** Resolves after the delay, or as soon as the signal aborts. */
-export async function sleep(clock: Clock, delayMilliseconds: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
+export async function sleep(clock: Clock, delayMilliseconds: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return;
   await new Promise<void>((resolve) => {
     const wake = (): void => {
       timer.cancel();
-      signal.removeEventListener('abort', wake);
+      signal?.removeEventListener('abort', wake);
       resolve();
     };
     const timer = clock.setTimer(delayMilliseconds, wake);
-    signal.addEventListener('abort', wake);
+    signal?.addEventListener('abort', wake);
   });
+}
+
+/** Resolves when the signal aborts. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  await unlessAborted(new Promise<never>(() => undefined), signal).catch(() => undefined);
+}
+
+/** Returns what the work comes to; where the signal aborts first, its reason is thrown, and the work goes on unheeded. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => {
+    reject(signal.reason as Error);
+  };
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** A moment on both clocks. */
@@ -66,42 +86,14 @@ export function elapsed(clock: Clock, since: Instant): number {
   return Math.max(clock.now() - since.wall, clock.monotonic() - since.monotonic);
 }
 
-/** Resolves when the signal aborts. */
-export async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener(
-      'abort',
-      () => {
-        resolve();
-      },
-      { once: true },
-    );
-  });
-}
-
-/** What the work comes to; where the signal aborts first, its reason is thrown, and the work goes on unheeded. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => {
-    reject(signal.reason as Error);
-  };
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
 /**
- * Clock of the API server, by its last answer with a date.
+ * Clock of the API server, by the `Date` header of its last answer.
  *
  * @remarks
  * Kept against the monotonic clock, so that a step of the wall clock changes nothing: the skew follows it at once. While
  * the machine is suspended the monotonic clock may stand still; until the next answer, times are then late, never early.
+ * The server sends whole seconds, so the skew is up to a second too little, and less by what an answer takes.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#name-date
  */
 export class ServerTime {
   /** Time of the server less that of the monotonic clock. */
@@ -127,30 +119,8 @@ export class ServerTime {
     return this.corrected(Math.round(clock.now() - clock.monotonic() + monotonicMilliseconds));
   }
 
-  /** Learns from the date of an answer that has just come. What it took on its way back makes times late, never early. */
-  answered(dateMilliseconds: number): void {
-    this.offset = dateMilliseconds - this.clock.monotonic();
+  /** Learns from an answer that has just come. */
+  answered({ dateMilliseconds }: { readonly dateMilliseconds?: number }): void {
+    if (dateMilliseconds !== undefined) this.offset = dateMilliseconds - this.clock.monotonic();
   }
-}
-
-/**
- * Reads the server's clock off the answers that pass by.
- *
- * **Caveats.** The server sends whole seconds, so the skew is up to a second too little, and less by what an answer takes.
- * @see https://www.rfc-editor.org/rfc/rfc9110#name-date
- */
-export function timed(transport: Transport, time: ServerTime): Transport {
-  const measured = async <T extends { readonly dateMilliseconds?: number }>(
-    answer: Promise<T>,
-  ): Promise<T> => {
-    const { dateMilliseconds } = await answer;
-    if (dateMilliseconds !== undefined) time.answered(dateMilliseconds);
-    return answer;
-  };
-  return {
-    host: transport.host,
-    request: (req: ApiRequest): Promise<ApiResponse> => measured(transport.request(req)),
-    stream: (req: ApiRequest): Promise<ApiStream> => measured(transport.stream(req)),
-    close: () => transport.close(),
-  };
 }

@@ -7,18 +7,16 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, askedDelay } from './api-error.js';
 import type { Api } from './api.js';
-import { backoffDelay } from './work-queue.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventSeries } from './event-series.js';
+import { backoffDelay, EVENT_TRIES, RETRY } from './retry.js';
 
 const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const NOTE_LIMIT_BYTES = 1_024;
 const WORD_LIMIT = 128;
 
 const QUEUE_LIMIT = 1_000;
-const TRIES = 12;
-const BACKOFF = { initialMilliseconds: 500, maxMilliseconds: 30_000, jitter: 1 };
 
 export interface EventSenderProps {
   readonly api: Api;
@@ -109,7 +107,7 @@ export class EventSender {
       this.finish(series);
     } catch (error) {
       letter.tries++;
-      if (letter.tries >= TRIES || !mayPass(error)) this.drop(series, error);
+      if (letter.tries >= EVENT_TRIES || !mayPass(error)) this.drop(series, error);
       else await this.retry(letter, error);
     }
   }
@@ -127,7 +125,7 @@ export class EventSender {
 
   private pause(failures: number, error: unknown): Promise<void> {
     const { clock, random } = this.props;
-    const delay = Math.max(backoffDelay(BACKOFF, failures, random), askedDelay(error));
+    const delay = Math.max(backoffDelay(RETRY.event, failures, random), askedDelay(error));
     return sleep(clock, delay, this.stopping.signal);
   }
 

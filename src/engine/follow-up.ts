@@ -66,7 +66,7 @@ export class FollowUp {
 
   /** Keys whose last failure was that a kind isn't served. */
   private readonly lackingKind = new Set<string>();
-  /** Keys whose last failure was that the server gave no answer. */
+  /** Keys whose last failure was that the server gave no answer, or couldn't serve the request. */
   private readonly unreached = new Set<string>();
   /** How often in a row a key was refused by a server that has too much to do. */
   private readonly refusals = new Map<string, number>();
@@ -114,7 +114,8 @@ export class FollowUp {
     ]);
     if (errors.some(({ reason }) => LACKING_KIND.has(reason))) this.lackingKind.add(key);
     else if (this.lackingKind.size > 0) this.lackingKind.delete(key);
-    if (errors.some(({ reason }) => reason === 'Unreachable')) this.unreached.add(key);
+    if (errors.some(({ reason }) => reason === 'Unreachable' || reason === 'ServerOverloaded'))
+      this.unreached.add(key);
     else if (this.unreached.size > 0) this.unreached.delete(key);
     if (errors.length > 0) {
       this.failed(key, errors, this.retry(key, errors), log);

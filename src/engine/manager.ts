@@ -14,8 +14,7 @@ import type { Clock, Timer } from './clock.js';
 import { Deleter } from './deleter.js';
 import { EventRecorder } from './events.js';
 import { Fights } from './fights.js';
-import { connect } from './gate.js';
-import type { ServerGate } from './gate.js';
+import { Gate } from './gate.js';
 import { Elector } from './leader.js';
 import type { ElectorProps } from './leader.js';
 import { NodePorts } from './node-ports.js';
@@ -30,8 +29,7 @@ import type { Transport } from './transport.js';
 
 /** What the manager starts, asks and stops. */
 export interface Parts {
-  readonly gate: ServerGate;
-  readonly transport: Transport;
+  readonly gate: Gate;
   readonly recorder: EventRecorder;
   readonly runners: readonly { readonly runner: Runner; readonly controller: Controller }[];
   readonly watching: Watching;
@@ -49,13 +47,13 @@ type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
 export function assemble(props: ManagerProps, clock: Clock, random: () => number): Parts {
   const { controllers, log, metrics, instance, namespaces = [], maxWrites, workers = 16 } = props;
   const time = new ServerTime(clock);
-  const { gate, transport } = connect({
-    ...{ wire: props.transport, clock, random, log, metrics, time },
+  const gate = new Gate({
+    ...{ wire: props.transport, clock, random, log, metrics },
     // Asked once there is something to send. Without an election, nothing is ever held back.
     fence: { admits: (): boolean => elector?.admits() ?? true },
     ...(maxWrites !== undefined && { maxWrites }),
   });
-  const common: Common = { api: new Api(transport), clock, random, log, metrics };
+  const common: Common = { api: new Api(gate, time), clock, random, log, metrics };
   const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
   const recorder = new EventRecorder({
     ...common,
@@ -96,7 +94,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     watches: watching.of(controller),
   }));
   const leadership = new Leadership(candidates);
-  const elector = electorOf(props, transport, common, leadership);
+  const elector = electorOf(props, gate, common, leadership);
   if (!elector) leadership.gained(-Infinity);
   for (const { store, readOnly } of stores.all()) {
     if (readOnly) continue;
@@ -105,7 +103,7 @@ export function assemble(props: ManagerProps, clock: Clock, random: () => number
     });
   }
   measureStores({ stores, controllers, metrics });
-  return { gate, transport, recorder, runners, watching, elector };
+  return { gate, recorder, runners, watching, elector };
 }
 
 /** What all controllers share. */
@@ -491,7 +489,7 @@ export class Manager {
     if (finished) await this.parts.elector?.release();
     else this.parts.elector?.stop();
     await electing;
-    await this.parts.transport.close();
+    await this.parts.gate.close();
     log.info('Stopped');
   }
 

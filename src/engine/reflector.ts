@@ -28,10 +28,7 @@ import {
   refusesRequest,
 } from './watch.js';
 import type { CompleteList, ObjectEvent } from './watch.js';
-import { backoffDelay } from './work-queue.js';
-
-/** Half a minute at most, jitter included, so that a kind is in use soon after it was installed. */
-const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 15_000, jitter: 1 };
+import { backoffDelay, RETRY } from './retry.js';
 
 /** Where the CRD may not be read, a kind of which nothing was ever known isn't installed after this. */
 const NEVER_SEEN_AFTER_MILLISECONDS = 10_000;
@@ -105,7 +102,7 @@ export class MissingKind {
   /** Returns after how many milliseconds to look again. */
   async notServed(error: Error, signal: AbortSignal): Promise<number> {
     const { random } = this.props;
-    const delay = backoffDelay(BACKOFF, this.tries, random);
+    const delay = backoffDelay(RETRY.missingKind, this.tries, random);
     if (this.unserved !== 'missing') await this.judge(error, signal);
     this.tell(error, delay);
     this.tries++;

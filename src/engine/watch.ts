@@ -8,7 +8,7 @@ import type { ApiStatus } from './api-error.js';
 import type { Api, Scope } from './api.js';
 import type { Entry, Store } from './cache.js';
 import type { Clock, Timer } from './clock.js';
-import { backoffDelay } from './work-queue.js';
+import { backoffDelay, RETRY } from './retry.js';
 
 /** The server sends a bookmark about every minute, so more than this without a byte means that nothing will come. */
 export const SILENCE_LIMIT_MILLISECONDS = 75_000;
@@ -202,15 +202,7 @@ function isVersionTooLarge(error: Error): boolean {
   return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
 }
 
-/** The numbers of client-go's reflector. @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go */
-const BACKOFF = { initialMilliseconds: 800, maxMilliseconds: 30_000, jitter: 1 };
 const HEALTHY_AFTER_MILLISECONDS = 120_000;
-
-/**
- * A server that says when to come back is at work. One that starts says so several times in a row, and whoever counted
- * these like failures would see nothing for a minute after it is up.
- */
-const ASKED_TO_WAIT = { ...BACKOFF, maxMilliseconds: 2_500 };
 
 /** A version that was good for this long and then expires is no failure of the watch that follows. */
 const WORKED_MILLISECONDS = 10_000;
@@ -254,10 +246,10 @@ export class Retries {
     const { random } = this.props;
     if (error instanceof ApiError && error.expired && this.hasWorked) {
       this.hasWorked = false;
-      return backoffDelay(BACKOFF, 0, random);
+      return backoffDelay(RETRY.watch, 0, random);
     }
     const asked = askedDelay(error);
-    return Math.max(backoffDelay(asked > 0 ? ASKED_TO_WAIT : BACKOFF, this.tries++, random), asked);
+    return Math.max(backoffDelay(asked > 0 ? RETRY.refusedWatch : RETRY.watch, this.tries++, random), asked);
   }
 }
 

@@ -5,57 +5,16 @@ import { Agent, buildConnector, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { elapsed } from '../../src/engine/clock.js';
 import { Elector } from '../../src/engine/leader.js';
-import { fenced } from '../../src/engine/gate.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
 import { admitting, UndiciTransport } from '../../src/engine/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { accessTo } from './support/h2-server.js';
-import { ScriptedTransport } from './support/scripted-transport.js';
 import { SimulatedProcess } from './support/simulated-process.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 const PATCH: ApiRequest = { method: 'PATCH', path: '/api/v1/namespaces/shop/configmaps/web', body: { a: 1 } };
-const NOT_LEADING = { reason: 'NotLeading', retry: 'now' };
-
-describe('A fenced transport', () => {
-  const scripted = (): ScriptedTransport => {
-    const transport = new ScriptedTransport();
-    transport.respond = () => ({ status: 200, body: {} });
-    return transport;
-  };
-
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('holds a %s back, and counts it', async (method) => {
-    const server = scripted();
-    const metrics = new Metrics();
-    const transport = fenced(server, { admits: () => false }, metrics);
-    await expect(transport.request({ ...PATCH, method })).rejects.toMatchObject(NOT_LEADING);
-    expect(server.requests).toEqual([]);
-    expect(await metrics.scrape()).toContain('reconstruct_fenced_writes_total 1');
-  });
-
-  it('lets reads, watches and the calls that keep the lease pass', async () => {
-    const server = scripted();
-    const transport = fenced(server, { admits: () => false }, new Metrics());
-    await transport.request({ method: 'GET', path: '/api/v1/configmaps' });
-    await transport.request({ ...PATCH, method: 'PUT', lease: true });
-    await transport.stream({ method: 'GET', path: '/api/v1/configmaps' });
-    expect(server.requests).toHaveLength(2);
-    expect(server.streams).toHaveLength(1);
-  });
-
-  it('gives the transport below the check along, for the moment when the write goes out', async () => {
-    const server = scripted();
-    let open = true;
-    const transport = fenced(server, { admits: () => open }, new Metrics());
-    await transport.request(PATCH);
-    const { admit } = server.requests[0]!;
-    expect(admit).not.toThrow();
-    open = false;
-    expect(admit).toThrow(expect.objectContaining(NOT_LEADING));
-  });
-});
 
 /** A real server that takes notes of what it receives. */
 async function realServer(): Promise<{ url: string; received: string[]; ports: (number | undefined)[] }> {

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/engine/clock.js';
 import type { Clock } from '../../src/engine/clock.js';
-import { retried, ServerGate } from '../../src/engine/gate.js';
+import { Gate } from '../../src/engine/gate.js';
 import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
 import { isConnectionLoss, TruncatedAnswer, UndiciTransport } from '../../src/engine/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
@@ -18,6 +18,14 @@ function transportTo(port: number, clock?: Clock): UndiciTransport {
   const transport = new UndiciTransport(accessTo(`https://127.0.0.1:${port}`), 'test', clock);
   onTestFinished(() => transport.close());
   return transport;
+}
+
+function gateTo(wire: Transport, metrics = new Metrics()): Gate {
+  const gate = new Gate({
+    ...{ wire, metrics, clock: systemClock, random: Math.random, log: silentLogger, maxWrites: 100 },
+  });
+  onTestFinished(() => gate.close());
+  return gate;
 }
 
 function answer(stream: ServerHttp2Stream): void {
@@ -122,7 +130,7 @@ describe('a connection that ends under requests', () => {
       it(`by ${name} costs no ${method} more than a second try`, async () => {
         const server = await H2Server.start();
         const metrics = new Metrics();
-        const transport = retried(transportTo(server.port), metrics);
+        const transport = gateTo(transportTo(server.port), metrics);
         const outcomes = await inFlight(transport, server, 80, method);
         const first = server.streams.map(({ stream }) => stream);
         server.respond = (_, stream) => {
@@ -141,17 +149,10 @@ describe('a connection that ends under requests', () => {
   it('costs a second try behind the gate of the server too, whose doubt passes', async () => {
     const server = await H2Server.start();
     const undici = transportTo(server.port);
-    const gate = new ServerGate({
-      transport: undici,
-      clock: systemClock,
-      random: Math.random,
-      log: silentLogger,
-      metrics: new Metrics(),
-      maxWrites: 50,
-    });
+    const gate = gateTo(undici);
     const pauses: unknown[] = [];
     gate.onChange((isUnreachable) => pauses.push(isUnreachable));
-    const outcomes = await inFlight(retried(gate, new Metrics()), server, 50, 'PATCH');
+    const outcomes = await inFlight(gate, server, 50, 'PATCH');
     server.respond = (_, stream) => {
       answer(stream);
     };
@@ -178,7 +179,7 @@ describe('a connection that ends under requests', () => {
     await expect(transport.request({ method: 'GET', path: '/' })).rejects.toBeInstanceOf(TruncatedAnswer);
     broken = 1;
     const metrics = new Metrics();
-    const answered = await retried(transport, metrics).request({ method: 'PATCH', path: '/', body: {} });
+    const answered = await gateTo(transport, metrics).request({ method: 'PATCH', path: '/', body: {} });
     expect(answered).toMatchObject({ body: { ok: true }, isSecondTry: true });
     expect((await metrics.requestRetries.get()).values).toMatchObject([
       { value: 1, labels: { verb: 'PATCH', host: transport.host } },
@@ -186,14 +187,15 @@ describe('a connection that ends under requests', () => {
   });
 });
 
-describe('retried', () => {
+describe('a second attempt', () => {
   const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
 
   function failing(...errors: Error[]): Transport & { tries: number } {
     return {
       host: 'h',
       tries: 0,
-      request() {
+      request({ path }) {
+        if (path === '/readyz') return Promise.resolve({ status: 200, body: 'ok' });
         this.tries++;
         const error = errors.shift();
         return error ? Promise.reject(error) : Promise.resolve({ status: 200, body: {} });
@@ -207,7 +209,7 @@ describe('retried', () => {
 
   it('tries a second time, and not a third', async () => {
     const transport = failing(lost, lost, lost);
-    await expect(retried(transport, new Metrics()).request({ method: 'GET', path: '/' })).rejects.toBe(lost);
+    await expect(gateTo(transport).request({ method: 'GET', path: '/' })).rejects.toBe(lost);
     expect(transport.tries).toBe(2);
   });
 
@@ -215,14 +217,14 @@ describe('retried', () => {
     const coded = (code: string): Error => Object.assign(new Error(code), { code });
     for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']) {
       const transport = failing(coded(code));
-      const request = retried(transport, new Metrics()).request({ method: 'GET', path: '/' });
+      const request = gateTo(transport).request({ method: 'GET', path: '/' });
       await expect(request).rejects.toThrow(code);
       expect(transport.tries).toBe(1);
     }
     const transport = failing(lost);
     const request: ApiRequest = { method: 'GET', path: '/', signal: AbortSignal.abort() };
-    await expect(retried(transport, new Metrics()).request(request)).rejects.toBe(lost);
-    expect(transport.tries).toBe(1);
+    await expect(gateTo(transport).request(request)).rejects.toThrow('abort');
+    expect(transport.tries).toBe(0);
   });
 
   it('knows the errors of connections from others', () => {

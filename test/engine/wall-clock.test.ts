@@ -2,16 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { Vanished } from '../../src/engine/apply.js';
 import { instant } from '../../src/engine/clock.js';
-import { metered } from '../../src/engine/gate.js';
 import { EventSeriesBook } from '../../src/engine/event-series.js';
 import { Fights } from '../../src/engine/fights.js';
 import { Queue } from '../../src/engine/work-queue.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { Breather } from '../../src/engine/runner.js';
 import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/watch.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
 import { configMap, ownedBy } from './support/builders.js';
-import { ScriptedTransport } from './support/scripted-transport.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 const HOUR = 3_600_000;
@@ -132,20 +129,6 @@ describe.each([
     expect(observe()).toMatchObject({ count: 2, lastAt: clock.now() });
     clock.jump(6 * 60_000);
     expect(observe()).toMatchObject({ count: 1, startedAt: clock.now() });
-  });
-
-  it('does not change how long a request has taken', async () => {
-    const clock = new VirtualClock();
-    const metrics = new Metrics();
-    const server = new ScriptedTransport();
-    const { promise, resolve } = Promise.withResolvers<{ status: number; body: object }>();
-    server.answers.push(promise);
-    const answered = metered(server, metrics, clock).request({ method: 'GET', path: '/' });
-    clock.setWallBy(shift);
-    clock.jump(2_000);
-    resolve({ status: 200, body: {} });
-    await answered;
-    expect(await metrics.scrape()).toMatch(/request_duration_seconds_sum\{[^}]*\} 2\n/);
   });
 
   it('does not change how long the event loop is kept busy', () => {

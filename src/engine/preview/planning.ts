@@ -17,7 +17,7 @@ import { Api } from '../api.js';
 import type { Scope } from '../api.js';
 import { ApiError } from '../api-error.js';
 import { Applier, Vanished } from '../apply.js';
-import { systemClock, ServerTime, timed } from '../clock.js';
+import { systemClock, ServerTime } from '../clock.js';
 import { Fights } from '../fights.js';
 import { listPages } from '../watch.js';
 import { doubtOf } from '../reflector.js';
@@ -62,7 +62,7 @@ export class Planning {
   constructor({ controller, transport, given = [], namespaces }: PlanningProps) {
     this.controller = controller;
     const { time } = this;
-    this.api = new Api(timed(transport, time));
+    this.api = new Api(transport, time);
     const { api } = this;
     const stores = new Stores({ perNamespace: false, freeze: false });
     this.reader = StoreReader.open(controller.watches, stores, { controller: controller.name, time });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { sleep } from '../../src/engine/clock.js';
-import { ServerGate } from '../../src/engine/gate.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { Api } from '../../src/engine/api.js';
+import { ServerTime, sleep } from '../../src/engine/clock.js';
+import { Gate } from '../../src/engine/gate.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -39,17 +41,19 @@ function setUp(maxWrites?: number) {
   const server = new LimitedServer(clock);
   const metrics = new Metrics();
   const lines: Line[] = [];
-  const gate = new ServerGate({
-    transport: server,
+  const leads = { now: true };
+  const gate = new Gate({
+    wire: server,
     clock,
     random: seeded(),
     log: recorded(lines),
     metrics,
     ...(maxWrites !== undefined && { maxWrites }),
+    fence: { admits: () => leads.now },
   });
   const pauses: boolean[] = [];
   gate.onChange((isUnreachable) => pauses.push(isUnreachable));
-  return { clock, server, metrics, lines, gate, pauses, transport: gate };
+  return { clock, server, metrics, lines, gate, pauses, leads, transport: gate };
 }
 
 /** The paths that were sent since the last call. */
@@ -106,11 +110,8 @@ describe('writes under way', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('are as many after a refusal as before, and begin in the order in which they came', async () => {
+  it('begin in the order in which they came', async () => {
     const { clock, server, transport } = setUp(4);
-    server.perSecond = 0;
-    await Promise.all([transport.request(write), clock.advance(20)]);
-    server.perSecond = Infinity;
     const sent = sentBy(server);
     sent();
     const paths = Array.from({ length: 12 }, (_, n) => `/${n}`);
@@ -307,7 +308,7 @@ describe('a server out of reach', () => {
 
   it('is tried by real requests after a minute in which it has answered, but was not ready, and is named so', async () => {
     const world = setUp();
-    const { clock, server, transport, gate, lines } = world;
+    const { clock, server, transport, gate, lines, pauses } = world;
     await outage(world);
     server.down = false;
     server.perSecond = 0;
@@ -339,6 +340,14 @@ describe('a server out of reach', () => {
       { level: 'warn', message: 'API server not ready for 60 s, requests are sent' },
       { level: 'info', message: 'API server reachable again' },
     ]);
+
+    // Keys that failed meanwhile are taken again when it is ready, and not at the end of their backoff.
+    expect(pauses).toEqual([true, false]);
+    server.perSecond = Infinity;
+    await clock.advance(6_000);
+    expect(pauses).toEqual([true, false, false]);
+    expect(lines.at(-1)).toMatchObject({ level: 'info', message: 'API server ready' });
+    expect(clock.timers).toBe(0);
   });
 
   it('is not what a request shows that was called off, or never sent', async () => {
@@ -355,8 +364,8 @@ describe('a server out of reach', () => {
       stream: () => Promise.reject(refused()),
       close: () => Promise.resolve(),
     };
-    const behind = new ServerGate({
-      ...{ transport: fenced, clock, random: seeded() },
+    const behind = new Gate({
+      ...{ wire: fenced, clock, random: seeded() },
       log: recorded([]),
       metrics,
     });
@@ -401,31 +410,6 @@ describe('a server out of reach', () => {
     await clock.advance(60_000);
     expect(server.sent.length).toBe(tries);
   });
-
-  it('leaves no listener on the signals of those who waited', async () => {
-    const world = setUp();
-    const { transport, server, clock } = world;
-    await outage(world);
-    const { signal } = new AbortController();
-    let listeners = 0;
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>) => {
-      listeners++;
-      add(...args);
-    };
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
-      listeners--;
-      remove(...args);
-    };
-    const watches = Array.from({ length: 5 }, () => transport.stream({ ...read, signal }));
-    await settled();
-    expect(listeners).toBe(5);
-    server.down = false;
-    await clock.advance(6_000);
-    await Promise.all(watches);
-    expect(listeners).toBe(0);
-  });
 });
 
 describe('A write that was asked to come later', () => {
@@ -441,8 +425,8 @@ describe('A write that was asked to come later', () => {
       },
     } as unknown as Transport;
     const log = recorded([]);
-    const transport = new ServerGate({
-      transport: wire,
+    const transport = new Gate({
+      wire,
       clock,
       random: seeded(),
       log,
@@ -466,4 +450,81 @@ describe('A write that was asked to come later', () => {
     expect(await transport.request(write)).toMatchObject({ status: 200 });
     expect(sent()).toEqual(['PATCH /a']);
   });
+});
+
+describe('A process that does not lead', () => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('sends no %s, and counts it', async (method) => {
+    const { transport, server, metrics, leads, gate } = setUp();
+    leads.now = false;
+    const notLeading = { reason: 'NotLeading', retry: 'now' };
+    await expect(transport.request({ ...write, method })).rejects.toMatchObject(notLeading);
+    expect(server.sent).toEqual([]);
+    expect(await metrics.scrape()).toContain('reconstruct_fenced_writes_total 1');
+    expect((await metrics.requests.get()).values).toEqual([]);
+    expect(gate.isUnreachable).toBe(false);
+  });
+
+  it('reads, watches and asks for the lease', async () => {
+    const { transport, server, leads, clock } = setUp();
+    leads.now = false;
+    const all = [transport.request(read), transport.request(lease), transport.stream(read)];
+    await clock.advance(20);
+    await Promise.all(all);
+    expect(server.sent).toHaveLength(3);
+  });
+
+  it('is found out when the write leaves, too', async () => {
+    const { transport, server, leads, clock } = setUp();
+    await Promise.all([transport.request(write), clock.advance(20)]);
+    const { admit } = server.sent[0]!.request;
+    expect(admit).not.toThrow();
+    leads.now = false;
+    expect(admit).toThrow(expect.objectContaining({ reason: 'NotLeading' }));
+  });
+});
+
+it('counts and times answers and failures, by method and host, whatever the wall clock does', async () => {
+  const { transport, server, clock, metrics } = setUp();
+  server.latencyMilliseconds = 400;
+  const answers = [transport.request(write), transport.stream(read)];
+  clock.setWallBy(-3_600_000);
+  await clock.advance(400);
+  await Promise.all(answers);
+  server.down = true;
+  await expect(transport.request(write)).rejects.toThrow('ECONNREFUSED');
+
+  const text = await metrics.scrape();
+  for (const line of [
+    'rest_client_requests_total{code="200",method="PATCH",host="api.test:443"} 1',
+    'rest_client_requests_total{code="200",method="GET",host="api.test:443"} 1',
+    'rest_client_requests_total{code="<error>",method="PATCH",host="api.test:443"} 1',
+    'rest_client_request_duration_seconds_sum{verb="PATCH",host="api.test:443"} 0.4',
+    'rest_client_request_duration_seconds_count{verb="PATCH",host="api.test:443"} 2',
+    'rest_client_request_duration_seconds_sum{verb="GET",host="api.test:443"} 0.4',
+  ])
+    expect(text).toContain(line);
+});
+
+describe('The clock of the API server', () => {
+  it.each([45_000, -45_000])(
+    'is %d ms ahead by the last answer that names a date, if any does',
+    async (ahead) => {
+      const clock = new VirtualClock();
+      const time = new ServerTime(clock);
+      let date: object = {};
+      const wire: Transport = {
+        host: 'api.test',
+        request: () => Promise.resolve({ status: 200, body: {}, ...date }),
+        stream: () => Promise.resolve({ status: 200, chunks: (async function* () {})(), ...date }),
+        close: () => Promise.resolve(),
+      };
+      const api = new Api(wire, time);
+      await api.schemaHash('v1').catch(() => undefined);
+      expect(time.skewMilliseconds).toBeUndefined();
+      date = { dateMilliseconds: clock.now() + ahead };
+      await api.watch({ type: resourceType({ apiVersion: 'v1', kind: 'Pod' }) }, {}, forever());
+      clock.setWallBy(1_000);
+      expect(time.skewMilliseconds).toBe(ahead - 1_000);
+    },
+  );
 });

@@ -1,0 +1,132 @@
+/**
+ * Retry policy of the engine: every backoff, pause, timeout and limit that decides when something is tried again, in
+ * milliseconds unless the name says otherwise.
+ */
+
+/** Pause that doubles with each failure in a row, and is stretched at random by up to itself. */
+export interface Backoff {
+  readonly initial: number;
+  /** Bound of the doubling, before it is stretched. */
+  readonly max: number;
+}
+
+/** Returns the pause after so many failures before this one. */
+export function backoffDelay({ initial, max }: Backoff, failures: number, random: () => number): number {
+  // 2 ** 1024 is Infinity, which Math.min takes care of.
+  return Math.min(initial * 2 ** failures, max) * (1 + random());
+}
+
+export const RETRY = {
+  /** A key after a failed reconcile: 5 ms are enough for a conflict, 5 min are what a user waits who fixed the cause. */
+  key: { initial: 5, max: 150_000 },
+  /** A failed watch or list; the numbers of client-go's reflector. */
+  watch: { initial: 800, max: 30_000 },
+  /** A server that sends `Retry-After` to watches works; one that starts does so several times in a row. */
+  refusedWatch: { initial: 800, max: 2_500 },
+  /** A kind that isn't served: at most half a minute, so that it is in use soon after it was installed. */
+  missingKind: { initial: 800, max: 15_000 },
+  event: { initial: 500, max: 30_000 },
+} as const satisfies Record<string, Backoff>;
+
+/** An event that fails so often is dropped. */
+export const EVENT_TRIES = 12;
+
+/** A `Retry-After` beyond this counts as this. */
+export const LONGEST_RETRY_AFTER = 60_000;
+/** `Retry-After` is lengthened, since the server counts from when it answers, and spread so that clients don't return together. */
+export const RETRY_AFTER_MARGIN = { least: 1.05, spread: 0.15 };
+
+/** Bounds of a key's pause after failures that need a change elsewhere and that no watch announces, by reason. */
+export const PAUSES: Readonly<Record<string, { readonly least: number; readonly most: number }>> = {
+  // Nothing can be created in a namespace that is being deleted, and what is in it will be gone soon.
+  NamespaceTerminating: { least: 60_000, most: 300_000 },
+  // No event announces that a right was granted.
+  Forbidden: { least: 60_000, most: 120_000 },
+  // The Service that has the port may be in a namespace that isn't watched.
+  NodePortConflict: { least: 0, most: 300_000 },
+};
+
+/** The API server. */
+export const SERVER = {
+  /** Between attempts while it is out of reach, by failures so far; the last holds for all that follow. */
+  probePauses: [50, 1_000, 2_000, 5_000],
+  /** Share by which these are shortened at random, so that clients don't probe together. */
+  probeJitter: 0.1,
+  /** Shorter than the pauses, so that a probe that hangs doesn't stretch them. */
+  probeTimeout: 4_000,
+  /** One failure may be a connection that ended; after this many in a row requests fail at once. */
+  failuresUntilUnreachable: 3,
+  /** A server that starts is ready sooner; one that isn't may lack something few requests need, such as a KMS plugin. */
+  notReady: 60_000,
+  /** Between a lost connection and the second attempt: until all of undici has noticed the loss. */
+  secondTry: 50,
+  connectTimeout: 10_000,
+  answerTimeout: 30_000,
+  /** HTTP/2 pings; this many without a byte in return end the connection. */
+  ping: 15_000,
+  silentPings: 3,
+} as const;
+
+export const CREDENTIALS = {
+  /** Credentials are read again after this; bound tokens on disk are rotated well before they expire. */
+  lifetime: 30_000,
+  /** For a credential plugin, which may wait for a login in a browser. */
+  pluginTimeout: 60_000,
+} as const;
+
+export const WATCH = {
+  /** Watches end by themselves after one to two of these, so that load moves to API servers that were added. */
+  lifetimeSeconds: 300,
+  /** The server sends a bookmark about every minute, so more than this without a byte means that nothing will come. */
+  silence: 75_000,
+  /** Silence that replacing the watch hasn't ended: the process is reported as unhealthy. */
+  unhealthySilence: 300_000,
+  /** A watch that ends sooner than this without an event has failed. */
+  short: 1_000,
+  /** A watch that lasted for this long ends the backoff. */
+  healthy: 120_000,
+  /** A version that was good for this long and then expires is no failure of the watch that follows. */
+  worked: 10_000,
+  /** 500, 502 and 504 for this long give up the version that was reached. */
+  trouble: 30_000,
+  /** Trouble after this much time without any is new trouble. */
+  troubleOver: 60_000,
+  /** What a watch has missed is sent right after the answer, from memory, so after this it has arrived. */
+  caughtUp: 1_000,
+  /** A list that is older than this, up to a tenth more, is repeated when its watch ends. */
+  listLifetime: 10 * 3_600_000,
+  /** One that was due and failed is repeated after this; the watch goes on meanwhile. */
+  listAgain: 3_600_000,
+  /** A server that is behind for longer was restored from a backup: API servers catch up in seconds, caches in a minute. */
+  lag: 120_000,
+  /** The hash in `/openapi/v3` moves within a second of a schema change (1.36); other API servers may be later. */
+  schema: 10_000,
+  /** A kind never seen, whose CRD may not be read, counts as not installed after this. */
+  neverSeen: 10_000,
+} as const;
+
+/** The lease, as in client-go: it outlasts the renew deadline, and that several attempts. */
+export const LEASE = {
+  durationSeconds: 15,
+  renewDeadline: 10_000,
+  retryPeriod: 2_000,
+  /** Share by which candidates retry sooner at random; never later, or takeovers would be late. */
+  jitter: 0.2,
+  /** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
+  unhealthyAfter: 20_000,
+  releaseTries: 3,
+} as const;
+
+/** Kubernetes kills a Pod 30 s after it has asked it to stop; until then there has to be time to release the lease. */
+export const DRAIN = 20_000;
+
+/** How often an idle key of a lower lane is served while others are busy. */
+export const LANE_SHARE = {
+  /** Keys of other lanes taken in a row before one of this lane. */
+  passedOver: { change: 7, child: 7, initial: 7, status: 15 },
+  /** A lane isn't passed over for longer than this, where workers are slow. */
+  longest: 30_000,
+} as const;
+
+/** Requests that change something, under way at once. */
+export const WRITES_IN_FLIGHT = 32;
