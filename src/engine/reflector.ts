@@ -1,183 +1,19 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
-import { groupOf } from '../contract/object.js';
+import { OperatorError } from '../contract/error.js';
+import { groupOf, objectKey } from '../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { ApiError } from './api-error.js';
 import type { Api, Scope } from './api.js';
+import { ApiError, askedDelay, GRANT } from './api-error.js';
 import { compareResourceVersions } from './cache.js';
 import type { Store, Unserved } from './cache.js';
 import { sleep } from './clock.js';
 import type { Clock, Timer } from './clock.js';
-import {
-  ListPlan,
-  OutdatedList,
-  Retries,
-  STREAMED_LIST,
-  ShortWatch,
-  SilentWatch,
-  StreamedList,
-  UnfinishedList,
-  WatchFailures,
-  WatchStream,
-  doubtsVersions,
-  hintFor,
-  kindIsMissing,
-  listPages,
-  refusesRequest,
-} from './watch.js';
-import type { CompleteList, ObjectEvent } from './watch.js';
-import { backoffDelay, RETRY } from './retry.js';
-
-/** Where the CRD may not be read, a kind of which nothing was ever known isn't installed after this. */
-const NEVER_SEEN_AFTER_MILLISECONDS = 10_000;
-
-const OPTIONAL_IS_MISSING = 'The kind is not installed; it is not needed, and will be used once it is there';
-
-/** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
-export interface Doubt {
-  /** `unreadable` may not be read, or doesn't exist for what is built in; of one that is `unknown` nothing was said. */
-  readonly crd: 'installed' | 'unreadable' | 'unknown';
-  readonly why: string;
-}
-
-/**
- * Returns why a kind that isn't served may be installed all the same. Only a CRD that doesn't exist proves that it isn't:
- * its version may have been turned off, and a proxy may answer 404 for anything.
- */
-export async function doubtOf(
-  api: Api,
-  type: ResourceType,
-  signal?: AbortSignal,
-): Promise<Doubt | undefined> {
-  const version = `${type.kind} is not served as ${type.apiVersion}`;
-  if (isBuiltIn(type))
-    return { crd: 'unreadable', why: `${version}: run a version of the operator that fits the API server` };
-  const name = definitionName(type);
-  try {
-    const { spec } = (await api.get(definitionType, name, signal)) as Partial<CustomResourceDefinition>;
-    const served = spec?.versions.flatMap((each) => (each.served ? [each.name] : [])).join(', ');
-    const why = `${version}, though its CRD is installed and serves ${served || 'nothing'}: serve that version again, or run a version of the operator that uses one that is served`;
-    return { crd: 'installed', why };
-  } catch (error) {
-    if (error instanceof ApiError && error.objectIsGone) return undefined;
-    const why = `${version}, and its CRD ${name} can't be read (${(error as Error).message}): grant get on it, or restart the operator if the kind was removed`;
-    return { crd: error instanceof ApiError && error.code === 403 ? 'unreadable' : 'unknown', why };
-  }
-}
-
-export interface MissingKindProps {
-  readonly api: Api;
-  readonly scope: Scope;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  readonly optional?: boolean;
-  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
-  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
-}
-
-/**
- * Decides what becomes of a watch whose kind the API server doesn't serve.
- *
- * **Guarantees.** It is looked for again, for ever. Its objects are gone, and the store is emptied, once the API server has
- * said that its CRD doesn't exist. Until then what is known stays, and the store says that it is doubtful.
- */
-export class MissingKind {
-  private tries = 0;
-  private since: number | undefined;
-  /** A list was complete, or the CRD was read, since it was last known to be missing. */
-  private wasInstalled = false;
-  private doubt: Doubt | undefined;
-
-  constructor(private readonly props: MissingKindProps) {}
-
-  /** Why it isn't known what there is of the kind; undefined while it is. */
-  get doubtful(): string | undefined {
-    return this.doubt?.why;
-  }
-
-  /** Returns after how many milliseconds to look again. */
-  async notServed(error: Error, signal: AbortSignal): Promise<number> {
-    const { random } = this.props;
-    const delay = backoffDelay(RETRY.missingKind, this.tries, random);
-    if (this.unserved !== 'missing') await this.judge(error, signal);
-    this.tell(error, delay);
-    this.tries++;
-    return delay;
-  }
-
-  /** It couldn't be asked. */
-  unknown(): void {
-    this.since = undefined;
-  }
-
-  /** A complete list has come. */
-  served(): void {
-    if (this.tries > 0) this.props.log.info(this.fields(), 'The kind is served now');
-    this.tries = 0;
-    this.since = undefined;
-    this.wasInstalled = true;
-    this.set(undefined);
-  }
-
-  private async judge(error: Error, signal: AbortSignal): Promise<void> {
-    const { api, clock, scope, store, log } = this.props;
-    // Nothing is done on what may have gone while the CRD is being asked for.
-    this.set('doubtful', this.doubt ?? { crd: 'unknown', why: error.message });
-    this.since ??= clock.monotonic();
-    const doubt = await doubtOf(api, scope.type, signal);
-    const isOld = clock.monotonic() - this.since >= NEVER_SEEN_AFTER_MILLISECONDS;
-    this.wasInstalled ||= doubt?.crd === 'installed';
-    if (doubt && (doubt.crd !== 'unreadable' || this.wasInstalled || !isOld)) {
-      this.set('doubtful', doubt);
-      return;
-    }
-    this.set('missing');
-    if (!this.wasInstalled) return;
-    this.wasInstalled = false;
-    log.warn({ ...this.fields(), objects: store.size }, 'The kind has been removed, and its objects with it');
-    // Nothing that was known counts any more, as after a list that is older than everything: versions included.
-    store.replace([], '0', scope.namespace);
-  }
-
-  private set(unserved: Unserved | undefined, doubt?: Doubt): void {
-    const { store, scope, onDoubt } = this.props;
-    const wasDoubtful = this.doubt !== undefined;
-    this.doubt = doubt;
-    store.setUnserved(scope.namespace, unserved);
-    if (wasDoubtful !== (doubt !== undefined)) onDoubt?.(!wasDoubtful);
-  }
-
-  /** The first time is news. */
-  private tell(error: Error, delay: number): void {
-    const { log, optional } = this.props;
-    const news = optional && !this.wasInstalled ? 'info' : 'warn';
-    log[this.tries === 0 ? news : 'debug'](
-      {
-        ...this.fields(),
-        error: this.doubtful ?? error.message,
-        ...(news === 'warn' && this.doubt?.crd !== 'installed' && { hint: hintFor(error) }),
-        retryMilliseconds: Math.round(delay),
-      },
-      news === 'info' ? OPTIONAL_IS_MISSING : 'The kind is not served, will look for it again',
-    );
-  }
-
-  private get unserved(): Unserved | undefined {
-    return this.props.store.unservedIn(this.props.scope.namespace);
-  }
-
-  private fields(): object {
-    const { scope } = this.props;
-    return { resource: scope.type.plural, watchNamespace: scope.namespace };
-  }
-}
-
-/** Watches end by themselves after 5 to 10 minutes, so that load moves to API servers that were added since. */
-const WATCH_LIFETIME_SECONDS = 300;
+import { backoffDelay, RETRY, WATCH } from './retry.js';
+import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
+import type { CompleteList, ObjectEvent, Project } from './watch.js';
 
 export interface ReflectorProps {
   readonly api: Api;
@@ -191,14 +27,29 @@ export interface ReflectorProps {
   readonly optional?: boolean;
   /** Plans that name no object of the kind may go on while it is doubtful what there is of it. @default false */
   readonly mayBeDoubtful?: boolean;
-  /** See `MissingKindProps`. */
-  readonly onDoubt?: MissingKindProps['onDoubt'];
-  /** Called with each complete list, once the store holds it. @default - nobody is told */
+  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
+  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
+  /** Called with each complete list, once the store holds it. @default - not called */
   readonly onListed?: () => void;
   /** Called when a list shows an older state of the server, with when the one before was asked for. @default - not called */
   readonly onWentBack?: (listedBefore: number) => void;
-  /** Called with each failure, after which it tries again. @default - nobody is told */
+  /** Called with each failure, after which it tries again. @default - not called */
   readonly onFailed?: (error: Error) => void;
+}
+
+/** Where a reflector stands. */
+type ReflectorState =
+  /** Getting all objects; what was known before is served meanwhile. */
+  | { readonly phase: 'listing' }
+  /** Following changes from this version on. */
+  | { readonly phase: 'watching'; readonly resourceVersion: string }
+  /** After a failure, until the next attempt; with a version it goes on watching from there, without listing. */
+  | { readonly phase: 'waiting'; readonly error: Error; readonly resourceVersion?: string };
+
+/** A waiter for a list that was asked for at a certain moment or later, by the monotonic clock. */
+interface Demand {
+  readonly since: number;
+  readonly met: () => void;
 }
 
 /**
@@ -211,34 +62,60 @@ export interface ReflectorProps {
  * **Assumptions.** The API server sends bookmarks (Kubernetes 1.34 or newer).
  */
 export class Reflector {
-  state: ReflectorState = { phase: 'listing' };
   /** The kind is served and may be read, or is optional and isn't served. */
   readonly answered = new Milestone();
+  /** A watch is open, or being opened. */
+  watches = false;
   private readonly listed = new Milestone();
+  private readonly missing: MissingKind;
+  private readonly schema: SchemaChanges;
+  private isListing = true;
+  private error: Error | undefined;
   /** The version that everything up to has been delivered, as long as it can be gone on from. */
   private reached: string | undefined;
-  private readonly plan = new ListPlan();
-  private readonly present = new PresentList();
-  private readonly retries: Retries;
-  private readonly failures = new WatchFailures();
-  private readonly missing: MissingKind;
-  private readonly catchUp: CatchUp;
-  private readonly schema: SchemaChanges;
-  private stream: WatchStream | undefined;
-  private answeredAt: number;
+  /** When the server said something last: an event, a bookmark, or a refusal. */
+  private heardAt: number;
+
+  /** Failures in a row. */
+  private tries = 0;
+  /** Since a version expired last, a watch was at work for a while. */
+  private hasWorked = true;
+  private troubleSince: number | undefined;
+  private troubleAt = -Infinity;
+
+  private listDueAt = Infinity;
+  /** Servers that don't stream lists are asked for pages. */
+  private streams = true;
+  /** The last streamed list never ended: the server may not know what it was asked for. */
+  private pagesNext = false;
+  /** Equal versions may be different objects, as after a restored backup or with another schema. */
+  private doubtsVersions = false;
+  /** When the first list came that was older than what was delivered. */
+  private olderSince: number | undefined;
+
+  private turn = new AbortController();
+  private readonly demands = new Set<Demand>();
+  /** When the last complete list was asked for, and the one under way. */
+  private askedAt = -Infinity;
+  private asking = -Infinity;
+  private catchUp: Timer | undefined;
 
   constructor(private readonly props: ReflectorProps) {
     this.missing = new MissingKind(props);
-    this.retries = new Retries(props);
-    this.catchUp = new CatchUp({ ...props, namespace: props.scope.namespace });
     const onChange = (): void => {
-      // Listed at once, and compared by content.
-      this.plan.doubtVersions();
-      void this.present.since(props.clock.monotonic(), new AbortController().signal);
+      this.doubtsVersions = true;
+      void this.presentSince(props.clock.monotonic(), new AbortController().signal);
     };
     this.schema = new SchemaChanges({ ...props, onChange });
-    this.answeredAt = props.clock.monotonic();
+    this.heardAt = props.clock.monotonic();
     props.metrics.follow(this);
+  }
+
+  get state(): ReflectorState {
+    const { reached: resourceVersion, error } = this;
+    if (this.isListing) return { phase: 'listing' };
+    if (error) return { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
+    return { phase: 'watching', resourceVersion: resourceVersion ?? '' };
   }
 
   /** Why it isn't known what there is of the kind, although it may be installed; undefined while it is. */
@@ -261,316 +138,19 @@ export class Reflector {
     return this.reached;
   }
 
-  /** A watch is open, or being opened. */
-  get watches(): boolean {
-    return this.stream !== undefined;
-  }
-
-  /**
-   * For how long the server hasn't said anything to this reflector: no event, no bookmark, not even a refusal. A kind
-   * that isn't served, or may not be watched, is not silent.
-   *
-   * @param now by the monotonic clock
-   */
+  /** For how long the server hasn't said anything, not even a refusal. @param now by the monotonic clock */
   silentForMilliseconds(now: number): number {
-    return now - Math.max(this.answeredAt, this.stream?.heardAt ?? 0);
+    return now - this.heardAt;
   }
 
   /**
-   * Resolves once the store is as new as the API server was at that moment, by the monotonic clock, for which it lists
-   * anew where the last list was asked for earlier; or as soon as the signal aborts. Of a kind that isn't served, and
-   * of which nothing is known, nothing can be too old.
+   * Resolves once the store is as new as the API server was at that moment, by the monotonic clock, or as soon as the
+   * signal aborts. Of a kind that isn't served, and of which nothing is known, nothing can be too old.
+   *
+   * It takes a list that was asked for then or later: versions can't tell, since those of an idle type are behind until
+   * the next bookmark, and a connection may have gone silent.
    */
   async presentSince(moment: number, signal: AbortSignal): Promise<void> {
-    return this.present.since(moment, signal);
-  }
-
-  /** Runs until the signal aborts, and never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    this.answeredAt = this.props.clock.monotonic();
-    while (!signal.aborted) await this.present.interruptible(signal, this.turn.bind(this));
-  }
-
-  /** One session, and what comes after its failure. */
-  private async turn(signal: AbortSignal): Promise<void> {
-    const { clock } = this.props;
-    const startedAt = clock.monotonic();
-    let failure: Error | undefined;
-    try {
-      await this.session(signal);
-    } catch (error) {
-      failure = error as Error;
-    }
-    this.retries.lasted(clock.monotonic() - startedAt);
-    if (failure) await this.recover(failure, signal);
-  }
-
-  /** One watch, from the version that was reached or from a full list on. */
-  private async session(signal: AbortSignal): Promise<void> {
-    const { api, scope, store, clock } = this.props;
-    const startedAt = clock.monotonic();
-    if (this.reached !== undefined && !this.present.isDemanded && !this.plan.isDue(startedAt)) {
-      await this.follow(this.reached, signal);
-      return;
-    }
-    // Where this fails for no fault of the version that was reached, that is gone on from.
-    const how = this.plan.begin(startedAt);
-    this.present.ask(clock.monotonic());
-    this.state = { phase: 'listing' };
-    if (how === 'stream' && (await this.streamList(startedAt, signal))) return;
-    const list = await listPages(api, scope, this.plan.project(store), signal);
-    this.complete(list, startedAt);
-    await this.follow(list.resourceVersion, signal);
-  }
-
-  /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
-  private async streamList(startedAt: number, signal: AbortSignal): Promise<boolean> {
-    const list = new StreamedList(this.plan.project(this.props.store));
-    let failure: unknown;
-    try {
-      await this.watch(STREAMED_LIST, signal, (event) => {
-        if (!this.isListing()) {
-          this.change(event);
-          return;
-        }
-        const complete = list.take(event);
-        if (complete) this.complete(complete, startedAt);
-      });
-    } catch (error) {
-      failure = error;
-    }
-    // The feature is off, or unknown to the server.
-    if (this.isListing() && refusesRequest(failure)) {
-      this.plan.refused();
-      return false;
-    }
-    if (this.isListing() && (!failure || failure instanceof SilentWatch)) {
-      this.plan.unfinished();
-      throw new UnfinishedList(failure);
-    }
-    if (failure) throw failure as Error;
-    return true;
-  }
-
-  private isListing(): boolean {
-    return this.state.phase === 'listing';
-  }
-
-  private complete(list: CompleteList, startedAt: number): void {
-    const { store, scope, clock, random, metrics, log } = this.props;
-    const { entries, resourceVersion } = list;
-    if (store.hasPassed(resourceVersion, scope.namespace) && !this.plan.believesOlder(clock.monotonic()))
-      throw new OutdatedList(resourceVersion);
-    if (store.replace(entries, resourceVersion, scope.namespace)) {
-      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
-      log.warn(fields, 'The API server went back to an older state, as after a restored backup');
-      this.props.onWentBack?.(this.present.askedAt);
-    }
-    this.plan.done(clock.monotonic(), random);
-    this.reach(resourceVersion);
-    this.missing.served();
-    this.markSynced();
-    this.catchUp.done();
-    this.present.complete();
-    metrics.listed(clock.monotonic() - startedAt);
-    this.props.onListed?.();
-  }
-
-  private markSynced(): void {
-    this.answered.reach();
-    this.listed.reach();
-  }
-
-  private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    this.reach(resourceVersion);
-    await this.watch({ resourceVersion }, signal, this.change.bind(this));
-  }
-
-  private reach(resourceVersion: string): void {
-    this.reached = resourceVersion;
-    this.state = { phase: 'watching', resourceVersion };
-  }
-
-  private change({ type, object }: ObjectEvent): void {
-    const { store, scope } = this.props;
-    const { resourceVersion } = object.metadata;
-    const order = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0');
-    if (order >= 0) this.plan.caughtUp();
-    const news = order > 0;
-    if (type === 'BOOKMARK') {
-      store.advance(resourceVersion, scope.namespace);
-      this.catchUp.done();
-    } else if (type === 'DELETED') store.observedDeletion(object);
-    // Versions only rise within a watch: what is told twice might bring back what has been deleted since.
-    else if (news) store.observed(object);
-    if (news && resourceVersion) this.reach(resourceVersion);
-  }
-
-  private async watch(
-    query: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-    handle: (event: ObjectEvent) => void,
-  ): Promise<void> {
-    const { api, scope, clock, random, metrics } = this.props;
-    const timeoutSeconds = Math.round(WATCH_LIFETIME_SECONDS * (1 + random()));
-    const opened = (): void => {
-      this.schema.opened(timeoutSeconds * 1000);
-      metrics.watchOpened();
-      this.answered.reach();
-      this.answeredAt = clock.monotonic();
-      if (this.isListing()) this.catchUp.openedWithList();
-      else this.catchUp.opened();
-    };
-    const request = { api, scope, clock, query: { ...query, timeoutSeconds: String(timeoutSeconds) } };
-    const stream = new WatchStream({ ...request, opened, handle });
-    this.stream = stream;
-    try {
-      await stream.read(signal);
-    } finally {
-      this.schema.ended(signal.aborted);
-      this.catchUp.ended();
-      this.answeredAt = Math.max(this.answeredAt, stream.heardAt ?? 0);
-      this.stream = undefined;
-    }
-  }
-
-  /** Waits before the next attempt. */
-  private async recover(error: Error, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    const { clock, metrics } = this.props;
-    this.props.onFailed?.(error);
-    if (error instanceof ApiError) this.answeredAt = clock.monotonic();
-    if (error instanceof ShortWatch) metrics.watchWasShort();
-    if (this.failures.mustRelist(error, clock.monotonic())) this.reached = undefined;
-    if (doubtsVersions(error) || kindIsMissing(error)) this.plan.doubtVersions();
-    const delay = kindIsMissing(error) ? await this.missing.notServed(error, signal) : this.failed(error);
-    if (kindIsMissing(error)) this.goOnWithout();
-    const resourceVersion = this.reached;
-    this.state = { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
-    await sleep(clock, delay, signal);
-  }
-
-  /** The kind isn't served: where that is no reason to wait, there is nothing to wait for. */
-  private goOnWithout(): void {
-    const { optional, mayBeDoubtful } = this.props;
-    if (this.doubtful !== undefined && !mayBeDoubtful) return;
-    if (optional) this.markSynced();
-    this.present.complete();
-  }
-
-  private failed(error: Error): number {
-    this.missing.unknown();
-    return this.retries.failed(error, this.reached === undefined);
-  }
-}
-
-/** Where a reflector stands. */
-type ReflectorState =
-  /** Getting all objects, at first or anew; what was known before is served meanwhile. */
-  | { readonly phase: 'listing' }
-  /** Following changes from this version on. */
-  | { readonly phase: 'watching'; readonly resourceVersion: string }
-  /** After a failure, until the next attempt; with a version it goes on watching from there, without listing. */
-  | { readonly phase: 'waiting'; readonly error: Error; readonly resourceVersion?: string };
-
-/**
- * What a watch has missed since the version that it goes on from is sent right after the answer, from the memory of
- * the API server, so after this it has arrived. Until then each object that isn't known costs a request to make sure,
- * which is little for a second; waiting for the next bookmark would take a minute.
- */
-const CATCH_UP_MILLISECONDS = 1_000;
-
-interface CatchUpProps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly namespace: string | undefined;
-}
-
-/** Tells a store whether what it doesn't know isn't there: while a watch is open, and has brought what was missed. */
-class CatchUp {
-  private open = false;
-  private timer: Timer | undefined;
-
-  constructor(private readonly props: CatchUpProps) {}
-
-  /** A watch is open that goes on from an older version. */
-  opened(): void {
-    this.open = true;
-    this.timer = this.props.clock.setTimer(CATCH_UP_MILLISECONDS, () => {
-      this.done();
-    });
-  }
-
-  /** A watch is open that begins with all objects. */
-  openedWithList(): void {
-    this.open = true;
-  }
-
-  /** A bookmark, or the end of a list: the server has said that this is all. */
-  done(): void {
-    if (!this.open) return;
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.props.store.setFollowed(this.props.namespace, true);
-  }
-
-  /** The watch has ended. */
-  ended(): void {
-    this.open = false;
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.props.store.setFollowed(this.props.namespace, false);
-  }
-}
-
-/** Something that is reached once, and stays so. */
-class Milestone {
-  /** Resolves when it is. */
-  readonly reached: Promise<undefined>;
-  private readonly resolve: (value: undefined) => void;
-  private passed = false;
-
-  constructor() {
-    ({ promise: this.reached, resolve: this.resolve } = Promise.withResolvers<undefined>());
-  }
-
-  get isReached(): boolean {
-    return this.passed;
-  }
-
-  reach(): void {
-    this.passed = true;
-    this.resolve(undefined);
-  }
-}
-
-/** Somebody who needs a list that was asked for at a certain moment or later, by the monotonic clock. */
-interface Demand {
-  readonly since: number;
-  readonly met: () => void;
-}
-
-/**
- * When a reflector's last list was asked for, and who needs a later one.
- *
- * A list says that the API server, and not merely its cache or a connection that may have gone silent, was at least
- * that new. Versions can't tell: those of an idle type are behind until the next bookmark, although nothing is missing.
- */
-class PresentList {
-  private readonly demands = new Set<Demand>();
-  private turn = new AbortController();
-  /** When the last complete one was asked for. */
-  askedAt = -Infinity;
-  /** When the one under way was asked for. */
-  private asking = -Infinity;
-
-  /** Whether somebody waits for a list. */
-  get isDemanded(): boolean {
-    return this.demands.size > 0;
-  }
-
-  /** Resolves once there is a list that was asked for at that moment or later, or as soon as the signal aborts. */
-  async since(moment: number, signal: AbortSignal): Promise<void> {
     if (this.askedAt >= moment || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const met = (): void => {
@@ -585,36 +165,314 @@ class PresentList {
     });
   }
 
-  /** Does something that is broken off when the outer signal aborts, or when another list is needed. */
-  async interruptible(outer: AbortSignal, act: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const turn = (this.turn = new AbortController());
+  /** Runs until the signal aborts, and never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.heardAt = this.props.clock.monotonic();
     const abort = (): void => {
-      turn.abort();
+      this.turn.abort();
     };
-    outer.addEventListener('abort', abort);
-    if (outer.aborted) abort();
-    try {
-      await act(turn.signal);
-    } finally {
-      outer.removeEventListener('abort', abort);
+    signal.addEventListener('abort', abort);
+    while (!signal.aborted) {
+      this.turn = new AbortController();
+      await this.attempt(this.turn.signal);
       this.asking = -Infinity;
     }
+    signal.removeEventListener('abort', abort);
   }
 
-  /** A list is asked for now. */
-  ask(now: number): void {
+  /** One session, and the pause after its failure. */
+  private async attempt(signal: AbortSignal): Promise<void> {
+    const { clock } = this.props;
+    const startedAt = clock.monotonic();
+    let failure: Error | undefined;
+    try {
+      await this.session(startedAt, signal);
+    } catch (error) {
+      failure = error as Error;
+    }
+    const lasted = clock.monotonic() - startedAt;
+    if (lasted >= WATCH.healthy) this.tries = 0;
+    if (lasted >= WATCH.worked) this.hasWorked = true;
+    if (failure && !signal.aborted) await this.recover(failure, signal);
+  }
+
+  /** One watch, from the version that was reached or from a full list on. */
+  private async session(now: number, signal: AbortSignal): Promise<void> {
+    const { api, scope } = this.props;
+    if (this.reached !== undefined && this.demands.size === 0 && now < this.listDueAt) {
+      await this.follow(this.reached, signal);
+      return;
+    }
+    // Where this fails for no fault of the version that was reached, that is gone on from.
+    this.listDueAt = now + WATCH.listAgain;
     this.asking = now;
+    this.isListing = true;
+    const asStream = this.streams && !this.pagesNext;
+    this.pagesNext = false;
+    if (asStream && (await this.streamList(now, signal))) return;
+    const list = await listPages(api, scope, this.project(), signal);
+    this.complete(list, now);
+    await this.follow(list.resourceVersion, signal);
   }
 
-  /** The one that was asked for is complete, or there can't be any. */
-  complete(): void {
+  /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
+  private async streamList(startedAt: number, signal: AbortSignal): Promise<boolean> {
+    const list = new StreamedList(this.project());
+    let failure: unknown;
+    try {
+      await this.watch(STREAMED_LIST, signal, (event) => {
+        if (!this.isListing) {
+          this.change(event);
+          return;
+        }
+        const complete = list.take(event);
+        if (complete) this.complete(complete, startedAt);
+      });
+    } catch (error) {
+      failure = error;
+    }
+    if (this.isListing) {
+      // The feature is off, or unknown to the server.
+      if (failure instanceof ApiError && (failure.code === 400 || failure.code === 422)) {
+        this.streams = false;
+        return false;
+      }
+      if (!failure || (failure instanceof WatchFailure && failure.kind.startsWith('silent'))) {
+        this.pagesNext = true;
+        throw new WatchFailure('listUnfinished', failure);
+      }
+    }
+    if (failure) throw failure as Error;
+    return true;
+  }
+
+  /** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
+  private project(): Project {
+    const { store } = this.props;
+    if (this.doubtsVersions) return (object) => store.project(object);
+    return (object) => {
+      const { namespace, name, resourceVersion } = object.metadata;
+      const known = store.get(objectKey(namespace, name));
+      return known && known.object.metadata.resourceVersion === resourceVersion
+        ? known
+        : store.project(object);
+    };
+  }
+
+  private complete({ entries, resourceVersion }: CompleteList, startedAt: number): void {
+    const { store, scope, clock, random, metrics, log } = this.props;
+    const now = clock.monotonic();
+    if (store.hasPassed(resourceVersion, scope.namespace)) {
+      this.olderSince ??= now;
+      if (now - this.olderSince < WATCH.lag) throw new WatchFailure('outdated');
+    }
+    if (store.replace(entries, resourceVersion, scope.namespace)) {
+      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
+      log.warn(fields, 'The API server went back to an older state, as after a restored backup');
+      this.props.onWentBack?.(this.askedAt);
+    }
+    this.doubtsVersions = false;
+    this.olderSince = undefined;
+    this.listDueAt = now + WATCH.listLifetime * (1 + random() / 10);
+    this.reach(resourceVersion);
+    this.missing.served();
+    this.markSynced();
+    this.caughtUp();
+    this.meetDemands();
+    metrics.listed(now - startedAt);
+    this.props.onListed?.();
+  }
+
+  private markSynced(): void {
+    this.answered.reach();
+    this.listed.reach();
+  }
+
+  /** The list that was asked for is complete, or there can't be any. */
+  private meetDemands(): void {
     this.askedAt = this.asking;
     for (const { since, met } of this.demands) if (this.askedAt >= since) met();
   }
+
+  private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    this.reach(resourceVersion);
+    await this.watch({ resourceVersion }, signal, this.change.bind(this));
+  }
+
+  private reach(resourceVersion: string): void {
+    this.reached = resourceVersion;
+    this.isListing = false;
+    this.error = undefined;
+  }
+
+  private change({ type, object }: ObjectEvent): void {
+    const { store, scope } = this.props;
+    const { resourceVersion } = object.metadata;
+    const order = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0');
+    if (order >= 0) this.olderSince = undefined;
+    if (type === 'BOOKMARK') {
+      store.advance(resourceVersion, scope.namespace);
+      this.caughtUp();
+    } else if (type === 'DELETED') store.observedDeletion(object);
+    // Versions only rise within a watch: what is told twice might bring back what has been deleted since.
+    else if (order > 0) store.observed(object);
+    if (order > 0 && resourceVersion) this.reach(resourceVersion);
+  }
+
+  private async watch(
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    handle: (event: ObjectEvent) => void,
+  ): Promise<void> {
+    const { api, scope, clock, random, metrics, store } = this.props;
+    const timeoutSeconds = Math.round(WATCH.lifetimeSeconds * (1 + random()));
+    const heard = (): void => {
+      this.heardAt = clock.monotonic();
+    };
+    const opened = (): void => {
+      heard();
+      this.schema.opened(timeoutSeconds * 1000);
+      metrics.watchOpened();
+      this.answered.reach();
+      // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
+      // for a second; waiting for the next bookmark would take a minute.
+      if (!this.isListing) this.catchUp = clock.setTimer(WATCH.caughtUp, () => { this.caughtUp(); });
+    };
+    this.watches = true;
+    try {
+      await runWatch({
+        ...{ api, scope, clock, signal, opened, heard, handle },
+        query: { ...query, timeoutSeconds: String(timeoutSeconds) },
+      });
+    } finally {
+      this.watches = false;
+      this.catchUp?.cancel();
+      store.setFollowed(scope.namespace, false);
+      this.schema.ended(signal.aborted);
+    }
+  }
+
+  /** The watch that is open, if any, has delivered what was missed: what the store doesn't know isn't there. */
+  private caughtUp(): void {
+    this.catchUp?.cancel();
+    if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
+  }
+
+  /** Waits before the next attempt. */
+  private async recover(error: Error, signal: AbortSignal): Promise<void> {
+    const { clock, metrics, optional, mayBeDoubtful } = this.props;
+    this.props.onFailed?.(error);
+    if (error instanceof ApiError) this.heardAt = clock.monotonic();
+    if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
+    if (this.mustRelist(error)) this.reached = undefined;
+    const isMissing = error instanceof ApiError && error.kindNotServed;
+    // What is known of versions may come from before a backup was restored.
+    this.doubtsVersions ||=
+      isMissing ||
+      isVersionTooLarge(error) ||
+      (error instanceof WatchFailure && error.kind === 'silentFromStart');
+    let delay: number;
+    if (isMissing) {
+      delay = await this.missing.notServed(error, signal);
+      // Where that is no reason to wait, there is nothing to wait for.
+      if (this.doubtful === undefined || mayBeDoubtful) {
+        if (optional) this.markSynced();
+        this.meetDemands();
+      }
+    } else {
+      this.missing.unknown();
+      delay = this.pauseAfter(error);
+    }
+    this.isListing = false;
+    this.error = error;
+    await sleep(clock, delay, signal);
+  }
+
+  private pauseAfter(error: Error): number {
+    const { scope, log, random } = this.props;
+    const asked = askedDelay(error);
+    let delay: number;
+    if (error instanceof ApiError && error.expired && this.hasWorked) {
+      this.hasWorked = false;
+      delay = backoffDelay(RETRY.watch, 0, random);
+    } else {
+      const backoff = asked > 0 ? RETRY.refusedWatch : RETRY.watch;
+      delay = Math.max(backoffDelay(backoff, this.tries++, random), asked);
+    }
+    const isOutdated = (one?: Error): boolean => one instanceof WatchFailure && one.kind === 'outdated';
+    const level = isOutdated(error) && isOutdated(this.error) ? 'debug' : 'warn';
+    log[level](
+      {
+        ...{ resource: scope.type.plural, watchNamespace: scope.namespace },
+        ...{ error: error.message, hint: hintFor(error), retryMilliseconds: Math.round(delay) },
+      },
+      this.reached === undefined
+        ? 'watch failed, listing again'
+        : 'watch failed, resuming from last resourceVersion',
+    );
+    return delay;
+  }
+
+  /**
+   * Decides whether a version that was reached is no longer one to go on from. The table is client-go's:
+   *
+   * | failure | consequence |
+   * | --- | --- |
+   * | the connection broke, 429, 503 | the same version again, since listing would make an overload worse |
+   * | 500, 502, 504 | the same version again for half a minute, then a list |
+   * | silence | the same version again, where anything had come; else a list |
+   * | a list that is older than what was delivered | what was to be done before it |
+   * | 410, version too large, anything else | a list |
+   * @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go
+   */
+  private mustRelist(error: Error): boolean {
+    if (error instanceof WatchFailure) return error.kind === 'unusable' || error.kind === 'silentFromStart';
+    if (!(error instanceof ApiError) || error.code === 429 || error.code === 503) return false;
+    const isTrouble = !error.expired && [500, 502, 504].includes(error.code);
+    if (!isTrouble || isVersionTooLarge(error)) return true;
+    const now = this.props.clock.monotonic();
+    if (now - this.troubleAt >= WATCH.troubleOver) this.troubleSince = undefined;
+    this.troubleAt = now;
+    this.troubleSince ??= now;
+    return now - this.troubleSince >= WATCH.trouble;
+  }
 }
 
-/** The hash moves within a second of the change, as a rule before the watches end (1.36); other API servers may be later. */
-const ASKED_AFTER_MILLISECONDS = 10_000;
+/** An API server that is behind the one that was asked before, or whose storage was put back. */
+function isVersionTooLarge(error: Error): boolean {
+  const causes = error instanceof ApiError ? (error.status.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+}
+
+/** What to do about a failure, for the log. */
+function hintFor(error: Error): string | undefined {
+  if (error instanceof ApiError) {
+    if (error.kindNotServed) return 'Install the CRD of this kind';
+    if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
+    return error.code === 403 ? `It may not be listed and watched; ${GRANT}` : undefined;
+  }
+  // Errors of the network have a code; those of a kind's own functions don't.
+  const isUnanswered = error instanceof OperatorError && error.reason === 'Unreachable';
+  const isSilent = error instanceof WatchFailure && error.kind.startsWith('silent');
+  return isUnanswered || isSilent || 'code' in error ? 'Check that the API server is reachable' : undefined;
+}
+
+/** Something that is reached once, and stays so. */
+class Milestone {
+  isReached = false;
+  /** Resolves when it is. */
+  readonly reached: Promise<undefined>;
+  private readonly resolve: (value: undefined) => void;
+
+  constructor() {
+    ({ promise: this.reached, resolve: this.resolve } = Promise.withResolvers<undefined>());
+  }
+
+  reach(): void {
+    this.isReached = true;
+    this.resolve(undefined);
+  }
+}
 
 interface SchemaChangesProps {
   readonly api: Api;
@@ -652,7 +510,7 @@ class SchemaChanges {
   }
 
   private askLater(): void {
-    const timer = this.props.clock.setTimer(ASKED_AFTER_MILLISECONDS, () => void this.ask(timer));
+    const timer = this.props.clock.setTimer(WATCH.schema, () => void this.ask(timer));
     this.timer = timer;
   }
 
@@ -675,7 +533,125 @@ class SchemaChanges {
   }
 }
 
-/** A label for each of more namespaces would cost more than it tells. */
+/** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
+export interface Doubt {
+  /** `unreadable` may not be read, or doesn't exist for what is built in; of one that is `unknown` nothing was said. */
+  readonly crd: 'installed' | 'unreadable' | 'unknown';
+  readonly why: string;
+}
+
+/**
+ * Returns why a kind that isn't served may be installed all the same. Only a CRD that doesn't exist proves that it isn't:
+ * its version may have been turned off, and a proxy may answer 404 for anything.
+ */
+export async function doubtOf(
+  api: Api,
+  type: ResourceType,
+  signal?: AbortSignal,
+): Promise<Doubt | undefined> {
+  const version = `${type.kind} is not served as ${type.apiVersion}`;
+  if (isBuiltIn(type))
+    return { crd: 'unreadable', why: `${version}: run a version of the operator that fits the API server` };
+  const name = definitionName(type);
+  try {
+    const { spec } = (await api.get(definitionType, name, signal)) as Partial<CustomResourceDefinition>;
+    const served = spec?.versions.flatMap((each) => (each.served ? [each.name] : [])).join(', ');
+    const why = `${version}, though its CRD is installed and serves ${served || 'nothing'}: serve that version again, or run a version of the operator that uses one that is served`;
+    return { crd: 'installed', why };
+  } catch (error) {
+    if (error instanceof ApiError && error.objectIsGone) return undefined;
+    const why = `${version}, and its CRD ${name} can't be read (${(error as Error).message}): grant get on it, or restart the operator if the kind was removed`;
+    return { crd: error instanceof ApiError && error.code === 403 ? 'unreadable' : 'unknown', why };
+  }
+}
+
+/**
+ * Decides what becomes of a watch whose kind the API server doesn't serve.
+ *
+ * **Guarantees.** It is looked for again, for ever. Its objects are gone, and the store is emptied, once the API server has
+ * said that its CRD doesn't exist. Until then what is known stays, and the store says that it is doubtful.
+ */
+class MissingKind {
+  private tries = 0;
+  private since: number | undefined;
+  /** A list was complete, or the CRD was read, since it was last known to be missing. */
+  private wasInstalled = false;
+  private doubt: Doubt | undefined;
+  private readonly fields: object;
+
+  constructor(private readonly props: ReflectorProps) {
+    const { type, namespace } = props.scope;
+    this.fields = { resource: type.plural, watchNamespace: namespace };
+  }
+
+  /** Why it isn't known what there is of the kind; undefined while it is. */
+  get doubtful(): string | undefined {
+    return this.doubt?.why;
+  }
+
+  /** Returns after how many milliseconds to look again. */
+  async notServed(error: ApiError, signal: AbortSignal): Promise<number> {
+    const { random, log, optional, store, scope } = this.props;
+    const delay = backoffDelay(RETRY.missingKind, this.tries, random);
+    if (store.unservedIn(scope.namespace) !== 'missing') await this.judge(error, signal);
+    const isExpected = optional && !this.wasInstalled;
+    log[this.tries++ > 0 ? 'debug' : isExpected ? 'info' : 'warn'](
+      {
+        ...{ ...this.fields, error: this.doubtful ?? error.message },
+        ...(!isExpected && this.doubt?.crd !== 'installed' && { hint: hintFor(error) }),
+        retryMilliseconds: Math.round(delay),
+      },
+      isExpected
+        ? 'The kind is not installed; it is not needed, and will be used once it is there'
+        : 'The kind is not served, will look for it again',
+    );
+    return delay;
+  }
+
+  /** It couldn't be asked. */
+  unknown(): void {
+    this.since = undefined;
+  }
+
+  /** A complete list has come. */
+  served(): void {
+    if (this.tries > 0) this.props.log.info(this.fields, 'The kind is served now');
+    this.tries = 0;
+    this.since = undefined;
+    this.wasInstalled = true;
+    this.set(undefined);
+  }
+
+  private async judge(error: Error, signal: AbortSignal): Promise<void> {
+    const { api, clock, scope, store, log } = this.props;
+    // Nothing is done on what may have gone while the CRD is being asked for.
+    this.set('doubtful', this.doubt ?? { crd: 'unknown', why: error.message });
+    this.since ??= clock.monotonic();
+    const doubt = await doubtOf(api, scope.type, signal);
+    const isOld = clock.monotonic() - this.since >= WATCH.neverSeen;
+    this.wasInstalled ||= doubt?.crd === 'installed';
+    if (doubt && (doubt.crd !== 'unreadable' || this.wasInstalled || !isOld)) {
+      this.set('doubtful', doubt);
+      return;
+    }
+    this.set('missing');
+    if (!this.wasInstalled) return;
+    this.wasInstalled = false;
+    log.warn({ ...this.fields, objects: store.size }, 'The kind has been removed, and its objects with it');
+    // Nothing that was known counts any more, as after a list that is older than everything: versions included.
+    store.replace([], '0', scope.namespace);
+  }
+
+  private set(unserved: Unserved | undefined, doubt?: Doubt): void {
+    const { store, scope, onDoubt } = this.props;
+    const wasDoubtful = this.doubt !== undefined;
+    this.doubt = doubt;
+    store.setUnserved(scope.namespace, unserved);
+    if (wasDoubtful !== (doubt !== undefined)) onDoubt?.(!wasDoubtful);
+  }
+}
+
+/** A label for each of more namespaces would cost more than it says. */
 const NAMED_NAMESPACES = 25;
 
 /** What a watch covers, for people: `deployments.apps in shop`. */
@@ -691,7 +667,16 @@ export function watchLabel(scope: Scope, namespaces: readonly string[]): string 
   return watchName(named ? scope : { ...scope, namespace: 'other namespaces' });
 }
 
-/** Counts what reflectors do, and tells how they stand when somebody asks; reflectors may share a name. */
+/** Where one reflector reports. */
+export interface ReflectorMetrics {
+  /** How it stands is shown from now on. */
+  follow(reflector: Reflector): void;
+  listed(milliseconds: number): void;
+  watchOpened(): void;
+  watchWasShort(): void;
+}
+
+/** Counts what reflectors do, and shows how they stand on each scrape; reflectors may share a name. */
 export class WatchMetrics {
   private readonly followed: { readonly name: string; readonly reflector: Reflector }[] = [];
 
@@ -723,27 +708,14 @@ export class WatchMetrics {
 
   /** Of those that share a name, the one that is worst off is shown. */
   private update(): void {
-    const silence = new Map<string, number>();
-    const version = new Map<string, number>();
-    for (const { name, reflector } of this.followed) {
-      const seconds = reflector.watches
-        ? reflector.silentForMilliseconds(this.clock.monotonic()) / 1000
-        : Infinity;
-      silence.set(name, Math.max(silence.get(name) ?? 0, seconds));
-      const reached = Number(reflector.lastResourceVersion ?? 0);
-      version.set(name, Math.min(version.get(name) ?? Infinity, reached));
+    const now = this.clock.monotonic();
+    for (const name of new Set(this.followed.map((each) => each.name))) {
+      const all = this.followed.filter((each) => each.name === name).map(({ reflector }) => reflector);
+      const silence = all.map((each) => (each.watches ? each.silentForMilliseconds(now) / 1000 : Infinity));
+      const longest = Math.max(...silence);
+      this.metrics.watchSilenceSeconds.set({ name }, longest === Infinity ? -1 : longest);
+      const reached = Math.min(...all.map(({ lastResourceVersion = 0 }) => Number(lastResourceVersion)));
+      this.metrics.reflectorLastResourceVersion.set({ name }, reached);
     }
-    for (const [name, seconds] of silence)
-      this.metrics.watchSilenceSeconds.set({ name }, seconds === Infinity ? -1 : seconds);
-    for (const [name, reached] of version) this.metrics.reflectorLastResourceVersion.set({ name }, reached);
   }
-}
-
-/** Where one reflector reports. */
-export interface ReflectorMetrics {
-  /** How it stands is shown from now on. */
-  follow(reflector: Reflector): void;
-  listed(milliseconds: number): void;
-  watchOpened(): void;
-  watchWasShort(): void;
 }

@@ -2,9 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ApplyStep, Controller } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { Api } from '../../src/engine/api.js';
 import { Manager } from '../../src/engine/manager.js';
-import { MissingKind } from '../../src/engine/reflector.js';
 import { Store } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
@@ -140,23 +138,6 @@ describe('An optional kind that is not installed', () => {
 });
 
 describe('A kind that was installed', () => {
-  it('counts as gone when its objects do, and not before', async () => {
-    const clock = new VirtualClock();
-    const store = new Store({ keep: (object) => object });
-    const api = new Api(new FakeApiServer());
-    const props = { api, scope: { type: ROUTE }, store, clock, random: () => 0, log: recordingLogger([]) };
-    const missing = new MissingKind(props);
-    missing.served();
-    store.replace([store.project(anObject(ROUTE, 'web', { resourceVersion: '1' }))], '1');
-    const told: unknown[] = [];
-    store.onChange(() => told.push(store.unservedIn('shop')));
-    const judged = missing.notServed(new Error('404'), new AbortController().signal);
-    expect(store.unservedIn('shop')).toBe('doubtful');
-    expect(told).toEqual([]);
-    await judged;
-    expect(told).toEqual(['missing']);
-  });
-
   it('is missed in its own namespace only, where each has a watch of its own', () => {
     const store = new Store({ keep: (object) => object, perNamespace: true });
     store.setUnserved('shop', 'missing');

@@ -3,7 +3,7 @@ import { Api } from '../../src/engine/api.js';
 import type { Scope } from '../../src/engine/api.js';
 import { Reflector, WatchMetrics } from '../../src/engine/reflector.js';
 import type { ReflectorProps } from '../../src/engine/reflector.js';
-import { SILENCE_LIMIT_MILLISECONDS } from '../../src/engine/watch.js';
+import { WATCH } from '../../src/engine/retry.js';
 import { Store } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
@@ -224,7 +224,7 @@ describe('Reflector, listing', () => {
   // A server that doesn't know streamed lists takes the request for a plain watch, whose bookmarks close nothing.
   it.each([
     ['ends', (setup: Setup): unknown => setup.transport.lastStream.end()],
-    ['falls silent', (setup: Setup): unknown => setup.clock.advance(SILENCE_LIMIT_MILLISECONDS)],
+    ['falls silent', (setup: Setup): unknown => setup.clock.advance(WATCH.silence)],
   ])('asks for pages, once, after a stream that %s before the list was complete', async (_, finish) => {
     const setup = await started();
     const { transport, clock, names } = setup;
@@ -368,7 +368,7 @@ describe('Reflector, watching', () => {
   it('replaces a connection on which nothing is heard', async () => {
     const { transport, clock } = await watching();
     const silent = transport.lastStream;
-    await clock.advance(SILENCE_LIMIT_MILLISECONDS - 1);
+    await clock.advance(WATCH.silence - 1);
     expect(silent.closed).toBe(false);
     await clock.advance(1);
     expect(silent.closed).toBe(true);
@@ -390,7 +390,7 @@ describe('Reflector, watching', () => {
   // A watch from a version of the future, as after a restored etcd, is answered with 200 and stays silent.
   it('lists again when a watch has delivered nothing at all until the silence limit', async () => {
     const { transport, clock } = await watching();
-    for (let n = 0; n < 3; n++) await clock.advance(SILENCE_LIMIT_MILLISECONDS + 60_000);
+    for (let n = 0; n < 3; n++) await clock.advance(WATCH.silence + 60_000);
     expect(
       transport.streams.slice(1).some(({ request }) => request.query?.sendInitialEvents === 'true'),
     ).toBe(true);
@@ -402,13 +402,13 @@ describe('Reflector, watching', () => {
     const letThrough = heldBack(setup);
     await clock.advance(5_000);
     transport.lastStream.end();
-    await clock.advance(4 * SILENCE_LIMIT_MILLISECONDS);
+    await clock.advance(4 * WATCH.silence);
     expect(lines).toEqual([]);
     letThrough();
     await settled();
     expect(transport.streams).toHaveLength(2);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-    await clock.advance(SILENCE_LIMIT_MILLISECONDS - 1);
+    await clock.advance(WATCH.silence - 1);
     expect(transport.lastStream.closed).toBe(false);
     await clock.advance(1);
     expect(transport.lastStream.closed).toBe(true);
@@ -426,7 +426,7 @@ describe('Reflector, watching', () => {
     };
     await clock.advance(5_000);
     transport.lastStream.end();
-    await clock.advance(SILENCE_LIMIT_MILLISECONDS + 800);
+    await clock.advance(WATCH.silence + 800);
     expect(refusal?.closed).toBe(true);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
   });
@@ -459,7 +459,7 @@ describe('Reflector, watching', () => {
 
   it('takes everything anew from a server whose versions it has come to doubt', async () => {
     const { transport, clock, store } = await watching();
-    for (let n = 0; n < 2; n++) await clock.advance(SILENCE_LIMIT_MILLISECONDS + 5_000);
+    for (let n = 0; n < 2; n++) await clock.advance(WATCH.silence + 5_000);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
     const after = configMap('a', '7', { labels: { after: 'the backup' } });
     transport.lastStream.event('ADDED', after).listed('120');
@@ -822,7 +822,7 @@ describe('Reflector, of a server that is in an older state', () => {
     expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
       {
         level: 'warn',
-        fields: { error: expect.stringMatching(/^The list \(95\) is older/) as string },
+        fields: { error: expect.stringMatching(/^the list is older/) as string },
         message: 'watch failed, listing again',
       },
     ]);
@@ -895,7 +895,7 @@ describe('Reflector, failing', () => {
     transport.lastStream.end();
     await settled();
     expect(transport.streams).toHaveLength(2);
-    expect(lines).toMatchObject([{ level: 'warn', fields: { error: 'The watch ended at once' } }]);
+    expect(lines).toMatchObject([{ level: 'warn', fields: { error: 'the watch ended at once' } }]);
     await clock.advance(800);
     expect(transport.streams).toHaveLength(3);
   });

@@ -7,7 +7,6 @@ import { Fights } from '../../src/engine/fights.js';
 import { Queue } from '../../src/engine/work-queue.js';
 import { REFUSAL_MILLISECONDS, Refusals } from '../../src/engine/refusals.js';
 import { Breather } from '../../src/engine/runner.js';
-import { SILENCE_LIMIT_MILLISECONDS, SilenceLimit } from '../../src/engine/watch.js';
 import { configMap, ownedBy } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
@@ -17,17 +16,6 @@ describe.each([
   ['back', -HOUR],
   ['forward', HOUR],
 ])('A wall clock that is set %s', (_, shift) => {
-  it('neither hides the silence of a watch nor makes it up', async () => {
-    const clock = new VirtualClock();
-    const silence = new SilenceLimit(clock, new AbortController().signal);
-    silence.begin();
-    clock.setWallBy(shift);
-    await clock.advance(SILENCE_LIMIT_MILLISECONDS - 1);
-    expect(silence.expired).toBe(false);
-    await clock.advance(1);
-    expect(silence.expired).toBe(true);
-  });
-
   it('does not change the pause of a fight', () => {
     const clock = new VirtualClock();
     const fights = new Fights(clock);
