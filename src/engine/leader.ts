@@ -3,10 +3,11 @@ import { LEASE_NAME } from '../contract/names.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError } from './api-error.js';
-import { elapsed, instant, sleep } from './clock.js';
+import { elapsed, instant, sleep, unlessAborted } from './clock.js';
 import type { Clock, Instant, Timer } from './clock.js';
 import { microTime } from './event-sender.js';
 import type { Fence } from './gate.js';
+import { LEASE } from './retry.js';
 import type { ApiRequest, Transport } from './transport.js';
 
 /** `coordination.k8s.io/v1` Lease. What isn't named here is left as it is. */
@@ -17,8 +18,9 @@ export interface Lease {
   readonly spec?: LeaseSpec;
 }
 
+/** Its times are for people: no candidate trusts another one's clock. */
 export interface LeaseSpec {
-  /** Empty where the lease was given back. */
+  /** Empty where the lease was released. */
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
@@ -27,173 +29,18 @@ export interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
-export interface Claim {
-  readonly identity: string;
-  readonly durationSeconds: number;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** The spec by which a lease is taken or renewed. Its times are for people: no holder trusts another one's clock. */
-export function claimed(before: LeaseSpec | undefined, { identity, durationSeconds, now }: Claim): LeaseSpec {
-  const time = microTime(now);
-  const stays = before?.holderIdentity === identity;
-  return {
-    ...before,
-    holderIdentity: identity,
-    leaseDurationSeconds: durationSeconds,
-    acquireTime: stays ? (before.acquireTime ?? time) : time,
-    renewTime: time,
-    leaseTransitions: (before?.leaseTransitions ?? 0) + (stays || before === undefined ? 0 : 1),
-  };
-}
-
-/** The spec by which a lease is given back; one second, for those that look at the time alone. */
-export function givenBack(before: LeaseSpec | undefined, now: number): LeaseSpec {
-  return {
-    ...claimed(before, { identity: before?.holderIdentity ?? '', durationSeconds: 1, now }),
-    holderIdentity: '',
-  };
-}
-
-export interface CallOptions {
-  readonly timeoutMilliseconds: number;
-  readonly signal: AbortSignal;
-}
-
-/** The three requests that an election needs. Each throws an ApiError when the answer isn't a success. */
-export class LeaseClient {
-  private readonly collection: string;
-
-  constructor(
-    private readonly transport: Transport,
-    private readonly clock: Clock,
-    private readonly namespace: string,
-    private readonly name: string,
-  ) {
-    this.collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
-  }
-
-  /** Nothing if there is none. */
-  async get(options: CallOptions): Promise<Lease | undefined> {
-    try {
-      return await this.send('Get', { method: 'GET', path: `${this.collection}/${this.name}` }, options);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
-  }
-
-  async create(spec: LeaseSpec, options: CallOptions): Promise<Lease> {
-    const { namespace, name } = this;
-    const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { namespace, name }, spec };
-    return this.send('Create', { method: 'POST', path: this.collection, body }, options);
-  }
-
-  /** Replaces exactly the version that was seen: whoever comes second gets a 409. */
-  async update(seen: Lease, spec: LeaseSpec, options: CallOptions): Promise<Lease> {
-    const body = { ...seen, spec };
-    return this.send('Update', { method: 'PUT', path: `${this.collection}/${this.name}`, body }, options);
-  }
-
-  private async send(verb: string, request: ApiRequest, options: CallOptions): Promise<Lease> {
-    const what = `${verb} Lease ${this.namespace}/${this.name}`;
-    const response = await this.inTime(what, options, (signal) =>
-      this.transport.request({ ...request, lease: true, signal }),
-    );
-    if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
-    return response.body as Lease;
-  }
-
-  /** Ends with the timeout whatever becomes of the request, e.g. while credentials are fetched in vain. */
-  private async inTime<T>(
-    what: string,
-    { timeoutMilliseconds, signal }: CallOptions,
-    request: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const aborted = new AbortController();
-    const { promise: failed, reject } = Promise.withResolvers<never>();
-    const fail = (message: string): void => {
-      const error = new Error(`${what}: ${message}`);
-      reject(error);
-      aborted.abort(error);
-    };
-    const stop = (): void => {
-      fail('given up, since this process stops');
-    };
-    const timer = this.clock.setTimer(timeoutMilliseconds, () => {
-      fail(`no answer within ${(timeoutMilliseconds / 1000).toFixed(1)} s`);
-    });
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    try {
-      return await Promise.race([failed, request(aborted.signal)]);
-    } finally {
-      timer.cancel();
-      signal.removeEventListener('abort', stop);
-    }
-  }
-}
-
-/** How often a lease is given back anew, when somebody has touched it meanwhile. */
-const RELEASE_TRIES = 3;
-
-/** Gives the lease back, so that nobody has to wait until it runs out. Does nothing where another one has it. */
-export async function giveBack(
-  client: LeaseClient,
-  held: Lease,
-  clock: Clock,
-  options: CallOptions,
-): Promise<void> {
-  const holder = held.spec?.holderIdentity;
-  let lease = held;
-  for (let tries = 1; ; tries++) {
-    try {
-      await client.update(lease, givenBack(lease.spec, clock.now()), options);
-      return;
-    } catch (error) {
-      if (!isConflict(error) || tries === RELEASE_TRIES) throw error;
-      const now = await client.get(options);
-      if (!now || now.spec?.holderIdentity !== holder) return;
-      lease = now;
-    }
-  }
-}
-
-/** The lease was changed, made or deleted since it was seen. */
-export function isConflict(error: unknown): boolean {
-  return isMissing(error) || (error instanceof ApiError && error.code === 409);
-}
-
-export function isMissing(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 404;
-}
-
-/** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
-const UNHEALTHY_AFTER_MILLISECONDS = 20_000;
-/** Of several candidates each asks at its own pace; never slower than the retry period, or takeovers would be late. */
-const JITTER = 0.2;
-
 export interface ElectorProps {
   readonly transport: Transport;
   /** Of the lease. */
   readonly namespace: string;
-  /** @default reconstruct */
-  readonly name?: string;
   /** Of this process, and of no other that ever was. */
   readonly identity: string;
-  /** Others wait so long, from the last renewal they have seen. Whole seconds. @default 15 */
-  readonly leaseDurationSeconds?: number;
-  /** After this long without a renewal, nothing is written any more; shorter than the lease. @default 10000 */
-  readonly renewDeadlineMilliseconds?: number;
-  /** From one try to the next. @default 2000 */
-  readonly retryPeriodMilliseconds?: number;
   readonly clock: Clock;
   /** From 0 to 1, for jitter. */
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The lease is ours: work may begin. Called synchronously, with the time since when nobody else can have had it. */
+  /** The lease is ours: work may begin. Called synchronously, with the time since when no other process can have had it. */
   readonly onLeading: (aloneSinceMonotonic: number) => void;
   /** The lease is lost: work has to stop. Called synchronously. */
   readonly onLost: () => void;
@@ -205,7 +52,7 @@ export type ElectorState =
   | { readonly phase: 'standby' }
   /** The lease is ours; `renewed` is when the last successful renewal was sent, which the fence goes by. */
   | { readonly phase: 'leading'; readonly renewed: Instant }
-  /** It has stopped: the lease is given back, and nothing is written any more. */
+  /** It has stopped, and nothing is written any more. */
   | { readonly phase: 'released' };
 
 /**
@@ -214,7 +61,7 @@ export type ElectorState =
  * **Guarantees.** No two processes admit writes at the same time, as long as no clock runs half as fast again as another.
  * Clocks may differ, and be set while this runs. A process that was stopped or suspended finds out before it writes again.
  *
- * **Assumptions.** Nobody edits or deletes the lease. No machine sets its clock back while it is suspended.
+ * **Assumptions.** The lease isn't edited or deleted by hand. No machine sets its clock back while it is suspended.
  *
  * **Caveats.** What was handed to a connection before the lease ran out may arrive later: the lease outlasts the fence
  * by half to allow for that.
@@ -227,26 +74,14 @@ export class Elector implements Fence {
   private failure: string | undefined;
   private readonly stopping = new AbortController();
   private readonly tried = new AbortController();
-  private readonly client: LeaseClient;
-  private readonly name: string;
-  private readonly durationSeconds: number;
-  private readonly renewDeadline: number;
-  private readonly retryPeriod: number;
+  private readonly collection: string;
 
   constructor(private readonly props: ElectorProps) {
-    this.name = props.name ?? LEASE_NAME;
-    this.durationSeconds = props.leaseDurationSeconds ?? 15;
-    this.renewDeadline = props.renewDeadlineMilliseconds ?? 10_000;
-    this.retryPeriod = props.retryPeriodMilliseconds ?? 2_000;
-    if (
-      this.renewDeadline >= this.durationSeconds * 1000 ||
-      this.retryPeriod * (1 + JITTER) >= this.renewDeadline
-    )
-      throw new RangeError('The lease has to outlast the renew deadline, and that the retry period');
-    this.client = new LeaseClient(props.transport, props.clock, props.namespace, this.name);
-    this.observed = new ObservedLease(props.clock, props.identity);
-    props.metrics.leader.set({ name: this.name }, 0);
-    props.metrics.leadershipLosses.inc({ name: this.name }, 0);
+    const { namespace, clock, identity, metrics } = props;
+    this.collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+    this.observed = new ObservedLease(clock, identity);
+    metrics.leader.set({ name: LEASE_NAME }, 0);
+    metrics.leadershipLosses.inc({ name: LEASE_NAME }, 0);
   }
 
   get state(): ElectorState {
@@ -267,15 +102,14 @@ export class Elector implements Fence {
   /** Why the process had better be restarted; empty while all is well. */
   unhealthy(): string[] {
     if (this.current.phase !== 'leading') return [];
-    const seconds = elapsed(this.props.clock, this.current.renewed) / 1000;
-    return seconds > this.durationSeconds + UNHEALTHY_AFTER_MILLISECONDS / 1000
-      ? [`leader election: the lease was last renewed ${Math.round(seconds)} s ago`]
+    const age = elapsed(this.props.clock, this.current.renewed);
+    return age > LEASE.durationSeconds * 1000 + LEASE.unhealthyAfter
+      ? [`leader election: the lease was last renewed ${Math.round(age / 1000)} s ago`]
       : [];
   }
 
-  /** Acquires the lease, keeps it, and acquires it anew when it is lost, until `release` is called. Never rejects. */
+  /** Acquires the lease, keeps it, and acquires it again when it is lost, until `release` is called. Never rejects. */
   async run(): Promise<void> {
-    const { clock } = this.props;
     const { signal } = this.stopping;
     while (!signal.aborted) {
       try {
@@ -285,60 +119,68 @@ export class Elector implements Fence {
         this.failed(`${messageOf(error)}${this.remedyOf(error)}`);
       }
       this.tried.abort();
-      await sleep(clock, this.pause(), signal);
+      await sleep(this.props.clock, this.pause(), signal);
     }
   }
 
-  /** Ends `run`, closes the fence, and then gives the lease back, if it is ours. Never rejects. */
+  /** Ends `run`, closes the fence, and then releases the lease, if it is ours. Never rejects. */
   async release(): Promise<void> {
     const { log } = this.props;
     const held = this.current.phase === 'leading' ? this.observed.lease : undefined;
     this.stop();
     if (!held) return;
     try {
-      const options = { ...this.callOptions(), signal: new AbortController().signal };
-      await giveBack(this.client, held, this.props.clock, options);
+      await this.giveBack(held);
       log.info('Released the lease');
     } catch (error) {
-      log.warn(
-        { error: messageOf(error) },
-        'The lease was not released, so others have to wait until it runs out',
-      );
+      const message = 'The lease was not released, so others have to wait until it runs out';
+      log.warn({ error: messageOf(error) }, message);
     }
   }
 
-  /** Ends the candidacy without giving the lease back, for a process that can't be sure to have written its last. */
+  /** Ends the candidacy without releasing the lease, for a process that can't be sure to have written its last. */
   stop(): void {
     this.current = { phase: 'released' };
     this.expiry?.cancel();
-    this.props.metrics.leader.set({ name: this.name }, 0);
+    this.props.metrics.leader.set({ name: LEASE_NAME }, 0);
     this.stopping.abort();
   }
 
   private async tryOnce(): Promise<void> {
-    // Whoever has slept must know it before anything else.
+    // A process that has slept must know it before anything else.
     this.loseIfExpired();
-    const { identity, metrics } = this.props;
+    const { identity, metrics, log } = this.props;
+    const { signal } = this.stopping;
     if (this.current.phase === 'leading') {
-      if (await this.claimAs(this.observed.lease)) return;
-      metrics.leaderSlowPath.inc({ name: this.name });
+      if (await this.claim(this.observed.lease)) return;
+      metrics.leaderSlowPath.inc({ name: LEASE_NAME });
     }
-    this.observed.observe(await this.client.get(this.callOptions()));
+    this.observed.observe(await this.get(signal));
     const { holder, lease } = this.observed;
-    if (holder !== identity) this.lose(holder ? `${holder} has it` : 'somebody has taken it away');
-    if (holder !== identity && this.observed.remaining() > 0) this.waitFor(holder);
-    else await this.claimAs(lease);
+    if (holder !== identity) this.lose(holder ? `${holder} has it` : 'it was taken away');
+    if (holder === identity || this.observed.remaining() <= 0) await this.claim(lease);
+    else if (this.waitingFor !== holder) {
+      this.waitingFor = holder;
+      log.info({ holder }, `Waiting for ${holder}`);
+    }
   }
 
   /** Takes or renews the lease, if it still is as it was seen. Returns false if it isn't. */
-  private async claimAs(seen: Lease | undefined): Promise<boolean> {
-    const { clock, identity } = this.props;
+  private async claim(seen: Lease | undefined): Promise<boolean> {
+    const { clock, identity, namespace } = this.props;
+    const { signal } = this.stopping;
     const sentAt = instant(clock);
-    const spec = claimed(seen?.spec, { identity, durationSeconds: this.durationSeconds, now: sentAt.wall });
-    const options = this.callOptions();
+    const spec = claimed(seen?.spec, identity, LEASE.durationSeconds, sentAt.wall);
+    const metadata = { namespace, name: LEASE_NAME };
     try {
-      const answer = seen ? this.client.update(seen, spec, options) : this.client.create(spec, options);
-      this.observed.observe(await answer);
+      this.observed.observe(
+        seen
+          ? await this.update({ ...seen, spec }, signal)
+          : await this.send('Create', signal, {
+              ...{ method: 'POST', path: this.collection },
+              body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec },
+            }),
+      );
     } catch (error) {
       // Where there is none to be created, its namespace is missing.
       if (isConflict(error) && (seen || !isMissing(error))) return false;
@@ -348,9 +190,28 @@ export class Elector implements Fence {
     return true;
   }
 
+  private async giveBack(held: Lease): Promise<void> {
+    const { identity, clock } = this.props;
+    const { signal } = new AbortController();
+    let lease = held;
+    for (let tries = 1; ; tries++) {
+      // One second, for those that look at the time alone.
+      const spec = { ...claimed(lease.spec, identity, 1, clock.now()), holderIdentity: '' };
+      try {
+        await this.update({ ...lease, spec }, signal);
+        return;
+      } catch (error) {
+        if (!isConflict(error) || tries === LEASE.releaseTries) throw error;
+        const now = await this.get(signal);
+        if (now?.spec?.holderIdentity !== identity) return;
+        lease = now;
+      }
+    }
+  }
+
   private renewed(sentAt: Instant): void {
-    const { clock, log, metrics, onLeading } = this.props;
-    const left = this.renewDeadline - elapsed(clock, sentAt);
+    const { clock, log, metrics, onLeading, identity } = this.props;
+    const left = LEASE.renewDeadline - elapsed(clock, sentAt);
     // An answer that has slept on its way is no proof any more.
     if (left <= 0 || this.current.phase === 'released') return;
     const gained = this.current.phase === 'standby';
@@ -361,15 +222,15 @@ export class Elector implements Fence {
     });
     if (!gained) return;
     this.waitingFor = undefined;
-    metrics.leader.set({ name: this.name }, 1);
-    log.info({ identity: this.props.identity }, 'Became leader');
+    metrics.leader.set({ name: LEASE_NAME }, 1);
+    log.info({ identity }, 'Became leader');
     onLeading(this.observed.aloneSince);
   }
 
   private loseIfExpired(): void {
     if (this.current.phase !== 'leading') return;
     const age = elapsed(this.props.clock, this.current.renewed);
-    if (age < this.renewDeadline) return;
+    if (age < LEASE.renewDeadline) return;
     const because = this.failure === undefined ? '' : `: ${this.failure}`;
     this.lose(`not renewed for ${(age / 1000).toFixed(1)} s${because}`);
   }
@@ -379,16 +240,10 @@ export class Elector implements Fence {
     const { log, metrics, onLost } = this.props;
     this.current = { phase: 'standby' };
     this.expiry?.cancel();
-    metrics.leader.set({ name: this.name }, 0);
-    metrics.leadershipLosses.inc({ name: this.name });
+    metrics.leader.set({ name: LEASE_NAME }, 0);
+    metrics.leadershipLosses.inc({ name: LEASE_NAME });
     log.warn({ why }, 'Lost the lease');
     onLost();
-  }
-
-  private waitFor(holder: string): void {
-    if (this.waitingFor === holder) return;
-    this.waitingFor = holder;
-    this.props.log.info({ holder }, `Waiting for ${holder}`);
   }
 
   private remedyOf(error: unknown): string {
@@ -407,32 +262,96 @@ export class Elector implements Fence {
     this.props.log.warn({ error: message }, 'failed to acquire or renew lease, retrying');
   }
 
-  private callOptions(): CallOptions {
-    const { clock } = this.props;
-    const timeout = Math.max(1_000, this.renewDeadline / 2);
-    const left =
-      this.current.phase === 'leading' ? this.renewDeadline - elapsed(clock, this.current.renewed) : timeout;
-    return { timeoutMilliseconds: Math.max(0, Math.min(timeout, left)), signal: this.stopping.signal };
-  }
-
   /** A candidate asks again at the moment the lease runs out, if that is sooner than its next turn. */
   private pause(): number {
-    if (this.current.phase === 'leading') return this.retryPeriod;
-    const turn = this.retryPeriod / (1 + JITTER * this.props.random());
+    if (this.current.phase === 'leading') return LEASE.retryPeriod;
+    const turn = LEASE.retryPeriod / (1 + LEASE.jitter * this.props.random());
     const remaining = this.observed.remaining();
     return remaining > 0 ? Math.min(turn, remaining) : turn;
   }
+
+  /** Undefined if there is none. */
+  private async get(signal: AbortSignal): Promise<Lease | undefined> {
+    const path = `${this.collection}/${LEASE_NAME}`;
+    return this.send('Get', signal, { method: 'GET', path }).catch((error: unknown) => {
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+  }
+
+  /** Replaces exactly the version that was seen: the second of two gets a 409. */
+  private async update(lease: Lease, signal: AbortSignal): Promise<Lease> {
+    const path = `${this.collection}/${LEASE_NAME}`;
+    return this.send('Update', signal, { method: 'PUT', path, body: lease });
+  }
+
+  /** Ends in time whatever becomes of the request, e.g. while credentials are fetched in vain. */
+  private async send(verb: string, stop: AbortSignal, request: ApiRequest): Promise<Lease> {
+    const { clock, transport, namespace } = this.props;
+    const what = `${verb} Lease ${namespace}/${LEASE_NAME}`;
+    let timeout = Math.max(1_000, LEASE.renewDeadline / 2);
+    if (this.current.phase === 'leading')
+      timeout = Math.max(0, Math.min(timeout, LEASE.renewDeadline - elapsed(clock, this.current.renewed)));
+    const ending = new AbortController();
+    const timer = clock.setTimer(timeout, () => {
+      ending.abort(new Error(`${what}: no answer within ${(timeout / 1000).toFixed(1)} s`));
+    });
+    const giveUp = (): void => {
+      ending.abort(new Error(`${what}: given up, since this process stops`));
+    };
+    stop.addEventListener('abort', giveUp);
+    if (stop.aborted) giveUp();
+    const { signal } = ending;
+    try {
+      const response = await unlessAborted(transport.request({ ...request, lease: true, signal }), signal);
+      if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
+      return response.body as Lease;
+    } finally {
+      timer.cancel();
+      stop.removeEventListener('abort', giveUp);
+    }
+  }
+}
+
+/** The spec by which a lease is taken or renewed. */
+function claimed(
+  before: LeaseSpec | undefined,
+  identity: string,
+  durationSeconds: number,
+  now: number,
+): LeaseSpec {
+  const time = microTime(now);
+  const stays = before?.holderIdentity === identity;
+  return {
+    ...before,
+    holderIdentity: identity,
+    leaseDurationSeconds: durationSeconds,
+    acquireTime: stays ? (before.acquireTime ?? time) : time,
+    renewTime: time,
+    leaseTransitions: (before?.leaseTransitions ?? 0) + (stays || before === undefined ? 0 : 1),
+  };
+}
+
+/** The lease was changed, created or deleted since it was seen. */
+function isConflict(error: unknown): boolean {
+  return isMissing(error) || (error instanceof ApiError && error.code === 409);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 404;
 }
 
 /**
  * A lease as a candidate sees it. Only a record that changes is a sign of life of its holder, and only our own clock
- * says when it came: what the record has for times is by the clock of somebody else.
+ * says when it came: the times of the record are by another one's clock.
  */
 class ObservedLease {
-  private seen: Lease | undefined;
+  /** As it was last seen. */
+  lease: Lease | undefined;
+  /** Since when, by our monotonic clock, no other process can have had it; never, where another one is its holder. */
+  aloneSince = Infinity;
   private spec: string | undefined;
   private changedAt = 0;
-  private alone = Infinity;
 
   /** @param identity of the candidate */
   constructor(
@@ -440,19 +359,9 @@ class ObservedLease {
     private readonly identity: string,
   ) {}
 
-  /** As it was last seen. */
-  get lease(): Lease | undefined {
-    return this.seen;
-  }
-
-  /** Empty where nobody has it. */
+  /** Empty where there is none. */
   get holder(): string {
-    return this.seen?.spec?.holderIdentity ?? '';
-  }
-
-  /** Since when, by our monotonic clock, nobody else can have had it; never, where somebody else is its holder. */
-  get aloneSince(): number {
-    return this.alone;
+    return this.lease?.spec?.holderIdentity ?? '';
   }
 
   observe(lease: Lease | undefined): void {
@@ -461,17 +370,17 @@ class ObservedLease {
     const changed = spec !== this.spec;
     if (changed) this.changedAt = now;
     this.spec = spec;
-    this.seen = lease;
+    this.lease = lease;
     const { holder } = this;
-    if (holder !== '' && holder !== this.identity) this.alone = Infinity;
-    // Where it has become free, somebody may have had it and given it back since it was seen last.
-    else if (this.alone === Infinity || (changed && holder === '')) this.alone = now;
+    if (holder !== '' && holder !== this.identity) this.aloneSince = Infinity;
+    // Where it has become free, another one may have had and released it since it was seen last.
+    else if (this.aloneSince === Infinity || (changed && holder === '')) this.aloneSince = now;
   }
 
-  /** Milliseconds until it has run out, if it isn't renewed; 0 or less if it has, or if nobody has it. */
+  /** Milliseconds until it has run out, if it isn't renewed; 0 or less if it has, or if it has no holder. */
   remaining(): number {
     if (this.holder === '') return 0;
-    const seconds = this.seen?.spec?.leaseDurationSeconds ?? 0;
+    const seconds = this.lease?.spec?.leaseDurationSeconds ?? 0;
     return this.changedAt + seconds * 1000 - this.clock.monotonic();
   }
 }

@@ -336,7 +336,10 @@ export class Reflector {
       this.answered.reach();
       // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
       // for a second; waiting for the next bookmark would take a minute.
-      if (!this.isListing) this.catchUp = clock.setTimer(WATCH.caughtUp, () => { this.caughtUp(); });
+      if (!this.isListing)
+        this.catchUp = clock.setTimer(WATCH.caughtUp, () => {
+          this.caughtUp();
+        });
     };
     this.watches = true;
     try {
