@@ -33,8 +33,22 @@ export function lastRelease(): Release {
   };
 }
 
-/** Takes the place of the release before. @throws where something can't be made as it was */
-export function recordRelease({ version, customResources, applied }: Release): void {
+/** The custom resources that are recorded, by namespace and name: each kind, and each type of child, at least once. */
+const RECORDED: readonly RegExp[] = [
+  /^shop\//,
+  /^default\/(appservice-full|appservice-sample|autoscaling|files|route|rollout|reports|good-morning)$/,
+];
+
+/** Replaces the recorded release. @throws where something can't be made as it was */
+export function recordRelease(release: Release): void {
+  const { version } = release;
+  const customResources = release.customResources.filter(({ metadata: { namespace, name } }) =>
+    RECORDED.some((pattern) => pattern.test(`${namespace}/${name}`)),
+  );
+  const uids = new Set(customResources.map(({ metadata }) => metadata.uid));
+  const applied = release.applied.filter(({ metadata: { ownerReferences = [] } }) =>
+    ownerReferences.every(({ uid }) => uids.has(uid)),
+  );
   const edited = customResources.filter(({ metadata }) => metadata.generation !== 1);
   if (edited.length > 0) throw new Error(`Not as it was made: ${edited.map(named).join(', ')}`);
   rmSync(folder, { recursive: true, force: true });
