@@ -1,31 +1,34 @@
-// Measures the bundled command on a control plane of its own, beside what the API server itself can do.
+// Measures the bundled command beside an operator written with controller-runtime, on a control plane of the bench's own.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { burst } from './phases/burst.mjs';
-import { drift, hot, update } from './phases/changes.mjs';
-import { help, rendering, synth } from './phases/local.mjs';
+import { coldBurst } from './phases/bursts.mjs';
+import { children } from './phases/children.mjs';
 import { jobWatcher } from './phases/job-watcher.mjs';
-import { idle, memory, restart } from './phases/rest.mjs';
+import { life, restartOverMany } from './phases/life.mjs';
+import { help, rendering, synth } from './phases/local.mjs';
 import { streamIngress } from './phases/stream-ingress.mjs';
-import { swept } from './phases/sweep.mjs';
 import { Bench } from './support/bench.mjs';
-import { Figures } from './support/figures.mjs';
-import { machine, writeReport } from './support/report.mjs';
+import { buildPeer, ours } from './support/operators.mjs';
+import { Figures, machine, writeReport } from './support/report.mjs';
 import { root } from './support/util.mjs';
 
-const local = { help, rendering, synth };
-const onCluster = {
-  memory,
-  'burst-1': (bench) => burst(bench, 1),
-  'burst-0': (bench) => burst(bench, 0),
-  update,
-  drift,
-  hot,
-  idle,
+/** Each for one operator after the other, on one control plane, from which everything is deleted in between. */
+const sideBySide = {
+  children,
+  'cold-0': (bench) => coldBurst(bench, 0),
+  'cold-1': (bench) => coldBurst(bench, 1),
+  life,
 };
-/** Each in a control plane of its own. */
-const apart = { restart, streamingress: streamIngress, jobwatcher: jobWatcher, sweep: swept };
-const names = [local, onCluster, apart].flatMap(Object.keys);
+/** Of ours alone, or in a control plane of its own. */
+const apart = {
+  help,
+  rendering,
+  synth,
+  restart: restartOverMany,
+  streamingress: streamIngress,
+  jobwatcher: jobWatcher,
+};
+const names = [...Object.keys(sideBySide), ...Object.keys(apart)];
 
 const { values } = parseArgs({
   options: {
@@ -33,48 +36,40 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '1000' },
     json: { type: 'string', default: join(root, 'lib/bench.json') },
     profile: { type: 'string' },
-    'node-options': { type: 'string', default: '' },
-    'controller-options': { type: 'string', default: '' },
     help: { type: 'boolean', default: false },
   },
 });
 const wanted = values.only?.split(',') ?? names;
 const unknown = wanted.find((name) => !names.includes(name));
 if (values.help || unknown !== undefined || !(Number(values.scale) >= 10)) {
-  process.stdout
-    .write(`npm run bench -- [--only ${names.join()}] [--scale 1000] [--json FILE] [--profile FOLDER]
-    [--node-options "..."] [--controller-options "..."]\n`);
+  process.stdout.write(
+    `npm run bench -- [--only ${names.join()}] [--scale 1000] [--json FILE] [--profile FOLDER]\n`,
+  );
   process.exit(values.help ? 0 : 2);
 }
 
-const words = (text) => text.split(' ').filter((word) => word !== '');
 const count = Number(values.scale);
 const options = {
   count,
-  idleSeconds: count >= 1000 ? 60 : 10,
-  args: words(values['controller-options']),
-  nodeArguments: [
-    ...words(values['node-options']),
-    ...(values.profile ? ['--cpu-prof', `--cpu-prof-dir=${values.profile}`] : []),
-  ],
+  idleSeconds: count >= 1000 ? 30 : 10,
+  nodeArguments: values.profile ? ['--cpu-prof', `--cpu-prof-dir=${values.profile}`] : [],
 };
-
 const figures = new Figures();
+const operators = [ours, await buildPeer()];
+const phases = wanted.filter((name) => name in sideBySide);
 let about = await machine();
 
 // On Ctrl-C the watchdogs end whatever was started, and this process ends by the signal.
-for (const name of wanted.filter((each) => each in local)) {
-  process.stderr.write(`${name}\n`);
-  local[name]((...figure) => figures.note(...figure));
-}
-const phases = wanted.filter((name) => name in onCluster);
 if (phases.length > 0) {
   const bench = await Bench.start(figures, options);
   about = await machine(bench.cluster.sandbox);
   try {
     for (const name of phases) {
-      process.stderr.write(`${name}\n`);
-      await onCluster[name](bench);
+      for (bench.operator of operators) {
+        process.stderr.write(`${name}, ${bench.operator.name}\n`);
+        await sideBySide[name](bench);
+        await bench.cleanUp();
+      }
     }
   } finally {
     await bench.stop();
@@ -82,14 +77,11 @@ if (phases.length > 0) {
 }
 for (const name of wanted.filter((each) => each in apart)) {
   process.stderr.write(`${name}\n`);
-  await apart[name](figures, options);
+  for (const operator of name === 'restart' ? operators : [ours])
+    await apart[name](figures, options, operator);
 }
-about.push(`${count} custom resources, 16 requests at once`);
-if (wanted.length < names.length) about.push(`Only the phases ${wanted.join(', ')}`);
+about.push(`${count} custom resources, 16 in work at once`, `The phases ${wanted.join(', ')}`);
 writeReport({
-  rows: figures.rows,
-  about,
-  options,
-  json: values.json,
-  markdown: count >= 1000,
+  ...{ figures, about, json: values.json, isComplete: count >= 1000 },
+  operators: operators.map(({ name }) => name),
 });

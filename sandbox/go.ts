@@ -5,8 +5,8 @@ import { programEnded } from '#telemetry/program.js';
 import type { Program } from './program.js';
 import type { Log } from './progress.js';
 
-/** The Go package of each program. */
-const packages: Readonly<Record<Program, string>> = {
+/** The Go package of each program of a control plane. Any other program is the root package of its module. */
+const packages: Readonly<Partial<Record<string, string>>> = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
@@ -22,18 +22,22 @@ export function goBinaryName(program: Program): string {
 
 /** The arguments of the `go build` that puts `programs`, as the module in `folder` pins them, into the folder `output`. */
 export function goBuildArguments(programs: readonly Program[], output: string, folder: string): string[] {
+  return [
+    ...['build', '-v', '-mod=readonly', '-trimpath', '-ldflags', ['-s -w', ...stamps(folder)].join(' ')],
+    ...['-o', output, ...programs.map((program) => packages[program] ?? '.')],
+  ];
+}
+
+/** What makes a program of Kubernetes say its version; nothing in a module without such programs. */
+function stamps(folder: string): string[] {
+  if (!readFileSync(join(folder, 'go.mod'), 'utf8').includes('k8s.io/kubernetes ')) return [];
   const version = kubernetesVersion(folder);
   const [major, minor] = version.slice(1).split('.');
   const stamp = 'k8s.io/component-base/version';
-  const flags = [
-    '-s -w',
+  return [
     `-X ${stamp}.gitVersion=${version}`,
     `-X ${stamp}.gitMajor=${major ?? ''}`,
     `-X ${stamp}.gitMinor=${minor ?? ''}`,
-  ];
-  return [
-    ...['build', '-v', '-mod=readonly', '-trimpath', '-ldflags', flags.join(' '), '-o', output],
-    ...programs.map((program) => packages[program]),
   ];
 }
 

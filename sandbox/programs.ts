@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { buildPrograms } from './build.js';
 import { cacheFolder, sandboxFolder } from './paths.js';
@@ -60,10 +60,11 @@ export async function findPrograms<P extends Program>(
   return Object.fromEntries(found) as Record<P, string>;
 }
 
-/** The cache folder of the pins of a module, by default the sandbox's own, on this platform. */
+/** The cache folder of the pins and sources of a module, by default the sandbox's own, on this platform. */
 export function programCache(env: NodeJS.ProcessEnv = process.env, module = sandboxFolder()): string {
   const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(module, file)));
+  const sources = readdirSync(module).filter((file) => /^go\.(mod|sum)$|\.go$/.test(file));
+  for (const file of sources.sort()) hash.update(readFileSync(join(module, file)));
   hash.update(`${process.platform}/${process.arch}`);
   return join(cacheFolder(env), hash.digest('hex').slice(0, 16));
 }

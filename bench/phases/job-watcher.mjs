@@ -18,8 +18,7 @@ const OVERLAPPING = 10;
 export async function jobWatcher(figures, options) {
   // The watchers are in `default`, which is no admin's unless somebody says so.
   const own = ['--jobwatcher-deletes-per-second', '100', '--jobwatcher-admin-namespaces', 'default'];
-  const args = [...options.args, ...own];
-  const bench = await Bench.start(figures, { ...options, args }, { kinds: [kind], apiOnly: true });
+  const bench = await Bench.start(figures, { ...options, args: own }, { kinds: [kind], apiOnly: true });
   try {
     const count = options.count * JOBS_EACH;
     await finishedJobs(bench, count);

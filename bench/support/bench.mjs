@@ -1,19 +1,20 @@
-// What the phases share: one control plane, at most one controller, and what was measured so far.
+// What the phases share: one control plane, at most one operator process, and the figures of the operator.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Audit, beyondWatching, byKind, writes } from './audit.mjs';
 import { BenchCluster } from './cluster.mjs';
-import { Controller } from './controller.mjs';
+import { OperatorProcess, ours } from './operators.mjs';
 import { othersSince } from './process.mjs';
 import { settle } from './statuses.mjs';
 import { until } from './util.mjs';
-import { createAll, customResources } from './workload.mjs';
 
 export class Bench {
-  #populations = new Map();
-  #namespaces = 0;
+  /** The operator that the phase is about. */
+  operator = ours;
+  #namespaces = [];
+  #made = 0;
 
   /**
-   * @param options `count` custom resources, further arguments for the controller and its Node
+   * @param options `count` custom resources, further arguments for our operator and its Node
    * @param clusterOptions see `BenchCluster.start`
    */
   static async start(figures, options, clusterOptions) {
@@ -25,17 +26,19 @@ export class Bench {
     this.audit = new Audit(cluster.sandbox.auditLogPath, cluster.user);
   }
 
-  note(...figure) {
-    this.figures.note(...figure);
+  note(phase, figure, value, unit, bar) {
+    this.figures.note(this.operator.name, phase, figure, value, unit, bar);
   }
 
-  namespace(purpose) {
-    return this.cluster.makeNamespace(`${purpose}-${++this.#namespaces}`);
+  async namespace(purpose) {
+    const name = await this.cluster.makeNamespace(`${purpose}-${++this.#made}`);
+    this.#namespaces.push(name);
+    return name;
   }
 
   /** The one that runs, or a new one. */
   async withController() {
-    this.controller ??= await Controller.start(this.cluster, this.options);
+    this.controller ??= await OperatorProcess.start(this.operator, this.cluster, this.options);
     return this.controller;
   }
 
@@ -49,21 +52,11 @@ export class Bench {
     return this.withController();
   }
 
-  /** A namespace with that many settled custom resources of a size, made once. */
-  async population(size, count = this.count) {
-    const id = `${count} ${size}`;
-    if (!this.#populations.has(id)) {
-      await this.withController();
-      const namespace = await this.namespace(`size-${size}`);
-      await createAll(this.cluster, customResources(namespace, count, size));
-      await this.settled([namespace]);
-      this.#populations.set(id, namespace);
-    }
-    return this.#populations.get(id);
-  }
-
-  keepPopulation(size, namespace) {
-    this.#populations.set(`${this.count} ${size}`, namespace);
+  /** Stops the operator and deletes everything that a phase has made, so that the next one begins with nothing. */
+  async cleanUp() {
+    await this.withoutController();
+    for (const namespace of this.#namespaces) await this.cluster.deleteAll(namespace);
+    this.#namespaces = [];
   }
 
   /** Everything that was asked for has happened, and nothing more is written. */
@@ -73,11 +66,11 @@ export class Bench {
     return result;
   }
 
-  /** Waits until the controller has nothing left to do, and has written nothing for a second. */
+  /** Waits until the operator has nothing left to do, and has written nothing for a second. */
   async quiet() {
     let mark = this.audit.mark();
     await until(
-      'the controller to write nothing',
+      'the operator to write nothing',
       async () => {
         const quiet = writes(this.audit.since(mark)).length === 0;
         mark = this.audit.mark();
@@ -88,36 +81,37 @@ export class Bench {
     );
   }
 
-  /**
-   * Notes what the controller asks for while it is left alone, which may be nothing.
-   * @param when told before each figure, where a phase does so more than once
-   */
-  async leaveAlone(phase, when = '') {
+  /** Notes what the operator asks for while it is left alone, which may be nothing. */
+  async leaveAlone(phase) {
     const { controller } = this;
     const { idleSeconds } = this.options;
     const [mark, cpu] = [this.audit.mark(), controller.cpuSeconds];
     await delay(idleSeconds * 1000);
     const requests = beyondWatching(this.audit.since(mark));
-    const label = (figure) => (when ? `${when}: ${figure}` : figure);
-    this.note(phase, label('seconds'), idleSeconds);
-    this.note(phase, label('requests beside watches and the lease'), requests.length, '', 0);
-    this.note(phase, label('controller CPU'), controller.cpuSeconds - cpu, 's');
+    this.note(phase, 'seconds', idleSeconds);
+    this.note(phase, 'requests beside watches and the lease', requests.length, '', 0);
+    this.note(phase, 'CPU', controller.cpuSeconds - cpu, 's');
     for (const kind of Object.entries(byKind(requests))) process.stderr.write(`    ${kind.join(' ')}\n`);
   }
 
-  /** Measures what a piece of work costs the controller, until all has settled; notes it, and the statuses' faults. */
-  async costs(phase, namespaces, work) {
+  /**
+   * Measures what a piece of work costs the operator, until all has settled; notes it, and the statuses' faults.
+   * @param cold begins with the start of the process
+   */
+  async costs(phase, namespaces, work, { cold = false } = {}) {
+    const mark = this.audit.mark();
+    if (cold) await this.freshController();
     const controller = await this.withController();
-    const [mark, cpu] = [this.audit.mark(), controller.cpuSeconds];
-    controller.resetPeak();
+    const cpu = cold ? 0 : controller.cpuSeconds;
+    if (!cold) controller.resetPeak();
     const others = othersSince(() => this.ownPids());
     await work();
     this.note(phase, 'share of the processors that others took', others() * 100, '%');
     const { faults, lagSeconds } = await this.settled(namespaces);
     const entries = this.audit.since(mark);
     const usage = { cpuSeconds: controller.cpuSeconds - cpu, entries };
-    this.note(phase, 'controller CPU', usage.cpuSeconds, 's');
-    this.note(phase, 'controller peak RSS', controller.resident.peak, 'MiB');
+    this.note(phase, 'CPU', usage.cpuSeconds, 's');
+    this.note(phase, 'peak RSS', controller.resident.peak, 'MiB');
     this.note(phase, 'requests', byKind(beyondWatching(entries)));
     this.note(phase, 'statuses wrong in the end', faults.length, '', 0);
     this.note(phase, 'statuses right after the last rollout', lagSeconds, 's');
@@ -125,7 +119,7 @@ export class Bench {
     return usage;
   }
 
-  /** What a measurement is made of: this process, the controller and the control plane. */
+  /** What a measurement is made of: this process, the operator and the control plane. */
   ownPids() {
     const programs = Object.values(this.cluster.sandbox.processes).map(({ pid }) => pid);
     return [process.pid, this.controller.child.pid, ...programs];

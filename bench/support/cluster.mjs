@@ -4,7 +4,7 @@ import { UndiciTransport } from '../../lib/engine/transport.js';
 import { appService } from '../../lib/kinds/app-service/kind.js';
 import { startSandbox } from '../../lib/sandbox/control-plane.js';
 import { startWatchdog } from '../../lib/sandbox/watchdog.js';
-import { until } from './util.mjs';
+import { each, until } from './util.mjs';
 
 const [deployment, service] = appService.children;
 export { appService, deployment, service };
@@ -102,10 +102,17 @@ export class BenchCluster {
     return this.send('POST', pathOf(type, object.metadata.namespace), { body: object });
   }
 
-  /** Deletes all custom resources of a namespace, and waits until all that came of them has been collected. */
+  /** Deletes all custom resources of a namespace and their children, and waits until all has been collected. */
   async deleteAll(namespace) {
-    await this.send('DELETE', pathOf(appService.type, namespace));
-    for (const type of [service, deployment, pod]) {
+    const types = [appService.type, service, deployment, pod];
+    // One by one, since the deletion of a whole collection takes longer than a request may.
+    for (const type of types.slice(0, -1)) {
+      const { items } = await this.list(type, namespace);
+      const remove = ({ metadata: { name } }) =>
+        this.transport.request({ method: 'DELETE', path: pathOf(type, namespace, name) });
+      await each(items, CONCURRENCY, remove);
+    }
+    for (const type of types) {
       const isEmpty = async () => (await this.list(type, namespace)).items.length === 0;
       await until(`${type.plural} to be collected`, isEmpty, { milliseconds: 300_000, every: 500 });
     }

@@ -1,9 +1,39 @@
-// The table: on the terminal, in bench/RESULTS.md and as JSON.
+// Figures: told as they come, then as one table on the terminal, in bench/RESULTS.md and as JSON.
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { shown } from './figures.mjs';
 import { root } from './util.mjs';
+
+export class Figures {
+  /** `{ phase, figure, unit, bar?, values: { [operator]: value } }`, in order. */
+  rows = [];
+
+  note(operator, phase, figure, value, unit = '', bar = undefined) {
+    let row = this.rows.find((each) => each.phase === phase && each.figure === figure);
+    if (!row) this.rows.push((row = { phase, figure, unit, bar, values: {} }));
+    row.values[operator] = value;
+    process.stderr.write(`  ${operator}: ${phase}: ${figure}: ${`${shown(value)} ${unit}`.trim()}\n`);
+  }
+
+  /** Markdown, which is as easily read on a terminal: a section for each phase, a column for each operator. */
+  markdown(operators) {
+    const [first, second] = operators;
+    const sections = [...Map.groupBy(this.rows, ({ phase }) => phase)].map(([phase, rows]) => {
+      const lines = rows.map(({ figure, unit, bar, values }) => {
+        const [ours, theirs] = operators.map((name) => values[name]);
+        const cells = [ours, theirs].map((value) =>
+          value === undefined ? '' : `${shown(value)} ${unit}`.trim(),
+        );
+        const both = typeof ours === 'number' && typeof theirs === 'number' && theirs > 0;
+        const limit = bar === undefined ? '' : `≤ ${bar}${ours > bar ? ' MISSED' : ''}`;
+        return `| ${[figure, ...cells, both ? shown(ours / theirs) : '', limit].join(' | ')} |`;
+      });
+      const head = [`| | ${first} | ${second} | ratio | bar |`, '| --- | --- | --- | --- | --- |'];
+      return [`## ${phase}`, '', ...head, ...lines].join('\n');
+    });
+    return sections.join('\n\n');
+  }
+}
 
 export async function machine(sandbox) {
   const [{ model }] = cpus();
@@ -19,44 +49,18 @@ export async function machine(sandbox) {
   return lines;
 }
 
-export function writeReport({ rows, about, options, json, markdown }) {
-  writeFileSync(json, `${JSON.stringify({ about, options, rows }, null, 2)}\n`);
-  if (markdown) writeFileSync(join(root, 'bench/RESULTS.md'), toMarkdown({ rows, about }));
-  process.stdout.write(`${toText(rows)}\n`);
+export function writeReport({ figures, about, operators, json, isComplete }) {
+  writeFileSync(json, `${JSON.stringify({ about, rows: figures.rows }, null, 2)}\n`);
+  const head = ['# Results', '', 'Written by `npm run bench`; README.md says what is measured, and how.', ''];
+  const text = [...head, ...about.map((line) => `- ${line}`), '', figures.markdown(operators), ''].join('\n');
+  if (isComplete) writeFileSync(join(root, 'bench/RESULTS.md'), text);
+  process.stdout.write(text);
 }
 
-function toText(rows) {
-  const cells = rows.map(({ phase, figure, value, unit, bar, verdict = '' }) => [
-    ...[phase, figure, `${shown(value)} ${unit}`.trim()],
-    ...[bar === undefined ? '' : `≤ ${bar}`, verdict],
-  ]);
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...cells.map((row) => row[column].length)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-function toMarkdown({ rows, about }) {
-  const phases = Map.groupBy(rows, ({ phase }) => phase);
-  const sections = [...phases].map(([phase, figures]) => {
-    const lines = figures.map(
-      ({ figure, value, unit, bar, verdict = '' }) =>
-        `| ${figure} | ${`${shown(value)} ${unit}`.trim()} | ${bar === undefined ? '' : `≤ ${bar}`} | ${verdict} |`,
-    );
-    return [`## ${phase}`, '', '| figure | measured | bar | |', '| --- | --- | --- | --- |', ...lines].join(
-      '\n',
-    );
-  });
-  const head = [
-    '# Results',
-    '',
-    'Written by `npm run bench`; see README.md for what is measured, and how.',
-    '',
-  ];
-  return `${[...head, ...about.map((line) => `- ${line}`), '', sections.join('\n\n')].join('\n')}\n`;
+/** A number with three digits or more, or counts by name. */
+function shown(value) {
+  if (typeof value === 'number') return String(Number(value.toPrecision(value >= 1000 ? 6 : 3)));
+  return Object.entries(value)
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(', ');
 }

@@ -76,7 +76,7 @@ function faultsOf({ crs, deployments, services, pods }) {
 }
 
 function faultOf(cr, children, related) {
-  if (children.length !== 2) return `${children.length} children`;
+  if (children.length !== (cr.spec.ports ? 2 : 1)) return `${children.length} children`;
   if (!cr.status?.conditions) return 'no status';
   const {
     readiness,
@@ -90,9 +90,11 @@ function faultOf(cr, children, related) {
   for (const [name, value] of Object.entries(wanted)) {
     if (!isDeepStrictEqual(cr.status[name], value)) return `${name} is ${cr.status[name]}, not ${value}`;
   }
-  for (const { type, status, reason, message } of [...standardConditions(readiness), ...conditions]) {
+  // Of the verdict, each operator has words of its own; the conditions of the Deployment are passed on as they are.
+  const verdict = standardConditions(readiness).map(({ message, ...condition }) => condition);
+  for (const { type, status, reason, message } of [...verdict, ...conditions]) {
     const known = cr.status.conditions.find((condition) => condition.type === type);
-    if (known?.status !== status || known.reason !== reason || known.message !== message)
+    if (known?.status !== status || known.reason !== reason || (message ?? known.message) !== known.message)
       return `${type} is ${known?.status} ${known?.reason}: ${known?.message}, not ${status} ${reason}: ${message}`;
   }
   return undefined;
