@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { isMap, isScalar, parse, parseDocument } from 'yaml';
-import type { YAMLMap } from 'yaml';
+import { parse } from 'yaml';
 import type { AppServiceProps } from '../../../../src/kinds/app-service/construct.js';
 import type { AppServiceSpec } from '../../../../src/kinds/app-service/spec.js';
 import { fieldsIn } from './fields.js';
@@ -40,15 +39,4 @@ export function examplesOf(name: string, fields: readonly Field[]): Map<string, 
 /** How many fields of the spec it has: the fewer, the more it is about each. */
 function sizeOf({ resource }: Example): number {
   return Object.keys(resource.spec).length;
-}
-
-/** What an example says about a top field of the spec, with its comments, as it stands below `spec`. */
-export function excerpt({ text }: Example, name: string): string {
-  const spec = parseDocument(text).get('spec') as YAMLMap;
-  const pair = spec.items.find(({ key }) => isScalar(key) && key.value === name)!;
-  const key = pair.key as { range: [number, number, number] };
-  const value = pair.value as { range: [number, number, number] };
-  const end = isMap(pair.value) ? value.range[1] : value.range[2];
-  const lines = text.slice(key.range[0], end).trimEnd().split('\n');
-  return lines.map((line) => line.replace(/^ {2}/, '')).join('\n');
 }

@@ -5,8 +5,6 @@ import type { Field } from './fields.js';
 export interface Rule {
   readonly rule: string;
   readonly message: string;
-  /** Where it is told, from where it stands. @default - there */
-  readonly fieldPath?: string;
 }
 
 /** Type, bounds and default of a field, in one line. */
@@ -35,9 +33,8 @@ export function rulesOf(schema: StructuralSchema | undefined): readonly Rule[] {
 }
 
 /** One item of a list: what is refused, and the expression that has to hold. */
-export function ruleText({ rule, message, fieldPath }: Rule, at: string): string {
-  const place = fieldPath === undefined ? '' : ` Told at ${code(`${at}${fieldPath}`)}.`;
-  return `- ${inMarkdown(message)}.${place}\n\n  \`\`\`\n  ${rule}\n  \`\`\`\n`;
+export function ruleText({ rule, message }: Rule, at?: string): string {
+  return `- Rule${at === undefined ? '' : ` of \`${at}\``}: ${inMarkdown(message)}. \`${rule}\``;
 }
 
 /** Text of the CRD, which knows no markup. */
