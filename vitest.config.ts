@@ -11,7 +11,7 @@ const withoutControllers = [
     'job-watcher-crd',
     'missing-kinds',
   ],
-  ...['stream-ingress-claims', 'stream-ingress-crd', 'synth-apply'],
+  ...['stream-ingress-crd', 'synth-apply'],
 ];
 
 /**

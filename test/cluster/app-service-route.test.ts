@@ -109,65 +109,6 @@ describe('RouteReady', () => {
     await routeReady(name, 'Unknown', 'Pending');
     await apps.ready(name);
   });
-
-  test('takes no word of before the latest change, neither a good one nor a bad one', async () => {
-    const name = 'stale';
-    await apps.create(name, routed([EDGE]));
-    const first = await generationOf(name);
-    await report(name, verdict(EDGE, ACCEPTED, first));
-    await routeReady(name, 'True', 'Accepted');
-
-    await apps.edit(name, routed([EDGE], { path: '/cart' }));
-    await routeReady(name, 'Unknown', 'Pending');
-    const second = await generationOf(name);
-    expect(second).toBeGreaterThan(first);
-
-    await report(name, verdict(EDGE, { Accepted: 'False UnsupportedValue' }, second));
-    await routeReady(name, 'False', 'UnsupportedValue');
-    await apps.edit(name, routed([EDGE]));
-    await routeReady(name, 'Unknown', 'Pending');
-    await report(name, verdict(EDGE, ACCEPTED, await generationOf(name)));
-    await routeReady(name, 'True', 'Accepted');
-  });
-
-  test('needs the word of every gateway that was named, and of no other', async () => {
-    const name = 'two';
-    await apps.create(name, routed([EDGE, LOCAL]));
-    const generation = await generationOf(name);
-    const accepts = (parent: object): object => verdict(parent, ACCEPTED, generation);
-
-    await report(name, accepts(EDGE), accepts({ ...LOCAL, sectionName: 'tls' }));
-    const local = `Gateway ${apps.namespace}/local`;
-    await routeReady(name, 'Unknown', 'Pending', `${local} has yet to accept the route`);
-
-    await report(name, accepts(EDGE), verdict(LOCAL, { Accepted: 'False NoMatchingParent' }, generation));
-    await routeReady(name, 'False', 'NoMatchingParent', `${local}: NoMatchingParent it is`);
-
-    await report(name, accepts(EDGE), accepts(LOCAL));
-    await routeReady(name, 'True', 'Accepted');
-
-    await apps.edit(name, routed([LOCAL]));
-    await routeReady(name, 'Unknown', 'Pending');
-    await report(name, verdict(LOCAL, ACCEPTED, await generationOf(name)));
-    await routeReady(name, 'True', 'Accepted');
-  });
-
-  test('goes with the route, and so does the url', async () => {
-    const name = 'gone';
-    await apps.create(name, routed([EDGE], { hostnames: ['shop.example.com'] }));
-    await report(name, verdict(EDGE, ACCEPTED, await generationOf(name)));
-    await routeReady(name, 'True', 'Accepted');
-
-    await apps.edit(name, { size: 0, image, ports: [{ port: 80 }] });
-
-    await eventually(async () => {
-      const { status } = await apps.get(name);
-      expect(status?.conditions?.map(({ type }) => type)).not.toContain('RouteReady');
-      expect(status).not.toHaveProperty('url');
-      expect(await cluster.find(apps.childPlace(httpRoutes, name))).toBeUndefined();
-    });
-    await apps.ready(name);
-  });
 });
 
 test('an operator without a policy publishes no route, leaves the one that is there, and deletes it with the field', async () => {
