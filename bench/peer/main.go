@@ -72,7 +72,7 @@ func run(ctx context.Context, metrics string, leaderElect bool, namespace string
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				5*time.Millisecond, 5*time.Minute),
 		}).
-		Complete(&reconciler{mgr.GetClient()})
+		Complete(&reconciler{Client: mgr.GetClient()})
 	if err != nil {
 		return err
 	}

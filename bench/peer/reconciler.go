@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	gosync "sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,10 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -46,7 +48,35 @@ var childChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return true
 }}
 
-type reconciler struct{ client.Client }
+// reconciler makes the children of an AppService and tells of them in its status.
+type reconciler struct {
+	client.Client
+	inSync gosync.Map // by child, the state in which it was last known to be as desired
+}
+
+// child is the key of reconciler.inSync.
+type child struct {
+	types.NamespacedName
+	kind string
+}
+
+// state is of an AppService's generation and of what the field manager owns of the child: who changes an owned field
+// takes it away from its owner.
+type state struct {
+	app, child types.UID
+	generation int64
+	owned      [sha256.Size]byte
+}
+
+func stateOf(app *AppService, live client.Object) state {
+	s := state{app: app.UID, child: live.GetUID(), generation: app.Generation}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			s.owned = sha256.Sum256(entry.FieldsV1.Raw)
+		}
+	}
+	return s
+}
 
 // notOwned is the error of a child's name that is taken by an object of somebody else.
 type notOwned struct{ child client.Object }
@@ -58,6 +88,9 @@ func (e notOwned) Error() string {
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	app := &AppService{}
 	if err := r.Get(ctx, request.NamespacedName, app); err != nil {
+		for _, kind := range []any{&appsv1.Deployment{}, &corev1.Service{}} {
+			r.inSync.Delete(child{request.NamespacedName, fmt.Sprintf("%T", kind)})
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !app.DeletionTimestamp.IsZero() {
@@ -71,11 +104,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 
 	liveDeployment, liveService := &appsv1.Deployment{}, &corev1.Service{}
-	deploymentChanged, err := sync(ctx, r, app, liveDeployment, desired, desired.ObjectMetaApplyConfiguration, appsv1ac.ExtractDeployment)
+	deploymentChanged, err := sync(ctx, r, app, liveDeployment, desired, appsv1ac.ExtractDeployment)
 	var serviceChanged bool
 	if err == nil && len(app.Spec.Ports) > 0 {
-		desired := service(app)
-		serviceChanged, err = sync(ctx, r, app, liveService, desired, desired.ObjectMetaApplyConfiguration, corev1ac.ExtractService)
+		serviceChanged, err = sync(ctx, r, app, liveService, service(app), corev1ac.ExtractService)
 	} else if err == nil {
 		serviceChanged, err = r.prune(ctx, app, liveService)
 	}
@@ -96,25 +128,41 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // sync applies a child unless what the field manager owns of the live object is what is desired, and reports whether
-// that changed the object. The client waits for the cache to hold its own earlier writes.
+// that changed the object, which is live then. The client waits for the cache to hold its own earlier writes.
 func sync[L client.Object, D runtime.ApplyConfiguration](
-	ctx context.Context, r *reconciler, app *AppService, live L, desired D,
-	metadata *metav1ac.ObjectMetaApplyConfiguration, extract func(L, string) (D, error),
+	ctx context.Context, r *reconciler, app *AppService, live L, desired D, extract func(L, string) (D, error),
 ) (bool, error) {
 	found, err := r.find(ctx, app, live)
 	if err != nil {
 		return false, err
 	}
+	key := child{client.ObjectKeyFromObject(app), fmt.Sprintf("%T", live)}
 	if found {
+		if known, ok := r.inSync.Load(key); ok && known == stateOf(app, live) {
+			return false, nil
+		}
 		owned, err := extract(live, fieldManager)
-		if err != nil || equality.Semantic.DeepEqual(owned, desired) {
+		if err != nil {
 			return false, err
 		}
+		if equality.Semantic.DeepEqual(owned, desired) {
+			r.inSync.Store(key, stateOf(app, live))
+			return false, nil
+		}
 	}
-	if err := r.Apply(ctx, desired, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+	body, err := json.Marshal(desired)
+	if err != nil {
 		return false, err
 	}
-	return ptr.Deref(metadata.ResourceVersion, "") != live.GetResourceVersion(), nil
+	before := live.GetResourceVersion()
+	live.SetNamespace(app.Namespace)
+	live.SetName(app.Name)
+	patch := client.RawPatch(types.ApplyPatchType, body)
+	if err := r.Patch(ctx, live, patch, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+		return false, err
+	}
+	r.inSync.Store(key, stateOf(app, live))
+	return live.GetResourceVersion() != before, nil
 }
 
 // prune deletes the Service of an application that has no ports any more.
