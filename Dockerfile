@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="reconstruct" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
 COPY --from=build --chmod=0555 /src/lib/image/reconstruct.mjs /app/reconstruct.mjs
-# V8 and glibc read these when a process starts; where they are set, the controller need not begin itself anew.
+# V8 and glibc read these when a process starts: docs/decisions/0017-bundle-and-memory.md.
 ENV MALLOC_ARENA_MAX=1
 # A number, so that Kubernetes can see that it isn't root's.
 USER 65532:65532

@@ -9,6 +9,11 @@ import { freePort, root, until } from './util.mjs';
 
 export const COMMAND = join(root, 'lib/bundle/reconstruct.mjs');
 
+/** The flags of Node by which the image starts our operator. */
+const imageFlags = JSON.parse(
+  /^ENTRYPOINT (.*)$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))[1],
+).filter((word) => word.startsWith('--'));
+
 /**
  * How an operator is started, and what it logs once its watches have delivered everything. Both serve the metrics of
  * controller-runtime, and apply children as `appservice-controller`.
@@ -16,8 +21,9 @@ export const COMMAND = join(root, 'lib/bundle/reconstruct.mjs');
 export const ours = {
   name: 'reconstruct',
   started: /"controller started"/i,
+  env: { ...process.env, MALLOC_ARENA_MAX: '1' },
   command: ({ kinds, nodeArguments = [], args = [] }) => [
-    ...[process.execPath, ...nodeArguments, COMMAND, 'run', '--health-bind-address', '0'],
+    ...[process.execPath, ...imageFlags, ...nodeArguments, COMMAND, 'run', '--health-bind-address', '0'],
     ...['--kinds', kinds.map(({ name }) => name).join(), ...args],
   ],
 };
@@ -43,6 +49,7 @@ export class OperatorProcess {
     ];
     const child = spawn(program, [...args, ...common], {
       ...{ cwd: cluster.sandbox.dir, stdio: ['ignore', log, log], detached: true },
+      ...(operator.env && { env: operator.env }),
     });
     closeSync(log);
     await once(child, 'spawn');

@@ -1,63 +1,26 @@
-import type { Clock } from '../engine/clock.js';
-
-/** What `CollectWhenIdle` sees of the process, and does to it. */
-export interface Memory {
-  /** Processor time so far, in milliseconds. */
-  cpuMilliseconds(): number;
-  heapUsedBytes(): number;
-  collect(): void;
-}
-
-const IDLE_CHECK_MILLISECONDS = 5_000;
-/** Of the time between two checks. A settled controller needs a twentieth of this. */
+const LOOK_MILLISECONDS = 5_000;
+/** Of the time between two looks. A settled controller needs a twentieth of this. */
 const IDLE_SHARE = 0.02;
 /** Less isn't worth a collection. */
 const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;
 
 /**
- * Gives back what a start or a burst has left behind. V8 collects when somebody allocates, so a process that has
- * become idle would keep its garbage until there is work again.
- *
- * **Guarantees.** Nothing is collected while there is work, nor twice for the same garbage.
+ * Collects once, when the process has become idle, what a start or a burst has left behind: V8 collects when something is
+ * allocated, so garbage would stay until there is work again. Does nothing where Node wasn't started with `--expose-gc`,
+ * as it is in the image; doesn't keep the process alive.
  */
-export class CollectWhenIdle {
-  private cpuBefore: number;
-  private usedAfter = 0;
-
-  constructor(private readonly memory: Memory) {
-    this.cpuBefore = memory.cpuMilliseconds();
-  }
-
-  /** To be called every five seconds. */
-  check(): void {
-    const { memory } = this;
-    const cpu = memory.cpuMilliseconds();
-    const isIdle = cpu - this.cpuBefore < IDLE_SHARE * IDLE_CHECK_MILLISECONDS;
-    this.cpuBefore = cpu;
-    if (!isIdle || memory.heapUsedBytes() - this.usedAfter < WORTH_COLLECTING_BYTES) return;
-    memory.collect();
-    this.usedAfter = memory.heapUsedBytes();
-    this.cpuBefore = memory.cpuMilliseconds();
-  }
-}
-
-/** Checks from now on, where the process was started so that it can collect; doesn't keep it alive. */
-export function collectWhenIdle(clock: Clock): void {
+export function collectWhenIdle(): void {
   const { gc } = globalThis;
   if (!gc) return;
-  const collector = new CollectWhenIdle({
-    cpuMilliseconds: () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1000;
-    },
-    heapUsedBytes: () => process.memoryUsage().heapUsed,
-    collect: () => {
+  let cpu = process.cpuUsage();
+  let kept = 0;
+  setInterval(() => {
+    const { user, system } = process.cpuUsage(cpu);
+    const isIdle = (user + system) / 1000 < IDLE_SHARE * LOOK_MILLISECONDS;
+    if (isIdle && process.memoryUsage().heapUsed - kept > WORTH_COLLECTING_BYTES) {
       gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    },
-  });
-  const again = (): void => {
-    collector.check();
-    clock.setTimer(IDLE_CHECK_MILLISECONDS, again);
-  };
-  clock.setTimer(IDLE_CHECK_MILLISECONDS, again);
+      kept = process.memoryUsage().heapUsed;
+    }
+    cpu = process.cpuUsage();
+  }, LOOK_MILLISECONDS).unref();
 }

@@ -15,7 +15,6 @@ import { BUG } from './exit.js';
 import { FollowedPolicy } from './followed-policy.js';
 import { addKindFlags, kindFlagValues } from './kind-flags.js';
 import { kindsOnRequest } from './kinds-on-request.js';
-import { startLean } from './memory.js';
 import { namespace, positiveInteger, sharedOptions } from './options.js';
 import { policyFileOf } from './policy-option.js';
 import { startServers } from './servers.js';
@@ -71,7 +70,6 @@ export function runCommand(flags = builtInFlags): Command {
 }
 
 async function run(options: RunOptions, flags: FlagValues): Promise<void> {
-  startLean();
   const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
     await Promise.all([
       import('../kinds/index.js'),
@@ -86,7 +84,7 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   const file = await policyFileOf(options, builtInKinds);
   const policy = file && (await FollowedPolicy.open({ file, kinds, clock: systemClock, log, metrics }));
   debugOnSignal(log, systemClock);
-  collectWhenIdle(systemClock);
+  collectWhenIdle();
   const access = await clusterAccess(options);
   const election = electionFor(access, options);
   const controllersBy = await controllersOf(kinds, access, { ...options, followed: policy, flags });
@@ -180,18 +178,17 @@ async function createManager(
   log: Logger,
   metrics: Metrics,
 ): Promise<Manager> {
-  const [{ Manager }, { UndiciTransport }, { UserCredentials }, { systemClock }] = await Promise.all([
+  const [{ Manager }, { UndiciTransport }, { UserCredentials }] = await Promise.all([
     import('../engine/manager.js'),
     import('../engine/transport.js'),
     import('../engine/credentials.js'),
-    import('../engine/clock.js'),
   ]);
   const credentials = new UserCredentials(access, (line) => {
     log.warn({ line }, 'Credential plugin');
   });
   return new Manager({
     controllers,
-    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, systemClock, credentials),
+    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials }),
     log,
     metrics,
     instance: hostname(),

@@ -99,23 +99,39 @@ export class Api {
     };
   }
 
-  /** Whether there is such a type, which everybody may ask. */
+  /** All pages of a list. */
+  async listAll(scope: ListScope, signal: AbortSignal = new AbortController().signal): Promise<AnyObject[]> {
+    const items: AnyObject[] = [];
+    let next: string | undefined;
+    do {
+      const page = await this.list(scope, next, signal);
+      items.push(...page.items);
+      next = page.continueToken;
+    } while (next !== undefined);
+    return items;
+  }
+
+  /** What is at a path that isn't one of an object. */
+  async read<T>(path: string): Promise<T> {
+    return (await this.send(`Get ${path}`, { method: 'GET', path })).body as T;
+  }
+
+  /** Reports whether there is such a type, which every user may ask. */
   async serves({ apiVersion, plural }: ResourceType): Promise<boolean> {
+    type ResourceList = { readonly resources: readonly { readonly name: string }[] };
     try {
-      const { body } = await this.send(`Look for ${plural}`, { method: 'GET', path: rootPath(apiVersion) });
-      return (body as { readonly resources: readonly { readonly name: string }[] }).resources.some(
-        ({ name }) => name === plural,
-      );
+      const { resources } = await this.read<ResourceList>(rootPath(apiVersion));
+      return resources.some(({ name }) => name === plural);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return false;
       throw error;
     }
   }
 
-  /** Returns what changes with the schemas of a group version, which everybody may ask, if the API server has it. */
+  /** Returns what changes with the schemas of a group version, which every user may ask, if the API server has it. */
   async schemaHash(apiVersion: string): Promise<string | undefined> {
-    const { body } = await this.send('Get the hashes of schemas', { method: 'GET', path: '/openapi/v3' });
-    const { paths } = body as { paths: Readonly<Record<string, { readonly serverRelativeURL: string }>> };
+    type Index = { readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string }>> };
+    const { paths } = await this.read<Index>('/openapi/v3');
     return paths[rootPath(apiVersion).slice(1)]?.serverRelativeURL;
   }
 
@@ -264,7 +280,8 @@ function selectorQuery(scope: Scope): Record<string, string> {
   };
 }
 
-function collectionPath(type: ResourceType, namespace: string | undefined): string {
+/** The path of all objects of a type, in a namespace. */
+export function collectionPath(type: ResourceType, namespace: string | undefined): string {
   const root = rootPath(type.apiVersion);
   return namespace && type.namespaced
     ? `${root}/namespaces/${encodeURIComponent(namespace)}/${type.plural}`

@@ -246,6 +246,9 @@ export class Gate implements Transport {
           if (this.outage) this.become(undefined);
           continue;
         }
+      } else if (!this.outage) {
+        void this.recover(error);
+        return;
       } else notReadySince = undefined;
       this.become({ error, since, isCertain: failures + 1 >= SERVER.failuresUntilUnreachable });
     }

@@ -1,16 +1,14 @@
-import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import { groupOf, objectKey } from '../contract/object.js';
-import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
-import type { ResourceType } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Scope } from './api.js';
 import { ApiError, askedDelay, GRANT } from './api-error.js';
 import { compareResourceVersions } from './cache.js';
-import type { Store, Unserved } from './cache.js';
+import type { Store } from './cache.js';
 import { sleep } from './clock.js';
 import type { Clock, Timer } from './clock.js';
+import { MissingKind, SchemaChanges } from './installed.js';
 import { backoffDelay, RETRY, WATCH } from './retry.js';
 import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
 import type { CompleteList, ObjectEvent, Project } from './watch.js';
@@ -450,7 +448,6 @@ function isVersionTooLarge(error: Error): boolean {
 /** What to do about a failure, for the log. */
 function hintFor(error: Error): string | undefined {
   if (error instanceof ApiError) {
-    if (error.kindNotServed) return 'Install the CRD of this kind';
     if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
     return error.code === 403 ? `It may not be listed and watched; ${GRANT}` : undefined;
   }
@@ -474,183 +471,6 @@ class Milestone {
   reach(): void {
     this.isReached = true;
     this.resolve(undefined);
-  }
-}
-
-interface SchemaChangesProps {
-  readonly api: Api;
-  readonly scope: Scope;
-  readonly clock: Clock;
-  /** Called when objects may have changed although their versions haven't. */
-  readonly onChange: () => void;
-}
-
-/**
- * Notices that a CRD has another schema: its objects are read with other defaults and without pruned fields then, and
- * their versions don't move. The API server ends the watches of the kind, so nothing is asked for unless one ends early.
- */
-class SchemaChanges {
-  private hash: string | undefined;
-  private isSuspected = false;
-  private endsAt = -Infinity;
-  private timer: Timer | undefined;
-
-  constructor(private readonly props: SchemaChangesProps) {}
-
-  /** The API server has accepted a watch, which it ends by itself after so long. */
-  opened(lifetimeMilliseconds: number): void {
-    const { scope, clock } = this.props;
-    this.endsAt = clock.monotonic() + lifetimeMilliseconds;
-    if (this.isSuspected && !isBuiltIn(scope.type)) this.askLater();
-  }
-
-  /** @param isAborted it was given up here */
-  ended(isAborted: boolean): void {
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.isSuspected ||= !isAborted && this.props.clock.monotonic() < this.endsAt - 1_000;
-    this.endsAt = -Infinity;
-  }
-
-  private askLater(): void {
-    const timer = this.props.clock.setTimer(WATCH.schema, () => void this.ask(timer));
-    this.timer = timer;
-  }
-
-  private async ask(timer: Timer): Promise<void> {
-    const { api, scope, onChange } = this.props;
-    let hash: string | undefined;
-    let isAnswered = true;
-    try {
-      hash = await api.schemaHash(scope.type.apiVersion);
-    } catch (error) {
-      isAnswered = error instanceof ApiError && (error.code === 403 || error.code === 404);
-    }
-    // Where the watch has ended meanwhile, the next one asks.
-    if (this.timer !== timer) return;
-    this.isSuspected = !isAnswered;
-    if (!isAnswered) this.askLater();
-    if (hash === undefined || hash === this.hash) return;
-    this.hash = hash;
-    onChange();
-  }
-}
-
-/** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
-export interface Doubt {
-  /** `unreadable` may not be read, or doesn't exist for what is built in; of one that is `unknown` nothing was said. */
-  readonly crd: 'installed' | 'unreadable' | 'unknown';
-  readonly why: string;
-}
-
-/**
- * Returns why a kind that isn't served may be installed all the same. Only a CRD that doesn't exist proves that it isn't:
- * its version may have been turned off, and a proxy may answer 404 for anything.
- */
-export async function doubtOf(
-  api: Api,
-  type: ResourceType,
-  signal?: AbortSignal,
-): Promise<Doubt | undefined> {
-  const version = `${type.kind} is not served as ${type.apiVersion}`;
-  if (isBuiltIn(type))
-    return { crd: 'unreadable', why: `${version}: run a version of the operator that fits the API server` };
-  const name = definitionName(type);
-  try {
-    const { spec } = (await api.get(definitionType, name, signal)) as Partial<CustomResourceDefinition>;
-    const served = spec?.versions.flatMap((each) => (each.served ? [each.name] : [])).join(', ');
-    const why = `${version}, though its CRD is installed and serves ${served || 'nothing'}: serve that version again, or run a version of the operator that uses one that is served`;
-    return { crd: 'installed', why };
-  } catch (error) {
-    if (error instanceof ApiError && error.objectIsGone) return undefined;
-    const why = `${version}, and its CRD ${name} can't be read (${(error as Error).message}): grant get on it, or restart the operator if the kind was removed`;
-    return { crd: error instanceof ApiError && error.code === 403 ? 'unreadable' : 'unknown', why };
-  }
-}
-
-/**
- * Decides what becomes of a watch whose kind the API server doesn't serve.
- *
- * **Guarantees.** It is looked for again, for ever. Its objects are gone, and the store is emptied, once the API server has
- * said that its CRD doesn't exist. Until then what is known stays, and the store says that it is doubtful.
- */
-class MissingKind {
-  private tries = 0;
-  private since: number | undefined;
-  /** A list was complete, or the CRD was read, since it was last known to be missing. */
-  private wasInstalled = false;
-  private doubt: Doubt | undefined;
-  private readonly fields: object;
-
-  constructor(private readonly props: ReflectorProps) {
-    const { type, namespace } = props.scope;
-    this.fields = { resource: type.plural, watchNamespace: namespace };
-  }
-
-  /** Why it isn't known what there is of the kind; undefined while it is. */
-  get doubtful(): string | undefined {
-    return this.doubt?.why;
-  }
-
-  /** Returns after how many milliseconds to look again. */
-  async notServed(error: ApiError, signal: AbortSignal): Promise<number> {
-    const { random, log, optional, store, scope } = this.props;
-    const delay = backoffDelay(RETRY.missingKind, this.tries, random);
-    if (store.unservedIn(scope.namespace) !== 'missing') await this.judge(error, signal);
-    const isExpected = optional && !this.wasInstalled;
-    log[this.tries++ > 0 ? 'debug' : isExpected ? 'info' : 'warn'](
-      {
-        ...{ ...this.fields, error: this.doubtful ?? error.message },
-        ...(!isExpected && this.doubt?.crd !== 'installed' && { hint: hintFor(error) }),
-        retryMilliseconds: Math.round(delay),
-      },
-      isExpected
-        ? 'The kind is not installed; it is not needed, and will be used once it is there'
-        : 'The kind is not served, will look for it again',
-    );
-    return delay;
-  }
-
-  /** It couldn't be asked. */
-  unknown(): void {
-    this.since = undefined;
-  }
-
-  /** A complete list has come. */
-  served(): void {
-    if (this.tries > 0) this.props.log.info(this.fields, 'The kind is served now');
-    this.tries = 0;
-    this.since = undefined;
-    this.wasInstalled = true;
-    this.set(undefined);
-  }
-
-  private async judge(error: Error, signal: AbortSignal): Promise<void> {
-    const { api, clock, scope, store, log } = this.props;
-    // Nothing is done on what may have gone while the CRD is being asked for.
-    this.set('doubtful', this.doubt ?? { crd: 'unknown', why: error.message });
-    this.since ??= clock.monotonic();
-    const doubt = await doubtOf(api, scope.type, signal);
-    const isOld = clock.monotonic() - this.since >= WATCH.neverSeen;
-    this.wasInstalled ||= doubt?.crd === 'installed';
-    if (doubt && (doubt.crd !== 'unreadable' || this.wasInstalled || !isOld)) {
-      this.set('doubtful', doubt);
-      return;
-    }
-    this.set('missing');
-    if (!this.wasInstalled) return;
-    this.wasInstalled = false;
-    log.warn({ ...this.fields, objects: store.size }, 'The kind has been removed, and its objects with it');
-    // Nothing that was known counts any more, as after a list that is older than everything: versions included.
-    store.replace([], '0', scope.namespace);
-  }
-
-  private set(unserved: Unserved | undefined, doubt?: Doubt): void {
-    const { store, scope, onDoubt } = this.props;
-    const wasDoubtful = this.doubt !== undefined;
-    this.doubt = doubt;
-    store.setUnserved(scope.namespace, unserved);
-    if (wasDoubtful !== (doubt !== undefined)) onDoubt?.(!wasDoubtful);
   }
 }
 

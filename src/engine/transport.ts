@@ -86,6 +86,18 @@ subscribe('http2.client.stream.created', (message) => {
   stream.close(constants.NGHTTP2_CANCEL);
 });
 
+export interface TransportOptions {
+  /** @default systemClock */
+  readonly clock?: Clock;
+  /** @default - those of the kubeconfig's user */
+  readonly credentials?: CredentialSource;
+  /**
+   * Sends over at most so many connections of HTTP/1.1: for many large bodies at once, of which a session of HTTP/2
+   * takes 10 MB. @default - HTTP/2
+   */
+  readonly http1Connections?: number;
+}
+
 interface Connection {
   readonly headers: Credentials['headers'];
   readonly requests: Dispatcher;
@@ -113,6 +125,8 @@ export class UndiciTransport implements Transport {
   private readonly origin: string;
   /** Where the API begins, on a server that has more than one; without a slash at the end. */
   private readonly root: string;
+  private readonly clock: Clock;
+  private readonly credentials: CredentialSource;
   private current: Connection | undefined;
   /** By the monotonic clock. */
   private readAt = 0;
@@ -122,9 +136,10 @@ export class UndiciTransport implements Transport {
   constructor(
     private readonly access: ClusterAccess,
     private readonly userAgent: string,
-    private readonly clock: Clock = systemClock,
-    private readonly credentials: CredentialSource = new UserCredentials(access),
+    private readonly options: TransportOptions = {},
   ) {
+    this.clock = options.clock ?? systemClock;
+    this.credentials = options.credentials ?? new UserCredentials(access);
     const { origin, pathname, host } = new URL(access.cluster.server);
     this.origin = origin;
     this.root = pathname.replace(/(?<!\/)\/+$/, '');
@@ -258,8 +273,15 @@ export class UndiciTransport implements Transport {
   }
 
   private agent(tls: TlsMaterial, headers: Credentials['headers']): Dispatcher {
-    const allowH2 = !Object.values(headers).some((value) => typeof value !== 'string' && value.length > 1);
-    const options = { allowH2, pingInterval: SERVER.ping, headersTimeout: SERVER.answerTimeout };
+    const { http1Connections: connections } = this.options;
+    const isJoined = Object.values(headers).some((value) => typeof value !== 'string' && value.length > 1);
+    const allowH2 = !isJoined && connections === undefined;
+    const options = {
+      allowH2,
+      ...(connections && { connections }),
+      pingInterval: SERVER.ping,
+      headersTimeout: SERVER.answerTimeout,
+    };
     const { proxy } = this.access;
     const connect = buildConnector({ ...tls, allowH2, timeout: SERVER.connectTimeout });
     const agent = proxy

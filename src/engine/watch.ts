@@ -155,6 +155,11 @@ export class LineSplitter {
     }
     if (start < chunk.length) this.pending.push(chunk.subarray(start));
   }
+
+  /** What came after the last newline. */
+  rest(): Buffer {
+    return Buffer.concat(this.pending);
+  }
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });

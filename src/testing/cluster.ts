@@ -1,13 +1,16 @@
-import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, request } from 'undici';
 import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxClient } from '#sandbox/client.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { readYaml } from '../contract/yaml.js';
+import { APPLY, collectionPath, parseBody } from '../engine/api.js';
+import { loadKubeconfig } from '../engine/kubeconfig.js';
+import type { ClusterAccess } from '../engine/kubeconfig.js';
+import { UndiciTransport } from '../engine/transport.js';
 
 /** The verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -50,22 +53,14 @@ export interface RequestOptions {
   readonly impersonate?: string;
 }
 
-interface Kubeconfig {
-  readonly clusters: readonly [{ readonly cluster: { readonly 'certificate-authority-data': string } }];
-  readonly users: readonly [{ readonly user: { readonly token: string } }];
-}
-
 /** A sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
 export class Cluster {
-  private readonly agent: Agent;
-  private readonly token: string;
+  private readonly access: ClusterAccess;
+  /** By the user to act as; the admin's is that of no user. */
+  private readonly transports = new Map<string, UndiciTransport>();
 
   constructor(readonly sandbox: SandboxClient) {
-    const kubeconfig = readYaml(readFileSync(sandbox.adminKubeconfig, 'utf8')) as Kubeconfig;
-    const ca = Buffer.from(kubeconfig.clusters[0].cluster['certificate-authority-data'], 'base64').toString();
-    // Not HTTP/2: its session takes 10 MB at once, and tests send texts at the limit of their length, many at a time.
-    this.agent = new Agent({ connect: { ca }, connections: 16, allowH2: false });
-    this.token = kubeconfig.users[0].user.token;
+    this.access = loadKubeconfig({ kubeconfig: sandbox.adminKubeconfig, env: {} });
   }
 
   /** A namespace of its own for the caller. */
@@ -134,8 +129,7 @@ export class Cluster {
     const { namespace, name } = object.metadata;
     const path = `${collection(type, namespace)}/${name}`;
     const query = { fieldManager: manager, force: 'false' };
-    const contentType = 'application/apply-patch+yaml';
-    return succeeded(await this.send('PATCH', path, { body: object, contentType, query }));
+    return succeeded(await this.send('PATCH', path, { body: object, contentType: APPLY, query }));
   }
 
   /** **Errors**: if it isn't there, unless it may be missing. */
@@ -168,58 +162,45 @@ export class Cluster {
     query: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<AsyncIterable<string>> {
-    const { statusCode, body } = await request(this.sandbox.url + path, {
-      query: { ...query, watch: 'true' },
-      ...{ dispatcher: this.agent, signal, headers: { authorization: `Bearer ${this.token}` } },
-    });
-    if (statusCode !== 200) succeeded({ status: statusCode, body: parsed(await body.text()) });
-    return createInterface({ input: body });
+    const request = { method: 'GET', path, query: { ...query, watch: 'true' }, signal } as const;
+    const { status, chunks } = await this.transport().stream(request);
+    if (status !== 200) succeeded({ status, body: parsed(parseBody(await text(chunks))) });
+    return createInterface({ input: Readable.from(chunks) });
   }
 
   private async sendOnce(method: Method, path: string, options: RequestOptions): Promise<Answer> {
-    const { body, contentType = 'application/json', query = {}, impersonate } = options;
-    const { accept = 'application/json' } = options;
-    const response = await request(this.sandbox.url + path, {
-      method,
-      query,
-      dispatcher: this.agent,
-      headers: {
-        authorization: `Bearer ${this.token}`,
-        ...{ accept, 'content-type': contentType },
-        ...(impersonate !== undefined && { 'impersonate-user': impersonate }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return { status: response.statusCode, body: parsed(await response.body.text()) };
+    const { impersonate, ...rest } = options;
+    const { status, body } = await this.transport(impersonate).request({ method, path, ...rest });
+    return { status, body: parsed(body) };
+  }
+
+  private transport(as = ''): UndiciTransport {
+    const { access } = this;
+    const known = this.transports.get(as);
+    if (known) return known;
+    const user = as === '' ? access.user : { ...access.user, as };
+    // Tests send texts at the limit of their length, many at a time.
+    const made = new UndiciTransport({ ...access, user }, 'reconstruct-testing', { http1Connections: 16 });
+    this.transports.set(as, made);
+    return made;
   }
 
   async close(): Promise<void> {
-    await this.agent.destroy();
+    await Promise.all([...this.transports.values()].map((transport) => transport.close()));
   }
 }
 
 /** The path of all objects of a type, in a namespace. */
-export function collection(
-  { apiVersion, plural, namespaced }: ResourceType,
-  namespace: string | undefined,
-): string {
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return namespaced && namespace !== undefined
-    ? `${root}/namespaces/${namespace}/${plural}`
-    : `${root}/${plural}`;
-}
+export const collection = collectionPath;
 
 function pathOf({ type, namespace, name }: Place): string {
   return `${collection(type, namespace)}/${name}`;
 }
 
 /** A path that no API knows is answered in plain text. */
-function parsed(text: string): AnyObject {
-  try {
-    return JSON.parse(text) as AnyObject;
-  } catch {
-    return { apiVersion: 'v1', kind: 'Status', metadata: { name: '' }, message: text };
-  }
+function parsed(body: unknown): AnyObject {
+  if (typeof body !== 'string') return body as AnyObject;
+  return { apiVersion: 'v1', kind: 'Status', metadata: { name: '' }, message: body };
 }
 
 function describe({ type, namespace, name }: Place): string {

@@ -5,7 +5,7 @@ export class WatchLine {
   private parsed: { readonly type: string; readonly object: AnyObject } | undefined;
 
   /** @param bytes without the newline */
-  constructor(readonly bytes: Buffer) {}
+  constructor(readonly bytes: Uint8Array) {}
 
   static of(type: string, object: object): WatchLine {
     return new WatchLine(Buffer.from(JSON.stringify({ type, object })));
@@ -26,29 +26,7 @@ export class WatchLine {
   }
 
   private get event(): { readonly type: string; readonly object: AnyObject } {
-    this.parsed ??= JSON.parse(this.bytes.toString()) as { type: string; object: AnyObject };
+    this.parsed ??= JSON.parse(Buffer.from(this.bytes).toString()) as { type: string; object: AnyObject };
     return this.parsed;
-  }
-}
-
-const NEWLINE = 0x0a;
-
-/** Cuts bytes into lines, across the chunks that they come in. */
-export class LineSplitter {
-  private pending: Buffer[] = [];
-
-  *lines(chunk: Buffer): Generator<WatchLine> {
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      yield new WatchLine(Buffer.concat([...this.pending, chunk.subarray(start, end)]));
-      this.pending = [];
-      start = end + 1;
-    }
-    if (start < chunk.length) this.pending.push(chunk.subarray(start));
-  }
-
-  /** What came after the last newline. */
-  rest(): Buffer {
-    return Buffer.concat(this.pending);
   }
 }

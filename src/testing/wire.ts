@@ -1,7 +1,8 @@
 import type { AnyObject } from '../contract/object.js';
 import { APPLY } from '../engine/api.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
-import { WatchLine, LineSplitter } from './watch-line.js';
+import { LineSplitter } from '../engine/watch.js';
+import { WatchLine } from './watch-line.js';
 
 /** The end of an operator: at its n-th write, from 1 on, before it is sent or once it is answered. */
 export interface KillPoint {
@@ -267,7 +268,7 @@ class EventStream implements AsyncIterable<Uint8Array> {
   private async pump(chunks: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const chunk of chunks)
-        for (const line of this.splitter.lines(Buffer.from(chunk))) this.take(line);
+        for (const line of this.splitter.lines(chunk)) this.take(new WatchLine(line));
       this.inTurn(0, () => (this.ended ??= {}));
     } catch (error) {
       this.break(error);

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createProxyServer } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
@@ -168,32 +168,6 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
     expect((await sentBy(kubeconfig(user()))).authorization).toBe(authorization);
   });
 
-  test('a token in a file is read again once it is refused', async () => {
-    const tokenFile = file('token', 'old');
-    accepts = (authorization) => {
-      writeFileSync(tokenFile, 'new');
-      return authorization === 'Bearer new';
-    };
-    await sentBy(kubeconfig({ tokenFile }));
-    expect(seen.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
-  });
-
-  test('certificate data win over the files beside them', async () => {
-    const bad = file('bad.pem', other.cert);
-    const { certificate } = await sentBy(
-      kubeconfig(
-        {
-          'client-certificate': bad,
-          'client-key': file('bad.key', other.key),
-          'client-certificate-data': base64(client.cert),
-          'client-key-data': base64(client.key),
-        },
-        cluster({ 'certificate-authority': bad }),
-      ),
-    );
-    expect(certificate).toBe(client.cert.replace(/\s/g, ''));
-  });
-
   test('certificates in files are found beside the kubeconfig', async () => {
     file('ca.pem', own.cert);
     file('client.pem', client.cert);
@@ -304,17 +278,6 @@ describe('a credential plugin', () => {
       ) as string,
     });
     expect(said).toContain('open https://login.example.com');
-  });
-
-  test('that is under way is ended with the command', async () => {
-    const command = plugin('login', 'trap "" TERM\nsleep 600');
-    const access = loadKubeconfig({ kubeconfig: file('config', kubeconfig(exec({ command }))) });
-    const end = new AbortController();
-    const reading = new UserCredentials(access).read(end.signal);
-    await vi.waitUntil(() => existsSync(join(folder, 'runs')));
-    end.abort();
-    await expect(reading).rejects.toMatchObject({ message: expect.stringContaining('aborted') as string });
-    await vi.waitUntil(() => !process.getActiveResourcesInfo().includes('ProcessWrap'));
   });
 
   test('may issue a client certificate', async () => {

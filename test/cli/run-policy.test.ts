@@ -16,7 +16,6 @@ const started = vi.hoisted(() => ({
   running: undefined as Promise<undefined> | undefined,
 }));
 
-vi.mock('../../src/cli/memory.js', () => ({ startLean: () => undefined }));
 vi.mock('../../src/cli/servers.js', () => ({ startServers: () => Promise.resolve([]) }));
 vi.mock('../../src/telemetry/logger.js', () => ({
   createLogger: () => ({

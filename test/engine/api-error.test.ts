@@ -214,33 +214,6 @@ describe('what a user has written into a refused field', () => {
     expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
     expect((error.cause as ApiError).showsAnother).toBe(false);
   });
-
-  it.each(WORDS)('nor where a policy repeats it: %s', (text) => {
-    const says = `jobs.batch "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ${text}`;
-    const error = classified(failure(403, 'Forbidden', says));
-    expect(error).toMatchObject({ reason: 'Forbidden', retryAfterMilliseconds: 60_000 });
-    expect((error.cause as ApiError).lacksRight).toBe(false);
-    expect(error.message).toBe(`${WHAT}: ${says}`);
-  });
-
-  it.each([400, 500])('nor where a webhook repeats it with %i', (code) => {
-    for (const text of WORDS) {
-      const says = `admission webhook "w.example.com" denied the request: ${text}`;
-      const cause = new ApiError(WHAT, failure(code, 'x', says));
-      expect(cause.dryRunUnsupported || cause.fieldNotInSchema).toBe(false);
-      expect(classify(cause, WHAT).reason).toBe(code === 400 ? 'Invalid' : 'ServerOverloaded');
-    }
-  });
-
-  it('keeps no other field from being told, where one of them is immutable', () => {
-    const causes = [
-      invalid('spec.selector', '{}: field is immutable'),
-      invalid('metadata.labels', '"a b": a valid label'),
-    ];
-    const error = classified(failure(422, 'Invalid', 'Job.batch "web" is invalid: [both]', { causes }));
-    expect(error).toMatchObject({ reason: 'Invalid' });
-    expect((error.cause as ApiError).showsAnother).toBe(true);
-  });
 });
 
 describe('ApiError, what cannot be changed', () => {
@@ -332,10 +305,6 @@ describe('classify', () => {
     expect(classified(failure(403, 'Forbidden', message)).message).toBe(`${WHAT}: ${message}`);
   });
 
-  it('says what the server answered where the server gave no message', () => {
-    expect(classified({ status: 502, body: {} }).message).toBe(`${WHAT}: the API server answered 502`);
-  });
-
   it('leaves what is classified already as it is, and keeps the cause of the rest', () => {
     const known = new OperatorError({ reason: 'OwnershipConflict', message: 'x' });
     expect(classify(known, WHAT)).toBe(known);
@@ -357,10 +326,6 @@ describe('ApiError', () => {
     expect(askedDelay(new ApiError('List', response))).toBe(7_000);
     expect(askedDelay(new ApiError('List', { ...response, retryAfterSeconds: 3 }))).toBe(3_000);
   });
-
-  it('keeps at most a kilobyte of an answer in plain text', () => {
-    expect(new ApiError('List', { status: 500, body: 'x'.repeat(5000) }).status.message).toHaveLength(1024);
-  });
 });
 
 describe('ApiError, duplicate values', () => {
@@ -378,11 +343,5 @@ describe('ApiError, duplicate values', () => {
     expect(
       invalid('FieldValueDuplicate', `Duplicate value: ${printed}`, 'spec.ports[1].name').duplicateValue,
     ).toEqual({ field: 'spec.ports[1].name', value });
-  });
-
-  it('tells nothing of other failures', () => {
-    expect(invalid('FieldValueInvalid', 'Duplicate value: "a"', 'spec.x').duplicateValue).toBeUndefined();
-    expect(invalid('FieldValueDuplicate', 'something else', 'spec.x').duplicateValue).toBeUndefined();
-    expect(new ApiError('Apply', failure(409, 'Conflict', 'no')).duplicateValue).toBeUndefined();
   });
 });

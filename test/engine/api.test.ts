@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { ApiError } from '../../src/engine/api-error.js';
-import { Api, parseBody } from '../../src/engine/api.js';
-import { anObject, configMap, CONFIG_MAP, DEPLOYMENT, failure, WIDGET } from './support/builders.js';
+import { Api } from '../../src/engine/api.js';
+import { configMap, CONFIG_MAP, DEPLOYMENT, failure, WIDGET } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
 
 const NODE = resourceType({ apiVersion: 'v1', kind: 'Node', namespaced: false });
@@ -57,26 +57,6 @@ describe('Api.list', () => {
     ]);
     expect(transport.requests[0]?.signal).toBe(signal);
   });
-
-  it('gives the items the type that the server leaves out', async () => {
-    const { api, transport, signal } = newApi();
-    const { apiVersion, kind, ...item } = configMap('a', '3');
-    transport.answers.push({
-      status: 200,
-      body: { kind: 'ConfigMapList', metadata: { resourceVersion: '9', continue: 'next' }, items: [item] },
-    });
-    const page = await api.list({ type: CONFIG_MAP }, undefined, signal);
-    expect(page).toEqual({ items: [configMap('a', '3')], resourceVersion: '9', continueToken: 'next' });
-  });
-
-  it('has no token on the last page', async () => {
-    const { api, transport, signal } = newApi();
-    transport.answers.push({
-      status: 200,
-      body: { metadata: { resourceVersion: '9', continue: '' }, items: [] },
-    });
-    expect(await api.list({ type: CONFIG_MAP }, undefined, signal)).not.toHaveProperty('continueToken');
-  });
 });
 
 describe('Api.watch', () => {
@@ -128,16 +108,6 @@ describe('Api.apply', () => {
     },
   );
 
-  it('goes to the subresource when told so', async () => {
-    const { api, transport } = newApi();
-    await api.apply(WIDGET, anObject(WIDGET, 'web'), {
-      fieldManager: 'm',
-      force: true,
-      subresource: 'status',
-    });
-    expect(transport.requests[0]?.path).toBe('/apis/demo.example.com/v1/namespaces/shop/widgets/web/status');
-  });
-
   it('throws an ApiError that says what was tried', async () => {
     const { api, transport } = newApi();
     transport.answers.push(failure(403, 'Forbidden', 'no'));
@@ -169,11 +139,6 @@ describe('Api.delete', () => {
     transport.answers.push({ status: 200, body });
     expect((await api.delete(CONFIG_MAP, configMap('a', '8')))?.metadata.resourceVersion).toBe(version);
   });
-});
-
-it('takes for text what is no JSON', () => {
-  expect(parseBody('{"a":1}')).toEqual({ a: 1 });
-  expect(parseBody('404 page not found\n')).toBe('404 page not found\n');
 });
 
 it('patches an object step by step', async () => {

@@ -145,18 +145,6 @@ describe('writes under way', () => {
 });
 
 describe('a server out of reach', () => {
-  it('is believed in after one failure if it answers at once', async () => {
-    const { clock, server, transport, pauses, lines } = setUp();
-    server.down = true;
-    await expect(transport.request(write)).rejects.toThrow('ECONNREFUSED');
-    server.down = false;
-    const next = transport.request(write);
-    await clock.advance(1_100);
-    expect((await next).status).toBe(200);
-    expect([pauses, lines]).toEqual([[], []]);
-    expect(clock.timers).toBe(0);
-  });
-
   it('fails what is in the middle of a reconcile at once, and keeps watches waiting, but not the lease', async () => {
     const world = setUp();
     const { clock, server, transport } = world;
@@ -372,26 +360,6 @@ describe('a server out of reach', () => {
     await expect(behind.request(write)).rejects.toThrow('fenced');
     expect([gate.isUnreachable, behind.isUnreachable]).toEqual([false, false]);
     expect(server.sent.length).toBe(1);
-    expect(clock.timers).toBe(0);
-  });
-
-  it('keeps nobody waiting who has been called off', async () => {
-    const world = setUp();
-    const { clock, transport, server, gate } = world;
-    await outage(world);
-    const controller = new AbortController();
-    const watch = transport.stream({ ...read, signal: controller.signal });
-    const refusal = expect(watch).rejects.toThrow('enough');
-    await settled();
-    controller.abort(new Error('enough'));
-    await refusal;
-    await expect(transport.request({ ...read, signal: controller.signal })).rejects.toThrow('enough');
-    const sent = sentBy(server);
-    sent();
-    server.down = false;
-    await clock.advance(6_000);
-    expect(sent()).toEqual(['GET /readyz']);
-    expect(gate.isUnreachable).toBe(false);
     expect(clock.timers).toBe(0);
   });
 

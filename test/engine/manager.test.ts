@@ -7,7 +7,6 @@ import { plan } from './support/bench.js';
 import {
   CONFIG_MAP,
   configMap,
-  DEPLOYMENT,
   MANAGER,
   ownedBy,
   recordingLogger,
@@ -94,17 +93,6 @@ describe('Manager', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/new']);
   });
 
-  it('starts no worker before all watches of its controller have delivered their lists', async () => {
-    const { server, reconciled, manager } = await started((fake) => fake.heldBack.add('configmaps'));
-    expect(manager.notReady()).toEqual([{ what: 'configmaps', why: 'the first list is not complete' }]);
-    expect(reconciled).toEqual([]);
-    server.openWatches('configmaps');
-    await settled();
-    await settled();
-    expect(manager.notReady()).toEqual([]);
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
   it('takes keys again as soon as the kind that they lacked is installed again', async () => {
     let served = true;
     const apply = (name: string): Plan['apply'] => {
@@ -145,24 +133,6 @@ describe('Manager', () => {
     expect(reconciled).not.toContain('shop/fine');
   });
 
-  it('does not let a controller wait for the watches of another', async () => {
-    const done: string[] = [];
-    const note = (name: string) => (key: string) => {
-      done.push(`${name} ${key}`);
-      return plan({});
-    };
-    const controllers = [
-      controller('one', [WIDGET], note('one')),
-      controller('two', [WIDGET, DEPLOYMENT], note('two')),
-    ];
-    const { server } = await started((fake) => fake.heldBack.add('deployments'), { controllers });
-    expect(done).toEqual(['one shop/web']);
-    server.openWatches('deployments');
-    await settled();
-    await settled();
-    expect(done).toEqual(['one shop/web', 'two shop/web']);
-  });
-
   it('looks at all keys of a controller again when it is asked to, behind what somebody waits for', async () => {
     const done: string[] = [];
     const note = (name: string) => (key: string) => {
@@ -194,12 +164,6 @@ describe('Manager', () => {
     );
     expect(done.indexOf('one shop/new')).toBeLessThan(41);
     expect(server.requests).toEqual([]);
-  });
-
-  it('opens one watch for each type, however many controllers read it', async () => {
-    const controllers = ['one', 'two'].map((name) => controller(name, [WIDGET, CONFIG_MAP], () => plan({})));
-    const { server } = await started(undefined, { controllers });
-    expect(server.streams.map(({ plural }) => plural).sort()).toEqual(['configmaps', 'widgets']);
   });
 
   it('watches the namespaces that it is told, each by itself, and names what is missing', async () => {
@@ -281,13 +245,6 @@ describe('Manager', () => {
     answer.resolve(undefined);
     await stopping;
     expect(server.writes).toHaveLength(2);
-  });
-
-  it('stops while it waits for its first lists', async () => {
-    const { stop, reconciled, server } = await started((fake) => fake.heldBack.add('configmaps'));
-    await stop();
-    expect(reconciled).toEqual([]);
-    expect(server.closed).toBe(true);
   });
 
   it('keeps a refused write for as long as the API server asks, whatever happens, and nothing else', async () => {

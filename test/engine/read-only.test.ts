@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -8,7 +7,7 @@ import { Applier } from '../../src/engine/apply.js';
 import { Manager } from '../../src/engine/manager.js';
 import type { Store } from '../../src/engine/cache.js';
 import { StoreReader, Stores } from '../../src/engine/cache.js';
-import { applied, CONFIG_MAP, configMap, MANAGER, recordingLogger, widget } from './support/builders.js';
+import { CONFIG_MAP, configMap, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
@@ -80,16 +79,6 @@ describe('What is only read', () => {
     expect(one.told).toEqual(['- 2', '2 -', '- 4', '4 -']);
   });
 
-  it('is not taken away by a version that is older than what is known', () => {
-    const one = opened();
-    one.store.observed(pod('a', 5, 'Crash'));
-    one.store.observed(pod('a', 4));
-    one.store.observedDeletion(pod('a', 3));
-    expect(kept(one)).toEqual(['shop/a@5']);
-    one.store.observedDeletion(pod('a', 6));
-    expect(kept(one)).toEqual([]);
-  });
-
   it('does not go back to an older version after the answer to a read has shown that it is of no interest', () => {
     const one = opened();
     one.store.observed(pod('a', 1, 'Crash'));
@@ -97,37 +86,6 @@ describe('What is only read', () => {
     one.store.observed(pod('a', 5, 'Crash'));
     one.store.observed(pod('a', 9));
     expect(one.told).toEqual(['- 1', '1 5', '5 -']);
-  });
-
-  it('is what the last of its versions says, whether it was listed or watched', () => {
-    const change = fc.record({
-      name: fc.constantFrom('a', 'b'),
-      how: fc.constantFrom('event', 'event', 'deletion', 'list', 'bookmark'),
-      reason: fc.constantFrom('', 'Crash', 'Pull'),
-    });
-    fc.assert(
-      fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
-        const one = opened();
-        const truth = new Map<string, AnyObject>();
-        changes.forEach(({ name, how, reason }, index) => {
-          const object = pod(name, index + 1, reason);
-          if (how === 'deletion') truth.delete(name);
-          else if (how !== 'bookmark') truth.set(name, object);
-          if (how === 'event') one.store.observed(object);
-          else if (how === 'deletion') one.store.observedDeletion(object);
-          else if (how === 'list') list(one, index + 1, ...truth.values());
-          else one.store.advance(String(index + 1), undefined);
-          const wanted = [...truth.values()].filter(({ reason: why }) => why);
-          expect(kept(one).sort()).toEqual(
-            wanted.map(({ metadata }) => `shop/${metadata.name}@${metadata.resourceVersion ?? ''}`).sort(),
-          );
-          const mapped = one.reader.mappedTo(CONFIG_MAP, 'shop/web');
-          expect(mapped).toHaveLength(wanted.length);
-          for (const object of mapped)
-            expect(object).toBe(one.store.get(`shop/${object.metadata.name}`)?.object);
-        });
-      }),
-    );
   });
 
   it('is left out of a list as it arrives', async () => {
@@ -144,22 +102,6 @@ describe('What is only read', () => {
     const scope = { type: CONFIG_MAP };
     const paged = await listPages(api, scope, store.project.bind(store), new AbortController().signal);
     expect(paged.entries).toHaveLength(1);
-  });
-
-  it('costs no digest of who owns what', () => {
-    const one = opened();
-    const digests = vi.spyOn(one.store.paths, 'owned');
-    const managedFields = [applied(MANAGER, { 'f:data': {} })];
-    one.store.observed({ ...configMap('a', '1', { managedFields }), reason: 'Crash' });
-    expect(one.store.get('shop/a')?.owned.size).toBe(0);
-    expect(digests).not.toHaveBeenCalled();
-  });
-
-  it('is of no interest where the projection throws, which is told', () => {
-    const one = opened();
-    one.store.observed(pod('a', 1, 'throw'));
-    expect(kept(one)).toEqual([]);
-    expect(one.lines).toMatchObject([{ level: 'error', fields: { err: { message: 'a bug of the kind' } } }]);
   });
 
   it('has no store in common with what is written', () => {
@@ -185,35 +127,6 @@ describe('What is found by the key that it maps to', () => {
     expect(names('shop/web')).toEqual(['b']);
     expect(names('shop/other')).toEqual(['c']);
     expect(names('shop/none')).toEqual([]);
-  });
-
-  it('is there for whoever begins to read later, too', () => {
-    const stores = new Stores({ perNamespace: false, freeze: true });
-    stores.open(WATCH).observed(pod('a', 1, 'Crash'));
-    expect(StoreReader.open([WATCH], stores).mappedTo(CONFIG_MAP, 'shop/web')).toHaveLength(1);
-  });
-
-  it('asks for no other object of the type', () => {
-    const asked = vi.fn(mapsTo);
-    const { store, reader } = opened({ ...WATCH, mapsTo: asked });
-    for (let n = 1; n <= 50; n++) store.observed(pod(`pod-${n}`, n, 'Crash', {}, `shop/${n}`));
-    asked.mockClear();
-    expect(reader.mappedTo(CONFIG_MAP, 'shop/7')).toHaveLength(1);
-    expect(asked).not.toHaveBeenCalled();
-  });
-
-  it('does without objects that can not be mapped', () => {
-    const { store, reader } = opened({
-      ...WATCH,
-      mapsTo: (object) => {
-        if (object.metadata.name === 'bad') throw new TypeError('a bug of the kind');
-        return mapsTo(object);
-      },
-    });
-    store.observed(pod('bad', 1, 'Crash'));
-    store.observed(pod('good', 2, 'Crash'));
-    store.observed(pod('bad', 3));
-    expect(reader.mappedTo(CONFIG_MAP, 'shop/web')).toHaveLength(1);
   });
 
   it('is found of what is written too, through an index that nobody pays for who does not ask', () => {
@@ -256,12 +169,6 @@ describe('A change of what is only read', () => {
     await clock.advance(1_000);
     expect(reconciled).toEqual([]);
     expect(reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe('102');
-  });
-
-  it('leaves the custom resource its own way', async () => {
-    const { deliver, reconciled } = started();
-    await deliver(widget('web') as unknown as AnyObject);
-    expect(reconciled).toEqual(['shop/web']);
   });
 });
 

@@ -76,26 +76,6 @@ async function watching(scope: Partial<Scope> = {}, props: Partial<ReflectorProp
   return setup;
 }
 
-/** Streams wait for this, as at the gate of a server that is out of reach. */
-function heldBack({ transport }: Setup): () => void {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const open = transport.stream.bind(transport);
-  transport.stream = async (request) => {
-    await Promise.race([
-      promise,
-      new Promise((_, reject) => {
-        request.signal?.addEventListener('abort', () => {
-          reject(new Error('aborted'));
-        });
-      }),
-    ]);
-    return open(request);
-  };
-  return () => {
-    resolve(undefined);
-  };
-}
-
 const page = (
   resourceVersion: string,
   items: object[],
@@ -141,18 +121,6 @@ describe('Reflector, listing', () => {
     expect(transport.streams).toHaveLength(1);
   });
 
-  // As client-go's handleAnyWatch does: the server sends what happens between its snapshot and the version that the
-  // list has to reach as changes, before the bookmark.
-  it('takes changes that come within the list', async () => {
-    const { transport, store } = await started();
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('MODIFIED', configMap('a', '95'))
-      .listed('100');
-    await settled();
-    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe('95');
-  });
-
   it('takes deletions that come within the list', async () => {
     const { transport, names } = await started();
     transport.lastStream
@@ -174,42 +142,6 @@ describe('Reflector, listing', () => {
     expect(reflector.synced).toBe(true);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '91' });
     expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
-  });
-
-  it('goes on asking for pages once it knows that lists are not streamed', async () => {
-    const { transport, clock, names } = await started({}, (server) => {
-      server.refusals.push(failure(400, 'BadRequest', 'unknown'));
-      server.answers.push(page('90', [configMap('a', '7')]), page('200', [configMap('b', '150')]));
-    });
-    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-    await clock.advance(800);
-    expect(transport.requests).toHaveLength(2);
-    expect(names()).toEqual(['shop/b']);
-    expect(transport.streams.map(({ request }) => request.query?.resourceVersion)).toEqual([
-      undefined,
-      '90',
-      '200',
-    ]);
-  });
-
-  it('starts the list anew when a page has expired', async () => {
-    const { transport, clock, names } = await started({}, (server) => {
-      server.refusals.push(failure(400, 'BadRequest', 'unknown'));
-      server.answers.push(page('90', [configMap('a', '7')], 'next'), failure(410, 'Expired', 'too old'));
-    });
-    expect(names()).toEqual([]);
-    transport.answers.push(page('200', [configMap('b', '150')]));
-    await clock.advance(800);
-    expect(names()).toEqual(['shop/b']);
-  });
-
-  it('asks for pages where the server no longer streams lists', async () => {
-    const { transport, clock } = await watching();
-    transport.respond = () => page('300', [configMap('c', '250')]);
-    transport.refusals.push(failure(422, 'Invalid', 'sendInitialEvents is forbidden for watch'));
-    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-    await clock.advance(800);
-    expect(transport.requests).toHaveLength(1);
   });
 
   it('lists again when a stream breaks within the list, and shows nothing of it', async () => {
@@ -303,13 +235,6 @@ describe('Reflector, watching', () => {
     expect(lines).toEqual([]);
   });
 
-  it('never takes the version of an initial event for one to go on from', async () => {
-    const { transport, clock } = await started();
-    transport.lastStream.event('ADDED', configMap('a', '700')).break();
-    await clock.advance(800);
-    expect(transport.lastStream.request.query).not.toHaveProperty('resourceVersion');
-  });
-
   it.each([
     [
       'as an event',
@@ -377,16 +302,6 @@ describe('Reflector, watching', () => {
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
   });
 
-  it('takes any byte for a sign of life', async () => {
-    const { transport, clock } = await watching();
-    for (let n = 0; n < 5; n++) {
-      await clock.advance(70_000);
-      transport.lastStream.send('\n');
-      await settled();
-    }
-    expect(transport.streams).toHaveLength(1);
-  });
-
   // A watch from a version of the future, as after a restored etcd, is answered with 200 and stays silent.
   it('lists again when a watch has delivered nothing at all until the silence limit', async () => {
     const { transport, clock } = await watching();
@@ -394,24 +309,6 @@ describe('Reflector, watching', () => {
     expect(
       transport.streams.slice(1).some(({ request }) => request.query?.sendInitialEvents === 'true'),
     ).toBe(true);
-  });
-
-  it('does not take the time until it is let through for silence of the server', async () => {
-    const setup = await watching();
-    const { transport, clock, lines } = setup;
-    const letThrough = heldBack(setup);
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await clock.advance(4 * WATCH.silence);
-    expect(lines).toEqual([]);
-    letThrough();
-    await settled();
-    expect(transport.streams).toHaveLength(2);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-    await clock.advance(WATCH.silence - 1);
-    expect(transport.lastStream.closed).toBe(false);
-    await clock.advance(1);
-    expect(transport.lastStream.closed).toBe(true);
   });
 
   it('gives up a refusal that never ends, but not its version', async () => {
@@ -429,20 +326,6 @@ describe('Reflector, watching', () => {
     await clock.advance(WATCH.silence + 800);
     expect(refusal?.closed).toBe(true);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-  });
-
-  it('takes a watch that ends at once for a failure also where it had to wait before', async () => {
-    const setup = await watching();
-    const { transport, clock } = setup;
-    const letThrough = heldBack(setup);
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await clock.advance(10_000);
-    letThrough();
-    await settled();
-    transport.lastStream.end();
-    await settled();
-    expect(transport.streams).toHaveLength(2);
   });
 
   it('lists again when it is told that its version is of the future', async () => {
@@ -479,17 +362,6 @@ describe('Reflector, watching', () => {
     },
   );
 
-  it('does not add up trouble that passed', async () => {
-    const { transport, clock } = await watching();
-    for (let n = 0; n < 5; n++) {
-      transport.lastStream.event('ERROR', { code: 500, reason: 'InternalError' });
-      await clock.advance(65_000);
-      transport.lastStream.bookmark(String(200 + n));
-      await settled();
-    }
-    expect(transport.streams.slice(1).every(({ request }) => request.query?.resourceVersion)).toBe(true);
-  });
-
   it.each([429, 503])('goes on from its version after an ERROR event with %i', async (code) => {
     const { transport, clock } = await watching();
     const details = { retryAfterSeconds: 7 };
@@ -505,17 +377,6 @@ describe('Reflector, watching', () => {
     transport.lastStream.event('ERROR', { code, reason: 'Whatever' });
     await clock.advance(800);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('gets an event that was cut in the middle once more', async () => {
-    const { transport, clock, names } = await watching();
-    await clock.advance(5_000);
-    transport.lastStream.send('{"type":"ADDED","object":{"metadata":{"na').end();
-    await settled();
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-    transport.lastStream.event('ADDED', configMap('c', '101'));
-    await settled();
-    expect(names()).toEqual(['shop/a', 'shop/b', 'shop/c']);
   });
 
   it('does not bring back what was deleted when it is told something twice', async () => {
@@ -540,14 +401,6 @@ describe('Reflector, watching', () => {
     await clock.advance(800);
     expect(transport.streams[0]?.closed).toBe(true);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('covers one namespace by label when told so', async () => {
-    const { transport } = await started({ namespace: 'shop', selector: 'a=b' });
-    expect(transport.lastStream.request).toMatchObject({
-      path: '/api/v1/namespaces/shop/configmaps',
-      query: { labelSelector: 'a=b' },
-    });
   });
 });
 
@@ -579,31 +432,6 @@ describe('Reflector, from time to time', () => {
     expect(setup.names()).toEqual([]);
     await rotate(setup, 9.5 * HOUR);
     expect(lists(setup)).toBe(2);
-  });
-
-  it('does not mind that somebody sets the clock forward', async () => {
-    const setup = await watching();
-    await rotate(setup, 0.5 * HOUR);
-    setup.clock.setWallBy(24 * HOUR);
-    await rotate(setup, 0.5 * HOUR);
-    expect(lists(setup)).toBe(1);
-  });
-
-  it('says nothing of what has not changed', async () => {
-    const setup = await watching();
-    const { transport, changes } = setup;
-    await rotate(setup, 9.9 * HOUR);
-    while (lists(setup) < 2) {
-      await setup.clock.advance(60_000);
-      transport.lastStream.bookmark('5000').end();
-      await settled();
-    }
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('ADDED', configMap('b', '3'))
-      .listed('6000');
-    await settled();
-    expect(changes).toEqual([]);
   });
 
   it('does not give up what it follows when that list fails for no fault of its own', async () => {
@@ -653,45 +481,6 @@ describe('Reflector, after an interruption', () => {
     await settled();
     expect(store.followed('shop')).toBe(true);
   });
-
-  it('vouches for nothing when the watch ends before', async () => {
-    const { transport, clock, store } = await reopened();
-    transport.refusals.push(...Array.from({ length: 9 }, () => new Error('connect ECONNREFUSED')));
-    transport.lastStream.break();
-    await clock.advance(5_000);
-    expect(store.followed('shop')).toBe(false);
-  });
-
-  it('counts the second from the start for the next watch', async () => {
-    const { transport, clock, store } = await reopened();
-    await clock.advance(500);
-    transport.lastStream.event('ADDED', configMap('c', '101')).end();
-    await clock.advance(999);
-    expect(transport.streams).toHaveLength(3);
-    expect(store.followed('shop')).toBe(false);
-    await clock.advance(1);
-    expect(store.followed('shop')).toBe(true);
-  });
-
-  it('does not vouch for pages before it watches', async () => {
-    const pages = Promise.withResolvers<Answer>();
-    const setup = await started({}, ({ refusals, answers }) => {
-      refusals.push(failure(400, 'BadRequest', 'no streams'));
-      answers.push(pages.promise);
-    });
-    const { transport, clock, store } = setup;
-    const letThrough = heldBack(setup);
-    pages.resolve(page('100', [configMap('a', '7')]));
-    await clock.advance(5_000);
-    expect(store.size).toBe(1);
-    expect(store.followed('shop')).toBe(false);
-    letThrough();
-    await settled();
-    expect(store.followed('shop')).toBe(false);
-    await clock.advance(1_000);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-    expect(store.followed('shop')).toBe(true);
-  });
 });
 
 describe('Reflector, measured', () => {
@@ -711,42 +500,6 @@ describe('Reflector, measured', () => {
     expect(text).toContain('reflector_last_resource_version{name="configmaps"} 100\n');
     expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4.2\n');
     expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(4_200);
-  });
-
-  it.each([-3_600_000, 3_600_000])('tells its silence also where the clock is set by %i', async (shift) => {
-    const { transport, clock, metrics, reflector } = await watching();
-    clock.setWallBy(shift);
-    await clock.advance(4_000);
-    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(4_000);
-    expect(await metrics.scrape()).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4\n');
-    transport.lastStream.end();
-    await settled();
-    clock.setWallBy(shift);
-    await clock.advance(3_000);
-    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(3_000);
-  });
-
-  it('has no silence to tell of while there is no watch', async () => {
-    const { transport, metrics } = await watching();
-    transport.lastStream.break();
-    await settled();
-    expect(await metrics.scrape()).toContain('reconstruct_watch_silence_seconds{name="configmaps"} -1\n');
-  });
-
-  it('is silent for as long as nobody answers, however often it asks', async () => {
-    const { transport, clock, reflector } = await watching();
-    for (let n = 0; n < 30; n++) transport.refusals.push(new Error('connect ECONNREFUSED'));
-    transport.lastStream.break();
-    await clock.advance(400_000);
-    expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(400_000);
-  });
-
-  it('is not silent while it is refused', async () => {
-    const { transport, clock, reflector } = await watching();
-    for (let n = 0; n < 30; n++) transport.refusals.push(failure(403, 'Forbidden', 'no'));
-    transport.lastStream.break();
-    await clock.advance(400_000);
-    expect(reflector.silentForMilliseconds(clock.monotonic())).toBeLessThan(30_001);
   });
 });
 
@@ -791,23 +544,6 @@ describe('Reflector, of a server that is in an older state', () => {
     ]);
   });
 
-  it('says so also where the list was asked for because the CRD may have changed', async () => {
-    let wentBack = 0;
-    const { transport, clock } = await watching({ type: WIDGET }, { onWentBack: () => wentBack++ });
-    transport.lastStream.event('MODIFIED', configMap('a', '110'));
-    await clock.advance(60_000);
-    transport.respond = () => ({
-      status: 200,
-      body: { paths: { 'apis/demo.example.com/v1': { serverRelativeURL: '/openapi/v3/apis/demo?hash=A' } } },
-    });
-    transport.lastStream.end();
-    await settled();
-    await clock.advance(10_000);
-    transport.lastStream.event('ADDED', configMap('a', '7')).listed('1000');
-    await settled();
-    expect(wentBack).toBe(1);
-  });
-
   it('does not believe a list that is older than what it has seen, says so once, and lists again', async () => {
     const setup = await relisting();
     const { transport, clock, changes, lines, reflector } = setup;
@@ -848,42 +584,6 @@ describe('Reflector, of a server that is in an older state', () => {
       'The API server went back to an older state, as after a restored backup',
     );
   });
-
-  it('does the same where lists come in pages', async () => {
-    const { transport, clock, changes } = await started({}, (server) => {
-      server.refusals.push(failure(400, 'BadRequest', 'unknown'));
-      server.answers.push(page('100', [configMap('a', '100')]), page('95', [configMap('a', '7')]));
-      server.answers.push(page('101', [configMap('a', '101')]));
-    });
-    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-    await clock.advance(10_000);
-    expect(changes).toEqual(['+a', '~a']);
-    expect(transport.requests).toHaveLength(3);
-  });
-
-  it('counts the two minutes anew once the server was as new as before', async () => {
-    const setup = await relisting();
-    const { transport, clock, changes } = setup;
-    older(transport);
-    await clock.advance(800);
-    transport.lastStream.event('ADDED', configMap('a', '100')).event('ADDED', configMap('b', '3'));
-    transport.lastStream.listed('101');
-    await clock.advance(200_000);
-    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-    await stayOlder(setup, 60_000);
-    expect(changes).toEqual([]);
-  });
-
-  it('is not present for a leader before its list is believed', async () => {
-    const setup = await relisting();
-    const { reflector, clock } = setup;
-    let present = false;
-    void reflector.presentSince(clock.monotonic(), new AbortController().signal).then(() => (present = true));
-    await stayOlder(setup, 100_000);
-    expect(present).toBe(false);
-    await stayOlder(setup, 60_000);
-    expect(present).toBe(true);
-  });
 });
 
 describe('Reflector, failing', () => {
@@ -897,18 +597,6 @@ describe('Reflector, failing', () => {
     expect(transport.streams).toHaveLength(2);
     expect(lines).toMatchObject([{ level: 'warn', fields: { error: 'the watch ended at once' } }]);
     await clock.advance(800);
-    expect(transport.streams).toHaveLength(3);
-  });
-
-  it('does not take a watch for short because somebody sets the clock back', async () => {
-    const { transport, clock } = await watching();
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await settled();
-    clock.setWallBy(-3_600_000);
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await settled();
     expect(transport.streams).toHaveLength(3);
   });
 
@@ -937,15 +625,6 @@ describe('Reflector, failing', () => {
     expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 1600, 3200, 6400, 800]);
   });
 
-  it('does not forget its failures before', async () => {
-    const { transport, clock, lines } = await watching();
-    for (let n = 0; n < 3; n++) {
-      transport.lastStream.break();
-      await clock.advance(60_000);
-    }
-    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 1600, 3200]);
-  });
-
   it('is soon back where an API server that has come up again makes it wait, and then list', async () => {
     const { transport, clock, lines } = await watching();
     const starting = { ...failure(429, 'TooManyRequests', 'initializing'), retryAfterSeconds: 1 };
@@ -958,26 +637,6 @@ describe('Reflector, failing', () => {
       800, 1600, 2500, 2500, 2500, 2500, 2500, 800,
     ]);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('lists less and less often where a list is always too old already', async () => {
-    const { transport, clock, lines } = await watching();
-    await clock.advance(20_000);
-    for (let n = 0; n < 4; n++) {
-      transport.lastStream.listed('100').event('ERROR', { code: 410, reason: 'Expired' });
-      await clock.advance(7_000);
-    }
-    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 800, 1600, 3200]);
-  });
-
-  it('says what it waits for', async () => {
-    const { reflector } = await started({}, (server) => {
-      server.refusals.push(failure(403, 'Forbidden', 'configmaps is forbidden'));
-    });
-    expect(reflector).toMatchObject({
-      synced: false,
-      state: { phase: 'waiting', error: { message: 'Watch configmaps: 403 configmaps is forbidden' } },
-    });
   });
 
   it('finds a kind that is served only later', async () => {
@@ -1026,34 +685,6 @@ describe('Reflector, of a kind that is not served', () => {
     ]);
   });
 
-  it('is told of without alarm where it is optional', async () => {
-    const { lines } = await started(
-      scope,
-      (server) => {
-        uninstalled(server);
-        always(server, missing);
-      },
-      { optional: true },
-    );
-    expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
-      {
-        level: 'info',
-        message: expect.stringMatching(/^The kind is not installed; it is not needed/) as string,
-      },
-    ]);
-  });
-
-  it('is not synced by its absence where it is required', async () => {
-    const { reflector } = await started(scope, (server) => {
-      uninstalled(server);
-      always(server, missing);
-    });
-    expect(reflector).toMatchObject({
-      synced: false,
-      state: { phase: 'waiting', error: { message: 'Watch widgets: 404 page not found' } },
-    });
-  });
-
   it('is synced by its absence where it is optional, and followed once it is there', async () => {
     const { transport, clock, reflector, lines, names } = await started(
       scope,
@@ -1070,17 +701,6 @@ describe('Reflector, of a kind that is not served', () => {
     transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
     await settled();
     expect(names()).toEqual(['shop/a']);
-  });
-
-  it('is not synced by anything else, even where it is optional', async () => {
-    const { reflector } = await started(
-      {},
-      (server) => {
-        server.refusals.push(failure(404, 'NotFound', 'namespaces "shop" not found'));
-      },
-      { optional: true },
-    );
-    expect(reflector.synced).toBe(false);
   });
 
   it('has no objects any more once it was removed, and tells so', async () => {
@@ -1203,19 +823,6 @@ describe('Reflector, of a kind that is not served', () => {
     expect(reflector).toMatchObject({ synced: true, doubtful: undefined });
   });
 
-  it('is not taken for missing, be it never seen, while nothing but trouble answers for its CRD', async () => {
-    const { clock, reflector } = await started(
-      scope,
-      (server) => {
-        server.respond = () => failure(500, 'InternalError', 'no');
-        always(server, missing, 60);
-      },
-      { optional: true },
-    );
-    await clock.advance(60_000);
-    expect(reflector).toMatchObject({ synced: false, doubtful: expect.stringMatching(/500/) as string });
-  });
-
   it.each([true, false])(
     'is waited for by a start where its CRD serves another version, unless only its own plans need it: %s',
     async (mayBeDoubtful) => {
@@ -1243,18 +850,6 @@ describe('Reflector, of a kind that is not served', () => {
     transport.lastStream.event('ADDED', configMap('c', '7'));
     await settled();
     expect(names()).toEqual(['shop/a', 'shop/c']);
-  });
-
-  it('is gone from one namespace alone where each is watched by itself', async () => {
-    const store = new Store({ keep: (object) => object, perNamespace: true });
-    store.observed(configMap('far', '50', { namespace: 'far' }));
-    const { transport, clock } = await started({ ...scope, namespace: 'shop' }, uninstalled, { store });
-    transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
-    await settled();
-    always(transport, missing);
-    transport.lastStream.end();
-    await clock.advance(60_000);
-    expect([...store.keys()]).toEqual(['far/far']);
   });
 });
 
@@ -1315,30 +910,6 @@ describe('Reflector, of a kind whose CRD has changed', () => {
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
   });
 
-  it('is asked about by the next watch where this one ends before the answer, and never by two', async () => {
-    const setup = await watching(scope);
-    const { transport, clock } = setup;
-    const answer = Promise.withResolvers<Answer>();
-    transport.answers.push(answer.promise);
-    await cut(setup, 'A');
-    transport.lastStream.end();
-    await settled();
-    answer.resolve(new Error('ECONNRESET'));
-    await clock.advance(9_000);
-    expect(asked(setup)).toHaveLength(1);
-    await clock.advance(1_000);
-    expect(asked(setup)).toHaveLength(2);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('is asked about once where that is refused for good', async () => {
-    const setup = await watching(scope);
-    setup.transport.answers.push(failure(403, 'Forbidden', 'not yours'));
-    await cut(setup, 'A');
-    await setup.clock.advance(60_000);
-    expect(asked(setup)).toHaveLength(1);
-  });
-
   it.each([
     ['a watch has lasted for as long as it was asked for', scope, 300_000],
     ['the kind is built into the API server', {}, 60_000],
@@ -1363,20 +934,6 @@ describe('Reflector, stopping', () => {
     expect(transport.lastStream.closed).toBe(true);
     expect(clock.timers).toBe(0);
     expect(lines).toEqual([]);
-  });
-
-  it('ends while it lists', async () => {
-    const { transport, stop } = await started();
-    await stop();
-    expect(transport.lastStream.closed).toBe(true);
-  });
-
-  it('ends while it waits', async () => {
-    const { transport, clock, stop } = await watching();
-    transport.lastStream.break();
-    await settled();
-    await stop();
-    expect(clock.timers).toBe(0);
   });
 });
 
@@ -1405,23 +962,5 @@ describe('Reflector, asked for what is present', () => {
     await settled();
     expect(present).toBe(true);
     expect(transport.streams).toHaveLength(2);
-  });
-
-  it('lists until that has succeeded, and goes on from where it was when nobody waits for it any more', async () => {
-    const { transport, reflector, clock } = await started();
-    transport.lastStream.listed('10');
-    await clock.advance(1);
-    const waiting = new AbortController();
-    const present = reflector.presentSince(clock.monotonic(), waiting.signal);
-    await settled();
-    transport.lastStream.break();
-    await clock.advance(1_000);
-    expect(transport.streams).toHaveLength(3);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-    waiting.abort();
-    await present;
-    transport.lastStream.break();
-    await clock.advance(2_000);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '10' });
   });
 });

@@ -65,11 +65,6 @@ describe('A reader of several watches of one type', () => {
     expect(marks(other.mappedTo(CONFIG_MAP, 'all'))).toEqual(['ops/udp 0', 'shop/tcp 0']);
   });
 
-  it('takes the one that was declared first of equals', () => {
-    const other = readerOf(watch({ namespaces: ['ops', 'a'] }), watch({ namespaces: ['ops', 'b'] }));
-    expect(other.get(CONFIG_MAP, 'ops/tcp')?.kept).toBe(0);
-  });
-
   it('writes an object where it belongs, also one that is not there yet', () => {
     const store = (namespace: string, name: string) =>
       reader.store({ ...CONFIG_MAP, metadata: { namespace, name } });

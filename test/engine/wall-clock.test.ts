@@ -65,18 +65,6 @@ describe.each([
     expect(vanished.size).toBe(2);
   });
 
-  it('lets no lane be passed over for longer than half a minute, nor sooner', async () => {
-    const clock = new VirtualClock();
-    const queue = new Queue({ clock, random: () => 0 });
-    queue.add('low', 'initial');
-    for (let n = 0; n < 5; n++) queue.add(`change/${n}`);
-    clock.setWallBy(shift);
-    clock.jump(29_999);
-    expect(await queue.take()).toBe('change/0');
-    clock.jump(1);
-    expect(await queue.take()).toBe('low');
-  });
-
   it('does not change the times that a queue has planned, nor what it tells of waiting', () => {
     const clock = new VirtualClock();
     const waited: number[] = [];

@@ -94,16 +94,6 @@ describe('The watches of a controller', () => {
     expect(manager.notReady()).toEqual([]);
   });
 
-  it('wait for the answer, and not for the list', async () => {
-    const { opened, reconciled, manager } = await started((server) => server.heldBack.add('widgets'));
-
-    expect(opened()).toEqual([...ofWidgets, ...ofGadgets].sort());
-    expect(reconciled).toEqual(['gadget']);
-    expect(manager.notReady()).toEqual([
-      { what: 'widgets.demo.example.com', why: 'the first list is not complete' },
-    ]);
-  });
-
   it('of a kind that is not installed are not opened, and others work', async () => {
     const { server, clock, opened, reconciled, manager } = await started((fake) =>
       fake.unserved.add('gadgets'),
@@ -150,34 +140,6 @@ describe('The watches of a controller', () => {
     expect(manager.notReady()).toEqual([]);
   });
 
-  it('open in all namespaces once the custom resources are answered in one', async () => {
-    const { opened, manager } = await started(
-      (fake) => {
-        const open = fake.stream.bind(fake);
-        fake.stream = async (request) =>
-          request.path.includes('/b/gadgets')
-            ? { status: 403, chunks: new ScriptedStream(request).send('{}').end().chunks() }
-            : open(request);
-      },
-      ['a', 'b'],
-    );
-
-    expect(opened().filter((plural) => plural === 'deployments')).toHaveLength(2);
-    expect(manager.notReady()).toMatchObject([{ what: 'gadgets.demo.example.com in b' }]);
-  });
-
-  it('open once the kind is installed, where the process leads already', async () => {
-    const { server, clock, reconciled } = await started((fake) => fake.unserved.add('gadgets'), [], {
-      election: { namespace: 'ops', identity: 'me' },
-    });
-    await clock.advance(60_000);
-    expect(new Set(reconciled)).toEqual(new Set(['widget']));
-
-    server.unserved.delete('gadgets');
-    await clock.advance(30_000);
-    expect(reconciled).toContain('gadget');
-  });
-
   it('stay open when the kind is removed', async () => {
     const { server, clock, opened, manager } = await started(() => undefined);
 
@@ -186,11 +148,5 @@ describe('The watches of a controller', () => {
     await clock.advance(20_000);
     expect(opened().filter((plural) => plural === 'deployments')).toHaveLength(1);
     expect(manager.notReady()).toEqual([]);
-  });
-
-  it('are closed with the process, also those that never opened', async () => {
-    const { manager } = await started((fake) => fake.unserved.add('gadgets'));
-    // `started` ends the run, and fails where it doesn't end.
-    expect(manager.notReady()).toHaveLength(1);
   });
 });

@@ -21,13 +21,6 @@ describe('Queue', () => {
     expect([await queue.take(), await queue.take(), await queue.take()]).toEqual(['a', 'b', 'c']);
   });
 
-  it('takes a key that was added several times once', async () => {
-    const { queue } = newQueue();
-    for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
-    expect(queue.depth).toBe(2);
-    expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(['a', 'b', undefined]);
-  });
-
   it('does not hand out a key in work, and hands it out again once it is done', async () => {
     const { queue } = newQueue();
     queue.add('a');
@@ -40,28 +33,6 @@ describe('Queue', () => {
     expect(await queue.take()).toBe('a');
     queue.done('a');
     expect(queue.depth).toBe(0);
-  });
-
-  it('gives a key to the worker that has waited longest', async () => {
-    const { queue } = newQueue();
-    const taken: string[] = [];
-    for (const worker of ['first', 'second'])
-      void queue.take().then((key) => taken.push(`${worker} ${key ?? ''}`));
-    queue.add('a');
-    queue.add('b');
-    await settled();
-    expect(taken).toEqual(['first a', 'second b']);
-  });
-
-  it('counts an add between the hand-over and the worker as an add while in work', async () => {
-    const { queue } = newQueue();
-    const taking = queue.take();
-    queue.add('a');
-    queue.add('a');
-    expect(await taking).toBe('a');
-    expect(queue.depth).toBe(0);
-    queue.done('a');
-    expect(queue.depth).toBe(1);
   });
 
   it('adds a key when its delay is over, and not before', () => {
@@ -82,13 +53,6 @@ describe('Queue', () => {
     clock.jump(1000);
     expect(queue.depth).toBe(1);
     expect(clock.timers).toBe(0);
-  });
-
-  it('adds a key at once although it has a delay', () => {
-    const { queue } = newQueue();
-    queue.addAfter('a', 1000);
-    queue.add('a');
-    expect(queue.depth).toBe(1);
   });
 
   it.each([
@@ -116,10 +80,6 @@ describe('Queue', () => {
     expect(delays.at(-1)).toBe(120_000);
   });
 
-  it('stretches the pause by up to itself', () => {
-    expect(newQueue(() => 0.999).queue.addRateLimited('a')).toBeCloseTo(10, 1);
-  });
-
   it('keeps a pause that is not over, so that a storm of events does not make it longer', () => {
     const { queue, clock } = newQueue();
     expect(queue.addRateLimited('a')).toBe(5);
@@ -129,12 +89,6 @@ describe('Queue', () => {
     expect(queue.addRateLimited('a')).toBe(10);
   });
 
-  it('does not wait for a distant time that was planned when something fails', () => {
-    const { queue } = newQueue();
-    queue.addAfter('a', 600_000);
-    expect(queue.addRateLimited('a')).toBe(5);
-  });
-
   it('counts failures per key and from the start after a success', () => {
     const { queue, clock } = newQueue();
     clock.jump(queue.addRateLimited('a'));
@@ -142,15 +96,6 @@ describe('Queue', () => {
     expect(queue.addRateLimited('b')).toBe(5);
     queue.forget('a');
     expect(queue.addRateLimited('a')).toBe(5);
-  });
-
-  it('drops what was planned when a key is forgotten', () => {
-    const { queue, clock } = newQueue();
-    queue.addAfter('a', 1000);
-    queue.forget('a');
-    clock.jump(10_000);
-    expect(queue.depth).toBe(0);
-    expect(clock.timers).toBe(0);
   });
 
   it('hands out nothing once it is closed, and lets waiting workers go', async () => {
@@ -199,14 +144,6 @@ describe('Queue, lanes', () => {
     expect(await takeAll(queue)).toEqual(['change', 'child', 'listed']);
   });
 
-  it('counts what waits in each lane', () => {
-    const { queue } = newQueue();
-    addAll(queue, 'child', 2);
-    addAll(queue, 'initial', 3);
-    expect([queue.depthOf('change'), queue.depthOf('child'), queue.depthOf('initial')]).toEqual([0, 2, 3]);
-    expect(queue.depth).toBe(5);
-  });
-
   it('moves a key up that is added to a more urgent lane, and never down', async () => {
     const { queue } = newQueue();
     for (const key of ['a', 'b', 'c']) queue.add(key, 'initial');
@@ -240,35 +177,6 @@ describe('Queue, lanes', () => {
     expect(taken.indexOf('initial/1')).toBe(15);
   });
 
-  it('gives the lane in the middle its share too', async () => {
-    const { queue } = newQueue();
-    for (const lane of ['initial', 'child', 'change'] as const) addAll(queue, lane, 30);
-    const taken = await takeAll(queue);
-    expect(taken.indexOf('initial/0')).toBe(7);
-    expect(taken.indexOf('child/0')).toBe(8);
-  });
-
-  it('takes from the lowest lane after half a minute, however slow the workers are', async () => {
-    const { queue, clock } = newQueue();
-    queue.add('low', 'initial');
-    addAll(queue, 'change', 9);
-    expect(await takeNow(queue)).toBe('change/0');
-    clock.jump(29_999);
-    expect(await takeNow(queue)).toBe('change/1');
-    clock.jump(1);
-    expect(await takeNow(queue)).toBe('low');
-  });
-
-  it('does not keep changes waiting for a backlog that is old', async () => {
-    const { queue, clock } = newQueue();
-    addAll(queue, 'initial', 1_000);
-    clock.jump(60_000);
-    addAll(queue, 'change', 10);
-    const taken = await takeAll(queue);
-    expect(taken.indexOf('change/0')).toBe(1);
-    expect(taken.indexOf('change/9')).toBeLessThan(13);
-  });
-
   it('lets the lanes take turns when all of them are overdue', async () => {
     const { queue, clock } = newQueue();
     for (const lane of ['initial', 'child', 'change'] as const) addAll(queue, lane, 3);
@@ -294,22 +202,6 @@ describe('Queue, lanes', () => {
     queue.done('a');
     expect(queue.depthOf('initial')).toBe(1);
   });
-
-  it('serves a low item within half a minute while a higher lane is busy for ever', async () => {
-    const { queue, clock } = newQueue();
-    queue.add('low', 'initial');
-    const start = clock.now();
-    for (let n = 0; ; n++) {
-      queue.add(`busy/${n}`, 'change');
-      queue.add(`busy/${n + 1}`, 'change');
-      const key = await takeNow(queue);
-      if (key === 'low') break;
-      clock.jump(7_000);
-      expect(clock.now() - start).toBeLessThan(37_000);
-      if (key !== undefined) queue.done(key);
-    }
-    expect(clock.now() - start).toBeLessThanOrEqual(35_000);
-  });
 });
 
 describe('Queue, held', () => {
@@ -332,15 +224,6 @@ describe('Queue, held', () => {
     expect(queue.depth).toBe(0);
   });
 
-  it('is held once by a reason, however often that is said', async () => {
-    const { queue } = newQueue();
-    queue.hold('standby');
-    queue.hold('standby');
-    queue.add('a');
-    queue.release('standby');
-    expect(await queue.take()).toBe('a');
-  });
-
   it('takes what was in work and added again only when it is released', async () => {
     const { queue } = newQueue();
     queue.add('a');
@@ -356,28 +239,9 @@ describe('Queue, held', () => {
     await settled();
     expect(key).toBe('a');
   });
-
-  it('lets waiting workers go when it is closed', async () => {
-    const { queue } = newQueue();
-    queue.hold('standby');
-    queue.add('a');
-    const taking = queue.take();
-    queue.close();
-    expect(await taking).toBeUndefined();
-  });
 });
 
 describe('Queue, planned times', () => {
-  it('puts a key into the lane that it was planned for', () => {
-    const { queue, clock } = newQueue();
-    queue.addAfter('a', 10, 'initial');
-    queue.addAfter('b', 10);
-    queue.addAfter('c', 10, 'initial');
-    queue.addAfter('c', 20, 'change');
-    clock.jump(10);
-    expect([queue.depthOf('initial'), queue.depthOf('child'), queue.depthOf('change')]).toEqual([1, 1, 1]);
-  });
-
   it('gathers changes for a time that later ones do not push on', () => {
     const { queue, clock } = newQueue();
     for (let n = 0; n < 10; n++) {
@@ -409,17 +273,6 @@ describe('Queue, planned times', () => {
     queue.addCoalesced('b', 100, 'child');
     clock.jump(100);
     expect(queue.depthOf('child')).toBe(2);
-  });
-
-  it('does not lose a change that is gathered while the key is in work', async () => {
-    const { queue, clock } = newQueue();
-    queue.add('a');
-    await queue.take();
-    queue.addCoalesced('a', 100, 'child');
-    queue.forget('a');
-    queue.done('a');
-    clock.jump(100);
-    expect(queue.depth).toBe(1);
   });
 
   it('keeps the time that was asked for, and the pause after a failure, when a key is taken in between', async () => {

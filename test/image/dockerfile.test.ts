@@ -2,7 +2,6 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { leanStart } from '../../src/cli/memory.js';
 import { imageConfig, readDockerfile } from './dockerfile.js';
 import { argumentDefault, dockerfileProblems, notCopied } from './dockerfile-problems.js';
 
@@ -32,10 +31,11 @@ test.for<[what: string, from: string | RegExp, to: string, problem: RegExp]>([
   expect(dockerfileProblems(faulty).join('\n')).toMatch(problem);
 });
 
-test('the image is started so that the controller need not begin itself anew', () => {
+test('the image starts Node with what the memory bars need', () => {
   const { entrypoint, env } = imageConfig();
-  const flags = entrypoint.filter((word) => word.startsWith('--'));
-  expect(leanStart({ flags, env })).toBeUndefined();
+  const flags = ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'];
+  expect(entrypoint).toEqual(expect.arrayContaining(flags));
+  expect(env).toMatchObject({ MALLOC_ARENA_MAX: '1' });
 });
 
 test('the image is built with the Node of the lock file, and runs on that major version', () => {

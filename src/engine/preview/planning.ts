@@ -20,7 +20,7 @@ import { Applier, Vanished } from '../apply.js';
 import { systemClock, ServerTime } from '../clock.js';
 import { Fights } from '../fights.js';
 import { listPages } from '../watch.js';
-import { doubtOf } from '../reflector.js';
+import { doubtOf } from '../installed.js';
 import { NodePorts } from '../node-ports.js';
 import { Refusals } from '../refusals.js';
 import { scopesOf } from '../scopes.js';

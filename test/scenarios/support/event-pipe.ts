@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.js';
 import type { EventFault } from './faults.js';
-import { LineSplitter } from '../../../src/testing/watch-line.js';
-import type { WatchLine } from '../../../src/testing/watch-line.js';
+import { LineSplitter } from '../../../src/engine/watch.js';
+import { WatchLine } from '../../../src/testing/watch-line.js';
 
 const NEWLINE = Buffer.from('\n');
 
@@ -26,7 +26,8 @@ export class EventPipe {
   /** Returns whether more may be written at once. */
   write(chunk: Buffer): boolean {
     let ready = true;
-    for (const line of this.splitter.lines(chunk)) {
+    for (const bytes of this.splitter.lines(chunk)) {
+      const line = new WatchLine(bytes);
       this.onEvent(line);
       const verdicts = this.faults().map((fault) => fault(line));
       if (verdicts.includes('swallow')) continue;
