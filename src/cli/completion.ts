@@ -1,32 +1,131 @@
 import { Argument, Command } from 'commander';
+import type { Option } from 'commander';
 import { print } from './print.js';
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
+/**
+ * Each asks the command itself for the words that may follow, so that it knows all options of the version that is installed. An answer
+ * of `:file` or `:folder` stands for paths, which the shell completes by itself.
+ */
+const SCRIPTS = {
+  // Bash 3.2 of macOS suffices. Bash splits --flag=value into three words.
+  bash: (name: string) => `_${name}() {
+  local IFS=$'\\n' cur="\${COMP_WORDS[COMP_CWORD]}"
+  local found=($(${name} complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+  [[ $cur == --* ]] || found=("\${found[@]#--*=}")
+  [[ $cur == '=' ]] && cur=''
+  case "\${found[0]}" in
+    :file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
+    :folder) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
+    *) COMPREPLY=("\${found[@]}") ;;
+  esac
+}
+complete -F _${name} ${name}
+`,
+  zsh: (name: string) => `#compdef ${name}
+_${name}() {
+  local -a found=("\${(@f)$(${name} complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ $found[1] == :* && $words[CURRENT] == --*=* ]] && compset -P 1 '*='
+  case $found[1] in
+    :file) _files ;;
+    :folder) _files -/ ;;
+    ?*) found=("\${(@)found/$'\\t'/:}"); _describe ${name} found ;;
+  esac
+}
+if [[ $funcstack[1] == _${name} ]]; then _${name} "$@"; else compdef _${name} ${name}; fi
+`,
+  fish: (name: string) => `function __${name}_complete
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  set -l flag (string match -r -- '^--[^=]+=' "$word")
+  set -l path (string replace -- "$flag" '' "$word")
+  set -l found (${name} complete -- $words[2..-1] "$word" 2>/dev/null)
+  switch "$found[1]"
+    case :file
+      printf "$flag%s\\n" (__fish_complete_path "$path")
+    case :folder
+      printf "$flag%s\\n" (__fish_complete_directories "$path")
+    case '*'
+      printf '%s\\n' $found
+  end
+end
+complete -c ${name} -f -a '(__${name}_complete)'
+`,
+};
 
-/** `reconstruct completion`: a script for a shell, made of the commands and options that there are. */
+/** `reconstruct completion`: prints a script for a shell. */
 export function completionCommand(): Command {
   return new Command('completion')
     .summary('print a script that completes commands and options')
     .description(
       'Prints a script for a shell, which completes commands, options and their values. ' +
         'bash: source <(reconstruct completion bash); zsh: source <(reconstruct completion zsh); ' +
-        'fish: reconstruct completion fish | source. In the file that the shell reads at its start, it stays.',
+        'fish: reconstruct completion fish | source. Put the line into the start file of the shell to keep it.',
     )
-    .addArgument(new Argument('<shell>', 'whose script').choices(SHELLS))
-    .action(async (shell: (typeof SHELLS)[number], _, command: Command) => {
-      await print(await script(shell, command.parent ?? command));
+    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(Object.keys(SCRIPTS)))
+    .action(async (shell: keyof typeof SCRIPTS, _, command: Command) => {
+      await print(SCRIPTS[shell]((command.parent ?? command).name()));
     });
 }
 
-async function script(shell: (typeof SHELLS)[number], program: Command): Promise<string> {
-  const { completedCommand } = await import('./completion/model.js');
-  const model = completedCommand(program);
-  switch (shell) {
-    case 'bash':
-      return (await import('./completion/bash.js')).bashCompletion(model);
-    case 'zsh':
-      return (await import('./completion/zsh.js')).zshCompletion(model);
-    case 'fish':
-      return (await import('./completion/fish.js')).fishCompletion(model);
+/** `reconstruct complete`: what the scripts ask; hidden. */
+export function completeCommand(): Command {
+  return new Command('complete')
+    .description('prints the words that may complete a command line')
+    .argument('[word...]')
+    .action(async (words: readonly string[], _, command: Command) => {
+      await print(
+        completions(command.parent ?? command, words)
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
+    });
+}
+
+/**
+ * Returns the completions of the last word, each with a tab and its description where it has one; or `:file` or `:folder`.
+ *
+ * @param words of the command line, without the program; `--flag=value` may be three
+ */
+export function completions(program: Command, words: readonly string[]): string[] {
+  const joined = words
+    .join('\n')
+    .replaceAll(/^(--[^\n=]+)\n=(?:\n|$)/gm, '$1=')
+    .split('\n');
+  const last = joined.pop() ?? '';
+  let command = program;
+  let open: Option | undefined;
+  for (const word of joined) {
+    const option: Option | undefined = open ? undefined : optionNamed(command, word);
+    if (!open && !option) command = command.commands.find((each) => each.name() === word) ?? command;
+    open = option && takesValue(option) ? option : undefined;
   }
+  if (open) return valuesOf(open, last);
+  const [, flag, value] = /^(--[^=]+)=(.*)$/s.exec(last) ?? [];
+  const given = flag === undefined ? undefined : optionNamed(command, flag);
+  if (given && value !== undefined)
+    return valuesOf(given, value).map((each) => (each.startsWith(':') ? each : `${flag ?? ''}=${each}`));
+  const help = command.createHelp();
+  const described = last.startsWith('-')
+    ? help.visibleOptions(command).map(({ long, short, description }) => [long ?? short ?? '', description])
+    : help.visibleCommands(command).map((each) => [each.name(), each.summary() || each.description()]);
+  const [argument] = command.registeredArguments;
+  if (described.length === 0 && !last.startsWith('-') && argument) return valuesOf(argument, last);
+  return described.filter(([name = '']) => name.startsWith(last)).map((parts) => parts.join('\t'));
+}
+
+function optionNamed(command: Command, name: string): Option | undefined {
+  return command.options.find(({ long, short }) => name === long || name === short);
+}
+
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
+}
+
+/** @param word the beginning of the value */
+function valuesOf(of: Option | Argument, word: string): string[] {
+  if (of.argChoices) return of.argChoices.filter((choice) => choice.startsWith(word));
+  const name =
+    of instanceof Argument ? of.name() : (/[<[]([^<>[\]]+?)(?:\.\.\.)?[>\]]/.exec(of.flags)?.[1] ?? '');
+  if (/^(file|source)s?$/.test(name)) return [':file'];
+  return /^(dir|directory|folder)$/.test(name) ? [':folder'] : [];
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { CONFIG_FILE } from './config.js';
-import type { ProjectOptions } from './dev/project.js';
+import type { ProjectOptions } from './dev/load.js';
 import { CliError } from './exit.js';
 import { sharedOptions } from './options.js';
 
@@ -12,13 +12,13 @@ interface DevFlags {
   readonly operator?: boolean;
 }
 
-/** `reconstruct dev`: a kind of one's own in a cluster of its own, loaded anew on each save. */
+/** `reconstruct dev`: runs a kind in a cluster of its own, and reloads it on each save. */
 export function devCommand(): Command {
   return new Command('dev')
-    .summary('try a kind of your own in a cluster of its own, loaded anew on each save')
+    .summary('try a kind of your own in a cluster of its own, reloaded on each save')
     .description(
       'Starts a control plane on this machine, applies the CRDs of the kinds and the samples, runs the controller, and ' +
-        'shows how they fare. What is saved is loaded at once. Ctrl-C ends it, and leaves nothing behind.',
+        'shows their status. Saves are loaded at once. Ctrl-C ends it, and leaves nothing behind.',
     )
     .argument(
       '[source...]',
@@ -31,26 +31,21 @@ export function devCommand(): Command {
       'the control plane alone, in which nothing is installed: to try an installation on it',
     )
     .action(async (samples: readonly string[], flags: DevFlags) => {
-      if (flags.operator === false) {
-        const { runAlone } = await import('./dev/run-alone.js');
-        await runAlone((text) => process.stdout.write(text));
-        return;
-      }
-      const { runDev } = await import('./dev/run-dev.js');
-      await runDev(optionsOf(samples, flags));
+      const { runControlPlane, runDev } = await import('./dev/session.js');
+      await (flags.operator === false ? runControlPlane() : runDev(optionsOf(samples, flags)));
     });
 }
 
-/** What `dev` starts to load the author's code: hidden, since its result is for `dev` alone. */
+/** `reconstruct dev-load`: loads the author's code for `dev`; hidden. */
 export function devLoadCommand(): Command {
   return new Command('dev-load')
-    .description('loads a configuration and samples, and tells its parent process')
+    .description('loads a configuration and samples, and sends them to its parent process')
     .argument('[source...]')
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
     .action(async (samples: readonly string[], flags: DevFlags) => {
-      const { tellProject } = await import('./dev/tell-project.js');
-      await tellProject(optionsOf(samples, flags));
+      const { sendProject } = await import('./dev/load.js');
+      await sendProject(optionsOf(samples, flags));
     });
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { applyCommand } from './apply.js';
-import { completionCommand } from './completion.js';
+import { completeCommand, completionCommand } from './completion.js';
 import { devCommand, devLoadCommand } from './dev.js';
 import { diffCommand } from './diff.js';
 import { execute } from './execute.js';
@@ -30,6 +30,7 @@ function program(): Command {
     .addCommand(installCommand())
     .addCommand(uninstallCommand())
     .addCommand(completionCommand())
+    .addCommand(completeCommand(), { hidden: true })
     .configureHelp({ showGlobalOptions: true });
 }
 

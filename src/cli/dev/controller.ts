@@ -1,93 +1,131 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Clock } from '../../engine/clock.js';
+import { objectKey } from '../../contract/object.js';
 import { kindName } from '../../install/arguments.js';
-import { startCommand } from './child.js';
-import { readLogLine } from './log-line.js';
-import type { LogLine } from './log-line.js';
-import type { LoadedKind } from './project.js';
+import { startCommand } from './load.js';
+import type { LoadedKind } from './load.js';
 import type { Guard } from './stand.js';
+import type { Tone } from './view.js';
 
-/** To finish what is under way. */
+/** Time to finish work in progress. */
 const GRACE_MILLISECONDS = 5_000;
 
-/** What somebody should read. */
-export type ControllerLine = Exclude<LogLine, { what: 'started' | 'quiet' }>;
+/** A failure of a custom resource, which its status may show as well. */
+export interface Failure {
+  /** As in `Note default/hello`. */
+  readonly of: string;
+  /** One line of why. */
+  readonly cause: string;
+}
+
+/** A warning or error of the controller, or output of the author's code. */
+export interface ControllerLine {
+  readonly tone: Tone;
+  readonly text: string;
+  readonly failure?: Failure;
+}
 
 export interface ControllerProps {
   readonly guard: Guard;
-  readonly clock: Clock;
-  /** The path of the kubeconfig to act with. */
   readonly kubeconfig: string;
-  /** @default - there is none */
   readonly config?: string;
   readonly kinds: readonly LoadedKind[];
-  /** It works on all kinds. */
+  /** Called once the controllers of all kinds run. */
   readonly onStarted: () => void;
-  /** A warning, an error, or what the author's code prints. */
   readonly onLine: (line: ControllerLine) => void;
-  /** It has ended, and nobody has stopped it. @param how as in `exit code 1` */
+  /** Called when it has ended unexpectedly. @param how as in `exit code 1` */
   readonly onEnd: (how: string) => void;
 }
 
-/** `reconstruct run` in a process of its own, which loads the author's code as it is now. */
+/** `reconstruct run` in a process of its own, with the author's code as it is now. */
 export class DevController {
   private readonly child: ChildProcess;
   private readonly ended: Promise<void>;
-  private readonly waiting: string[];
   private isStopping = false;
 
-  constructor(private readonly props: ControllerProps) {
-    this.waiting = props.kinds.map(({ name }) => name);
-    this.child = startCommand(argumentsOf(props), ['ignore', 'pipe', 'pipe'], props.guard);
-    for (const stream of [this.child.stdout, this.child.stderr])
-      if (stream)
-        createInterface({ input: stream }).on('line', (line) => {
-          this.read(line);
-        });
+  constructor({ guard, kubeconfig, config, kinds, onStarted, onLine, onEnd }: ControllerProps) {
+    const args = [
+      ...['run', '--kubeconfig', kubeconfig, '--kinds', kinds.map(kindName).join(), '--no-leader-elect'],
+      ...(config === undefined ? [] : ['--config', config]),
+      ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'info'],
+    ];
+    this.child = startCommand(args, ['ignore', 'pipe', 'pipe'], guard);
+    // Kinds of several groups may have the same name.
+    const starting = kinds.map(({ name }) => name);
+    const read = (text: string): void => {
+      if (this.isStopping) return;
+      const line = readLogLine(text);
+      if (line === undefined) return;
+      if (typeof line !== 'string') onLine(line);
+      else if (starting.includes(line)) {
+        starting.splice(starting.indexOf(line), 1);
+        if (starting.length === 0) onStarted();
+      }
+    };
+    for (const input of [this.child.stdout, this.child.stderr])
+      if (input) createInterface({ input }).on('line', read);
     this.ended = new Promise((resolve) => {
       this.child.once('close', (code, signal) => {
-        if (!this.isStopping) props.onEnd(signal ?? `exit code ${code ?? '?'}`);
+        if (!this.isStopping) onEnd(signal ?? `exit code ${code ?? '?'}`);
         resolve();
       });
     });
   }
 
-  /** Lets it finish what is under way, for some seconds. */
-  async stop(): Promise<void> {
+  /** @param graceMilliseconds to finish work in progress */
+  async stop(graceMilliseconds = GRACE_MILLISECONDS): Promise<void> {
     this.isStopping = true;
-    this.child.kill('SIGTERM');
-    const timer = this.props.clock.setTimer(GRACE_MILLISECONDS, () => this.child.kill('SIGKILL'));
+    if (graceMilliseconds > 0) this.child.kill('SIGTERM');
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), graceMilliseconds);
     await this.ended;
-    timer.cancel();
-  }
-
-  async kill(): Promise<void> {
-    this.isStopping = true;
-    this.child.kill('SIGKILL');
-    await this.ended;
-  }
-
-  private read(text: string): void {
-    if (this.isStopping) return;
-    const line = readLogLine(text);
-    if (line.what === 'started') this.hasStarted(line.controller);
-    else if (line.what !== 'quiet') this.props.onLine(line);
-  }
-
-  /** Of kinds of several groups that have one name, each is told of. */
-  private hasStarted(name: string): void {
-    const index = this.waiting.indexOf(name);
-    if (index < 0) return;
-    this.waiting.splice(index, 1);
-    if (this.waiting.length === 0) this.props.onStarted();
+    clearTimeout(timer);
   }
 }
 
-function argumentsOf({ kubeconfig, config, kinds }: ControllerProps): string[] {
-  return [
-    ...['run', '--kubeconfig', kubeconfig, '--kinds', kinds.map(kindName).join(), '--no-leader-elect'],
-    ...(config === undefined ? [] : ['--config', config]),
-    ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'info'],
-  ];
+interface Entry {
+  readonly level?: string;
+  readonly msg?: string;
+  readonly controller?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly err?: { readonly message?: string };
+  readonly error?: unknown;
+  readonly reason?: unknown;
+}
+
+/**
+ * Reads a line of the controller's output.
+ *
+ * @returns a line to show, the name of a controller that has started, or undefined for what isn't shown
+ */
+export function readLogLine(line: string): ControllerLine | string | undefined {
+  const entry = parsed(line);
+  if (!entry) return { tone: 'news', text: line };
+  const { level = '', msg = '', controller, kind, namespace, name, err, error, reason } = entry;
+  if (/^controller started$/i.test(msg) && controller !== undefined) return controller;
+  if (!['warn', 'error', 'fatal'].includes(level)) return undefined;
+  const key = name === undefined ? [] : [objectKey(namespace, name)];
+  const subject = [...[kind ?? controller ?? []].flat(), ...key].join(' ');
+  const texts = [err?.message, error, reason].filter((text) => typeof text === 'string');
+  // The rest is in the status.
+  const [cause = ''] = (texts[0] ?? '').split('\n');
+  const isOfObject = kind !== undefined && name !== undefined && cause !== '';
+  return {
+    tone: level === 'warn' ? 'warning' : 'error',
+    text: [...(subject ? [subject] : []), msg, ...(cause === '' || msg.includes(cause) ? [] : [cause])].join(
+      ': ',
+    ),
+    ...(isOfObject && { failure: { of: subject, cause } }),
+  };
+}
+
+function parsed(line: string): Entry | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    const isEntry = typeof value === 'object' && value !== null && 'level' in value && 'msg' in value;
+    return isEntry ? (value as Entry) : undefined;
+  } catch {
+    return undefined;
+  }
 }

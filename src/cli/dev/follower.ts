@@ -1,48 +1,58 @@
 import { messageOf } from '../../contract/error.js';
-import { controllerOf } from '../../contract/object.js';
+import { childrenFieldManager } from '../../contract/names.js';
+import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Api, Scope } from '../../engine/api.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
+import { describePath, isAppliedBy, managedFieldsOf } from '../../engine/field-set.js';
+import type { FieldsV1 } from '../../engine/field-set.js';
+import { showValue } from '../../synth/problem.js';
+import { fieldChanges } from '../diff/fields.js';
+import { shown } from '../diff/redacted.js';
 import { collect } from '../status/collect.js';
 import type { StatusDocument } from '../status/document.js';
 import { follow } from '../status/follow.js';
 import type { Source } from '../status/source.js';
 import type { SeenKind } from '../status/targets.js';
-import { changesBetween, objectsById } from './changes.js';
-import type { Change, Objects } from './changes.js';
+
+/** A change of an object between two looks. */
+export interface Change {
+  readonly isGone: boolean;
+  /** As in `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`. */
+  readonly text: string;
+}
+
+/** Also a kind that isn't served yet is served soon. */
+const RETRY_MILLISECONDS = 2_000;
 
 export interface FollowerProps {
   readonly api: Api;
   readonly clock: Clock;
   readonly onDocument: (document: StatusDocument) => void;
-  /** What has happened since the look before. */
+  /** Called with the changes since the previous look. */
   readonly onChanges: (changes: readonly Change[]) => void;
-  /** Told with each look. @param lines why they can't be looked at; none where they can */
+  /** Called with each look. @param lines why it failed; none where it succeeded */
   readonly onTrouble: (lines: readonly string[]) => void;
 }
 
-/** Also what isn't served yet is soon. */
-const PAUSE_MILLISECONDS = 2_000;
-
-/** Looks at custom resources and what is made of them, whenever something has changed, and never gives up. */
+/** Looks at custom resources and their children whenever one has changed, and retries for ever. */
 export class Follower {
   private kinds = '';
-  private known: Objects = new Map();
+  private known: ReadonlyMap<string, AnyObject> = new Map();
   private stopping: AbortController | undefined;
 
   constructor(private readonly props: FollowerProps) {}
 
-  /** Looks at these kinds from now on; nothing happens where they are the same as before. */
+  /** Looks at these kinds from now on; does nothing where they are the same as before. */
   follow(kinds: readonly SeenKind[]): void {
     const id = JSON.stringify(kinds);
     if (id === this.kinds) return;
     this.stop();
     this.kinds = id;
-    const stopping = new AbortController();
-    this.stopping = stopping;
-    void this.run(kinds, stopping.signal);
+    this.stopping = new AbortController();
+    void this.run(kinds, this.stopping.signal);
   }
 
   stop(): void {
@@ -51,63 +61,46 @@ export class Follower {
   }
 
   private async run(kinds: readonly SeenKind[], signal: AbortSignal): Promise<void> {
-    const isOver = (): boolean => signal.aborted;
-    while (!isOver()) {
-      try {
-        await this.look(kinds, signal);
-      } catch (error) {
-        if (isOver()) return;
-        this.failed(error);
-      }
-      await sleep(this.props.clock, PAUSE_MILLISECONDS, signal);
+    const { api, clock, onTrouble } = this.props;
+    const targets = kinds.map((kind) => ({ kind }));
+    const onFailed = (error: unknown): void => {
+      if (!signal.aborted) onTrouble([messageOf(error)]);
+    };
+    while (!signal.aborted) {
+      let recorder: Recorder | undefined;
+      await follow({
+        ...{ api, clock, signal, onFailed },
+        collect: async (source) => {
+          recorder = new Recorder(source);
+          return collect({ targets, source: recorder, now: () => new Date(), operators: false });
+        },
+        onDocument: (document) => {
+          if (recorder) this.looked(document, recorder);
+          return false;
+        },
+      }).catch(onFailed);
+      await sleep(clock, RETRY_MILLISECONDS, signal);
     }
   }
 
-  /** Until the signal aborts. @throws why the first look fails */
-  private async look(kinds: readonly SeenKind[], signal: AbortSignal): Promise<void> {
-    const { api, clock } = this.props;
-    const targets = kinds.map((kind) => ({ kind }));
-    let tap: Tap | undefined;
-    await follow({
-      ...{ api, clock, signal },
-      collect: async (source) => {
-        tap = new Tap(source);
-        return collect({ targets, source: tap, now: () => new Date(), operators: false });
-      },
-      onDocument: (document) => {
-        if (tap) this.looked(document, tap);
-        return false;
-      },
-      onFailed: (error) => {
-        this.failed(error);
-      },
-    });
-  }
-
-  private failed(error: unknown): void {
-    this.props.onTrouble([messageOf(error)]);
-  }
-
-  /** Changes come first: what has changed is why it fares as it does. */
-  private looked(document: StatusDocument, { objects: seen, unlisted }: Tap): void {
+  /** Changes come first, since they explain the status. */
+  private looked(document: StatusDocument, { objects, unlisted }: Recorder): void {
     this.props.onTrouble([]);
     const crs = new Set(document.resources.map(({ uid }) => uid));
-    // It may be there all the same.
+    // They may still exist.
     const unseen = [...this.known.values()].filter((object) => unlisted.has(groupKind(object)));
-    const objects = objectsById(
-      [...unseen, ...seen].filter(
-        (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
-      ),
+    const ours = [...unseen, ...objects].filter(
+      (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
     );
-    const changes = changesBetween(this.known, objects);
-    this.known = objects;
+    const changes = changesBetween([...this.known.values()], ours);
+    this.known = byId(ours);
     if (changes.length > 0) this.props.onChanges(changes);
     this.props.onDocument(document);
   }
 }
 
-/** Remembers what has been listed, and what couldn't be, by group and kind. */
-class Tap implements Source {
+/** Records the objects that were listed, and the group and kind of those that couldn't be. */
+class Recorder implements Source {
   readonly objects: AnyObject[] = [];
   readonly unlisted = new Set<string>();
 
@@ -123,4 +116,67 @@ class Tap implements Source {
       throw error;
     }
   }
+}
+
+function byId(objects: readonly AnyObject[]): Map<string, AnyObject> {
+  return new Map(objects.map((object) => [objectId(object), object]));
+}
+
+/**
+ * Compares two looks: of custom resources their spec, of their children the fields that are or were rendered, whoever has
+ * changed them. Other fields are left out.
+ */
+export function changesBetween(before: readonly AnyObject[], after: readonly AnyObject[]): Change[] {
+  const [old, now] = [byId(before), byId(after)];
+  const change = (object: AnyObject, text: string): Change => ({
+    isGone: text === 'gone',
+    text: `${describeRef(refOf(object))}: ${text}`,
+  });
+  return [
+    ...[...now].flatMap(([id, object]) => {
+      const previous = old.get(id);
+      if (!previous) return [change(object, 'created')];
+      if (previous.metadata.uid !== object.metadata.uid) return [change(object, 'created again')];
+      return changedFields(previous, object).map((text) => change(object, text));
+    }),
+    ...[...old].filter(([id]) => !now.has(id)).map(([, object]) => change(object, 'gone')),
+  ];
+}
+
+function changedFields(before: AnyObject, after: AnyObject): string[] {
+  if (before.metadata.resourceVersion === after.metadata.resourceVersion) return [];
+  const owner = controllerOf(after) ?? controllerOf(before);
+  const pair = owner
+    ? shown({ before, after })
+    : { before: { spec: before.spec }, after: { spec: after.spec } };
+  // Also what is rendered no more, and what another manager took.
+  const rendered = [before, after]
+    .flatMap(managedFieldsOf)
+    .filter((entry) => owner && isAppliedBy(childrenFieldManager(owner.kind), entry))
+    .flatMap(({ fieldsV1 = {} }) => leaves(fieldsV1).map(withoutItems));
+  const isRendered = (path: string): boolean =>
+    !owner || rendered.some((field) => isWithin(field, path) || isWithin(path, field));
+  return fieldChanges(pair.before, pair.after)
+    .filter(({ path }) => isRendered(withoutItems(path)))
+    .map(({ path, ...values }) => {
+      if (!('before' in values)) return `${path} is now ${showValue(values.after)}`;
+      if (!('after' in values)) return `${path} was ${showValue(values.before)}, and is gone`;
+      return `${path} ${showValue(values.before)} -> ${showValue(values.after)}`;
+    });
+}
+
+/** The innermost fields of a set; of items, those in them. */
+function leaves(fields: FieldsV1, path: readonly string[] = []): string[] {
+  const below = Object.entries(fields).filter(([segment]) => segment !== '.');
+  if (below.length === 0) return path.length === 0 ? [] : [describePath(path)];
+  return below.flatMap(([segment, child]) => leaves(child, [...path, segment]));
+}
+
+/** A path without the keys of items, which the API server and a comparison choose differently. */
+function withoutItems(path: string): string {
+  return path.replaceAll(/\[[^"[\]][^[\]]*\]/g, '[]');
+}
+
+function isWithin(path: string, outer: string): boolean {
+  return path.startsWith(outer) && ['', '.', '['].includes(path.charAt(outer.length));
 }

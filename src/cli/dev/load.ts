@@ -1,129 +1,250 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { realpathSync } from 'node:fs';
-import { relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { Clock } from '../../engine/clock.js';
-import { startCommand } from './child.js';
-import type { LoadFailure, LoadOutcome, Project, ProjectOptions } from './project.js';
+import { existsSync, globSync, realpathSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { messageOf, OperatorError } from '../../contract/error.js';
+import type { Kind, OwnedKind } from '../../contract/kind.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import type { PolicyRule } from '../../install/rules.js';
+import { CliError } from '../exit.js';
 import type { Guard } from './stand.js';
 
-/** The hidden command that loads a project, and tells its parent. */
-export const LOAD_COMMAND = 'dev-load';
+export interface ProjectOptions {
+  /** Files, folders and patterns. Empty: the usual places. */
+  readonly samples: readonly string[];
+  /** The path of the configuration. @defaultValue none */
+  readonly config?: string;
+  /** @defaultValue those of the configuration */
+  readonly kinds?: readonly string[];
+}
 
-/** A configuration that takes longer waits for something that doesn't come. */
+/** A kind as far as it is data, so that it can be sent to another process. */
+export interface LoadedKind extends Pick<OwnedKind, 'name' | 'type' | 'crd'> {
+  readonly children: readonly ResourceType[];
+  readonly formerChildren: readonly ResourceType[];
+}
+
+/** A custom resource from a file, as it is written, with its namespace. */
+export interface Sample {
+  readonly type: ResourceType;
+  readonly object: AnyObject;
+}
+
+/** A configuration and its samples. */
+export interface Project {
+  readonly kinds: readonly LoadedKind[];
+  /** Rights that the operator needs. */
+  readonly rules: readonly PolicyRule[];
+  /** The files and folders of the samples. */
+  readonly sources: readonly string[];
+  /** All of them, or a line for each mistake in them, with its place. */
+  readonly samples: { readonly valid: readonly Sample[] } | { readonly problems: readonly string[] };
+}
+
+/** The message from the process that loads a project. */
+type Outcome =
+  | { readonly project: Project }
+  /** @defaultValue `stack`: the message says where */
+  | { readonly failure: { readonly message: string; readonly stack?: string } };
+
+/** A configuration that takes longer waits for something that never happens. */
 const LONGEST_LOAD_SECONDS = 60;
 
-export interface LoadProps extends ProjectOptions {
-  readonly guard: Guard;
-  readonly clock: Clock;
-  /** The folder of the project. */
-  readonly root: string;
-  /** Ends it before its time. */
-  readonly signal: AbortSignal;
+/**
+ * Starts this very command in a process of its own, with other arguments. It ends with this one, and signals of the terminal
+ * don't reach it.
+ */
+export function startCommand(args: readonly string[], stdio: StdioOptions, guard: Guard): ChildProcess {
+  const [, command = ''] = process.argv;
+  // Two processes can't share a debugger's port, and Node 22 warns at each start that it strips types.
+  const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'));
+  const child = spawn(
+    process.execPath,
+    [...flags, '--disable-warning=ExperimentalWarning', command, ...args],
+    { detached: true, stdio },
+  );
+  const { pid } = child;
+  if (pid !== undefined) {
+    guard.watch(pid);
+    child.once('exit', () => {
+      guard.forget(pid);
+    });
+  }
+  return child;
 }
 
-/** A project, or the lines that say why it can't be loaded. */
-export type LoadResult = { readonly project: Project } | { readonly problems: readonly string[] };
-
 /**
- * Loads a project in a process of its own, so that its code can be loaded again and again.
- * @returns no problems where it was ended
+ * Loads a project in a process of its own, so that its code can be loaded again and again, and can't break this one.
+ *
+ * @param root the folder of the project
+ * @param signal ends it early
+ * @returns the project, or why it can't be loaded; no problems where it was aborted
  */
-export async function loadProject({
-  guard,
-  clock,
-  root,
-  signal,
-  ...options
-}: LoadProps): Promise<LoadResult> {
+export async function loadProject(
+  { samples, config, kinds }: ProjectOptions,
+  root: string,
+  guard: Guard,
+  signal: AbortSignal,
+): Promise<{ readonly project: Project } | { readonly problems: readonly string[] }> {
   const isOver = (): boolean => signal.aborted;
   if (isOver()) return { problems: [] };
-  const child = startCommand(argumentsOf(options), ['ignore', 'ignore', 'pipe', 'ipc'], guard);
-  let printed = '';
-  child.stderr?.on('data', (chunk: Buffer) => {
-    printed += chunk.toString();
-  });
-  const told: { outcome?: LoadOutcome; isLate: boolean } = { isLate: false };
-  child.on('message', (message) => {
-    told.outcome = message as LoadOutcome;
-    // Whatever the author's code has begun, nothing more is wanted of it; a failure is printed yet.
-    if ('project' in told.outcome) child.kill('SIGKILL');
-  });
-  const timer = clock.setTimer(LONGEST_LOAD_SECONDS * 1000, () => {
-    told.isLate = true;
-    child.kill('SIGKILL');
-  });
-  const stop = (): void => void child.kill('SIGKILL');
-  signal.addEventListener('abort', stop);
-  const [exitCode, by] = (await once(child, 'close').finally(() => {
-    timer.cancel();
-    signal.removeEventListener('abort', stop);
-  })) as [number | null, NodeJS.Signals | null];
-  const { outcome, isLate } = told;
-  if (outcome && 'project' in outcome) return outcome;
-  if (isOver()) return { problems: [] };
-  if (isLate) return { problems: [`Loading takes longer than ${LONGEST_LOAD_SECONDS} s, and was given up`] };
-  if (outcome) return { problems: linesOf(outcome, printed.trim(), root) };
-  const how =
-    by === null ? `with exit code ${exitCode ?? '?'}: take out what calls process.exit` : `by ${by}`;
-  return { problems: [`It ends the process, ${how}`, ...printed.split('\n').filter((line) => line !== '')] };
-}
-
-/** Where Node alone knows the place, it is in what it has printed. */
-function linesOf(outcome: { readonly failure: LoadFailure }, printed: string, root: string): string[] {
-  const { message, stack } = outcome.failure;
-  // Node names modules by where links lead.
-  const [real, here] = [realpathSync(root), realpathSync('.')];
-  const texts = stack === undefined ? [] : [stack, printed];
-  const place = texts.map((text) => placeOf(text, real, here)).find((found) => found !== undefined);
-  const [first = '', ...rest] = message.split('\n');
-  return [place === undefined ? first : `${place}: ${first}`, ...rest];
-}
-
-function argumentsOf({ samples, config, kinds }: ProjectOptions): string[] {
-  return [
-    LOAD_COMMAND,
+  const args = [
     ...(config === undefined ? [] : ['--config', config]),
     ...(kinds ? ['--kinds', kinds.join()] : []),
-    '--',
-    ...samples,
   ];
+  const child = startCommand(
+    ['dev-load', ...args, '--', ...samples],
+    ['ignore', 'ignore', 'pipe', 'ipc'],
+    guard,
+  );
+  const received: { outcome?: Outcome } = {};
+  let printed = '';
+  child.stderr?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  child.on('message', (message: Outcome) => {
+    received.outcome = message;
+    // The author's code may have started something; a failure is still to be printed.
+    if ('project' in message) child.kill('SIGKILL');
+  });
+  const ending = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_LOAD_SECONDS * 1000)]);
+  ending.addEventListener('abort', () => child.kill('SIGKILL'));
+  const [exitCode, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  const { outcome } = received;
+  if (outcome && 'project' in outcome) return outcome;
+  if (isOver()) return { problems: [] };
+  if (ending.aborted)
+    return { problems: [`Loading took longer than ${LONGEST_LOAD_SECONDS} s and was stopped`] };
+  if (outcome) {
+    const { message, stack } = outcome.failure;
+    // Where only Node knows the place, it is in its output.
+    const texts = stack === undefined ? [] : [stack, printed.trim()];
+    const place = texts.map((text) => placeOf(text, realpathSync(root), realpathSync('.'))).find(Boolean);
+    return { problems: `${place ? `${place}: ` : ''}${message}`.split('\n') };
+  }
+  const how = by ?? `exit code ${exitCode ?? '?'}: take out what calls process.exit`;
+  return {
+    problems: [`It ends the process, with ${how}`, ...printed.split('\n').filter((line) => line !== '')],
+  };
 }
 
-/** Where Node says at the top of a stack that a text can't be read: `file:///work/kind.ts:3` or `/work/kind.ts:3`. */
-const TOP = /^(file:\/\/)?(\/.+):(\d+)$/m;
-/** A frame of a stack. */
-const FRAME = /^at (?:.*\(|async )?((?:file:\/\/)?\/[^()\n]+?):(\d+):\d+\)?$/;
+/** The first line where Node can't read a text: `file:///work/kind.ts:3` or `/work/kind.ts:3`; or a frame of a stack. */
+const PLACE = /^(?:at (?:.*\(|async )?)?((?:file:\/\/)?\/[^()\n]+?):(\d+)(?::\d+\)?)?$/;
 
 /**
- * Where in a project an error comes from, as `src/kind.ts:3`: of a text that can't be read, its line; of what was thrown, the
- * innermost line that is the author's.
- * @param stack of the error, or what Node prints of it when nobody catches it
+ * Finds where in a project an error comes from, as `src/kind.ts:3`: the innermost line that is the author's.
+ *
+ * @param stack of the error, or Node's output where it wasn't caught
  * @param root the folder of the project, without links in its path
- * @param from the folder from which the file is named
- * @returns undefined where nothing of it leads there
+ * @param from the folder relative to which the file is named
  */
 export function placeOf(stack: string, root: string, from = root): string | undefined {
-  const [first = ''] = stack.split('\n');
-  const top = TOP.exec(first);
-  if (top && isOwn(top[2] ?? '', root)) return shown(top[2] ?? '', top[3] ?? '', from);
-  for (const line of stack.split('\n')) {
-    const frame = FRAME.exec(line.trim());
-    if (!frame) continue;
-    const path = pathOf(frame[1] ?? '');
-    if (isOwn(path, root)) return shown(path, frame[2] ?? '', from);
+  for (const [index, text] of stack.split('\n').entries()) {
+    const [, url = '', line = ''] = PLACE.exec(text.trim()) ?? [];
+    if (index > 0 && !text.trim().startsWith('at ')) continue;
+    const path = url.startsWith('file://') ? fileURLToPath(url) : url;
+    const isOwn =
+      path.startsWith(root + sep) && !path.slice(root.length).includes(`${sep}node_modules${sep}`);
+    if (isOwn) return `${relative(from, path)}:${line}`;
   }
   return undefined;
 }
 
-function pathOf(place: string): string {
-  return place.startsWith('file://') ? fileURLToPath(place) : place;
+/** Loads a project in this process, for `loadProject` in the parent process. */
+export async function sendProject(options: ProjectOptions): Promise<void> {
+  if (!process.send) throw new CliError('This command is for "reconstruct dev" alone; run that', 2);
+  const send = (outcome: Outcome): Promise<void> =>
+    new Promise((done) => {
+      process.send?.(outcome, undefined, undefined, () => {
+        done();
+      });
+    });
+  try {
+    await send({ project: await readProject(options) });
+  } catch (error) {
+    await send({ failure: failureOf(error) });
+    // Node prints the place of a syntax error only where it isn't caught.
+    setImmediate(() => {
+      throw error;
+    });
+  }
 }
 
-function isOwn(path: string, root: string): boolean {
-  return path.startsWith(root + sep) && !path.slice(root.length).includes(`${sep}node_modules${sep}`);
+async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {
+  // Errors of the author's code keep their place this way.
+  if (config !== undefined) await import(pathToFileURL(resolve(config)).href);
+  const [{ loadKinds }, { builtInKinds }, { kindsOnRequest }, { installedRules }, { DEFAULT_NAMESPACE }] =
+    await Promise.all([
+      import('../config.js'),
+      import('../../kinds/index.js'),
+      import('../kinds-on-request.js'),
+      import('../../install/access.js'),
+      import('../../install/names.js'),
+    ]);
+  const kinds = await loadKinds({
+    // A configuration is about its own.
+    builtIn: named ? builtInKinds : [],
+    onRequest: kindsOnRequest,
+    ...(config !== undefined && { config }),
+    ...(named && { kinds: named }),
+  });
+  const sources = sampleSources(samples, dirname(config ?? 'any'));
+  return {
+    kinds: kinds.map((kind) => {
+      const { children = [], formerChildren = [] } = kind as Partial<OwnedKind>;
+      return { name: kind.name, type: kind.type, crd: kind.crd, children, formerChildren };
+    }),
+    rules: installedRules(kinds, { namespace: DEFAULT_NAMESPACE }),
+    sources,
+    samples: sources.length === 0 ? { valid: [] } : await readSamples(sources, kinds),
+  };
 }
 
-function shown(path: string, line: string, from: string): string {
-  return `${relative(from, path)}:${line}`;
+async function readSamples(sources: readonly string[], kinds: readonly Kind[]): Promise<Project['samples']> {
+  const { readCustomResources } = await import('../../synth/custom-resource.js');
+  const { InputError } = await import('../../synth/problem.js');
+  try {
+    const inputs = await readCustomResources({ sources, kinds, namespace: 'default' });
+    const valid = inputs.map(({ type, cr, document }) => {
+      // As it is written: defaults are the API server's.
+      const given = document.value as AnyObject;
+      const { namespace } = cr.metadata;
+      const { namespace: _, ...metadata } = given.metadata;
+      return {
+        type,
+        object: { ...given, metadata: { ...metadata, ...(namespace !== undefined && { namespace }) } },
+      };
+    });
+    return { valid };
+  } catch (error) {
+    if (error instanceof InputError) return { problems: error.lines };
+    throw error;
+  }
+}
+
+function failureOf(error: unknown): { readonly message: string; readonly stack?: string } {
+  if (error instanceof CliError) return { message: error.message };
+  if (!(error instanceof Error)) return { message: messageOf(error) };
+  const isNamed = !(error instanceof OperatorError) && error.name !== 'Error';
+  const message = isNamed ? `${error.name}: ${error.message}` : messageOf(error);
+  return { message, ...(error.stack !== undefined && { stack: error.stack }) };
+}
+
+/**
+ * Returns the files and folders that hold the samples.
+ *
+ * @param named as on the command line: files, folders, and patterns that the shell didn't expand
+ * @param folder the configuration's
+ */
+export function sampleSources(named: readonly string[], folder: string): string[] {
+  for (const pattern of named.length > 0 ? [] : ['samples/*.{yaml,yml,json}', 'sample.yaml']) {
+    const found = globSync(pattern, { cwd: folder }).sort();
+    if (found.length > 0) return found.map((file) => join(folder, file));
+  }
+  return named.flatMap((name) => {
+    const found = existsSync(name) ? [name] : globSync(name).sort();
+    // A pattern without matches is kept, so that it is reported as missing.
+    return found.length > 0 ? found : [name];
+  });
 }

@@ -1,376 +1,387 @@
-import { fstatSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { once } from 'node:events';
+import { existsSync, fstatSync } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { basename, dirname, resolve, sep } from 'node:path';
+import { watch } from 'chokidar';
+import type { FSWatcher } from 'chokidar';
+import createLogUpdate from 'log-update';
 import { messageOf } from '../../contract/error.js';
 import { describeRef } from '../../contract/object.js';
-import type { Clock, Timer } from '../../engine/clock.js';
+import { Api } from '../../engine/api.js';
+import { aborted, sleep, systemClock } from '../../engine/clock.js';
+import type { Clock } from '../../engine/clock.js';
+import { UndiciTransport } from '../../engine/transport.js';
+import { ClusterClient } from '../cluster-client.js';
+import { answering } from '../diff/answering.js';
+import { CliError } from '../exit.js';
+import { paint } from '../paint.js';
 import type { StatusDocument } from '../status/document.js';
-import { clusterSide } from './cluster-side.js';
-import type { ClusterSide } from './cluster-side.js';
+import { untilInterrupted } from '../until-interrupted.js';
+import { packageVersion } from '../version.js';
+import { clusterAccess } from '../with-cluster.js';
 import { DevController } from './controller.js';
-import type { ControllerLine } from './controller.js';
+import type { ControllerLine, Failure } from './controller.js';
 import { Follower } from './follower.js';
-import { hintsFor } from './hints.js';
 import { loadProject } from './load.js';
-import type { Failure } from './log-line.js';
-import type { Project, ProjectOptions } from './project.js';
-import type { Guard, Stand } from './stand.js';
+import type { Project, ProjectOptions } from './load.js';
+import { loadStand, Samples } from './stand.js';
+import type { ControlPlane, Guard, Stand } from './stand.js';
+import { isOnPath, lineView, terminalView, usage } from './view.js';
 import type { Trouble, View } from './view.js';
-import { foldersOf, isPassing, isSample, WatchedFiles } from './watched-files.js';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Runs `reconstruct dev` until it is interrupted; a terminal that is closed interrupts too.
+ *
+ * @throws CliError with exit code 2 where there is no sandbox in this package, 3 where it can't be started
+ */
+export async function runDev(options: ProjectOptions): Promise<void> {
+  const { startGuard, startStand } = await loadStand();
+  await untilInterrupted(async (signal) => {
+    const view = openView();
+    signal.addEventListener('abort', () => {
+      view.close();
+    });
+    const guard = await startGuard();
+    view.report('The sandbox starts');
+    const log = (line: string): void => {
+      if (!signal.aborted) view.report(line);
+    };
+    try {
+      await withControlPlane(startStand(log), signal, async (stand) => {
+        const session = new Session({ options, view, clock: systemClock, guard, stand, signal });
+        try {
+          void session.run();
+          await Promise.race([aborted(signal), stand.then(() => aborted(signal))]);
+        } finally {
+          view.close();
+          await session.close();
+        }
+      });
+    } finally {
+      view.close();
+      await guard.release();
+    }
+  }, SIGNALS);
+}
+
+/**
+ * Keeps a control plane in which nothing is installed until it is interrupted.
+ *
+ * @throws CliError as `runDev`
+ */
+export async function runControlPlane(): Promise<void> {
+  const { startEmpty } = await loadStand();
+  const write = (line: string): void => void process.stdout.write(`${line}\n`);
+  await untilInterrupted(async (signal) => {
+    const log = (line: string): void => {
+      if (!signal.aborted) write(line);
+    };
+    await withControlPlane(startEmpty(log), signal, async (starting) => {
+      const cluster = await Promise.race([starting, aborted(signal)]);
+      if (!cluster) return;
+      write('A control plane runs, in which nothing is installed.');
+      usage(cluster).forEach(write);
+      if (!isOnPath('kubectl')) write(`  export PATH=${dirname(cluster.kubectlPath)}:$PATH`);
+      await aborted(signal);
+    });
+  }, SIGNALS);
+}
+
+async function withControlPlane<T extends ControlPlane>(
+  starting: Promise<T>,
+  signal: AbortSignal,
+  use: (starting: Promise<T>) => Promise<void>,
+): Promise<void> {
+  let up: T | undefined;
+  const started = starting.then((cluster) => (up = cluster));
+  try {
+    await use(started);
+  } catch (error) {
+    throw new CliError(`The sandbox can't be started: ${messageOf(error)}`, 3);
+  } finally {
+    // How far a start has come isn't known; all of it ends with this process.
+    if (signal.aborted && !up) process.exit();
+    await up?.stop();
+  }
+}
+
+function openView(): View {
+  const { stdout } = process;
+  // A terminal that was closed takes nothing any more, and still everything has to be removed.
+  stdout.on('error', () => undefined);
+  const write = (text: string): void => void stdout.write(text);
+  if (!stdout.isTTY) return lineView(systemClock, write);
+  const view = terminalView(createLogUpdate, {
+    clock: systemClock,
+    paint,
+    write,
+    columns: () => stdout.columns,
+  });
+  stdout.on('resize', view.redraw);
+  // After Ctrl-Z and fg.
+  process.on('SIGCONT', view.redraw);
+  process.on('exit', view.close);
+  return view;
+}
+
+/** Folders that an author doesn't write; and names of backups, swap files, probes and logs that editors and tools write. */
+const IGNORED =
+  /^(node_modules|dist|vendor)$|^\.|~$|\.(sw[a-z]|tmp|bak|log)$|^#.*#$|^\d+$|___jb_(tmp|old)___$/;
+
+/** Reports whether a save in a file or folder of this name is of no interest. */
+export function isIgnored(name: string): boolean {
+  return IGNORED.test(name);
+}
+
+/** Modules and data: their removal counts. Other files may have been temporary ones of a tool. */
+const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
+
+/** A save is often several writes, and an editor may replace the file. */
+const QUIET_MILLISECONDS = 150;
+
+/** By then a status that shows the failure is written and seen. */
+const HELD_MILLISECONDS = 2_000;
+
+/** Kinds of trouble, in the order in which they are shown. */
+const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
 
 export interface SessionProps {
   readonly options: ProjectOptions;
   readonly view: View;
   readonly clock: Clock;
   readonly guard: Guard;
-  /** The cluster, once it is up. */
+  /** Resolves once the cluster runs. */
   readonly stand: Promise<Stand>;
   readonly signal: AbortSignal;
 }
 
+interface Connected {
+  readonly stand: Stand;
+  readonly samples: Samples;
+  readonly follower: Follower;
+  close(): Promise<void>;
+}
+
 /**
- * Keeps a cluster as the files of a project say, and shows it.
- *
- * **Guarantees.** What can't be loaded or applied changes nothing: the controller and the samples that were there go on.
+ * Keeps a cluster as the files of a project say, and shows it. A file that can't be loaded or applied changes nothing: the controller and
+ * the samples go on as before.
  */
 export class Session {
-  private readonly troubles: Troubles;
-  private readonly warnings: HeldWarnings;
-  private readonly files: WatchedFiles;
-  private readonly reloads: Reloads;
+  private readonly troubles = new Map<(typeof ABOUT)[number], Trouble>();
   private readonly root: string;
-  private cluster: ClusterSide | undefined;
-  private follower: Follower | undefined;
+  private readonly saved = new Set<string>();
+  private readonly statuses: StatusMessages;
+  private watcher: FSWatcher | undefined;
+  private connected: Connected | undefined;
   private controller: DevController | undefined;
   private loadedAt = '';
-  /** Whether what the controller has loaded isn't what is there now. */
-  private isStale = false;
+  /** Whether the controller hasn't loaded the files as they are. */
+  private isStale = true;
   private sources: readonly string[] = [];
 
   constructor(private readonly props: SessionProps) {
-    const { view, clock, options, signal } = props;
-    this.troubles = new Troubles(view);
-    this.warnings = new HeldWarnings({
-      clock,
-      tell: (text) => {
-        if (!signal.aborted) view.told(text, 'warning');
-      },
+    this.root = dirname(resolve(props.options.config ?? 'any'));
+    this.statuses = new StatusMessages(props.clock);
+  }
+
+  /** Loads the project, and again after each save, until the signal aborts. */
+  async run(): Promise<void> {
+    const { signal } = this.props;
+    const watcher = watch(this.root, {
+      ...{ ignoreInitial: true, followSymlinks: false },
+      // A report of a reload would cause the next one.
+      ignored: (path, stats) => path !== this.root && (isIgnored(basename(path)) || isOwnOutput(stats)),
     });
-    this.root = dirname(resolve(options.config ?? 'any'));
-    this.reloads = new Reloads({ clock, reload: (files) => this.reload(files) });
-    this.files = new WatchedFiles((path) => {
-      if (!isOwnOutput(path)) this.reloads.saved(path);
+    this.watcher = watcher;
+    watcher.on('all', (_, path) => this.saved.add(resolve(path)));
+    watcher.on('error', (error) => {
+      this.trouble('files', 'Not every save will be seen', [messageOf(error)]);
     });
-  }
-
-  /** Begins, and goes on until `close`. */
-  async begin(): Promise<void> {
-    this.watch(this.root, true);
-    await this.reloads.begin();
-  }
-
-  /** Ends all that it has begun. */
-  async close(): Promise<void> {
-    this.reloads.stop();
-    this.files.close();
-    this.follower?.stop();
-    this.warnings.clear();
-    await this.controller?.kill();
-    await this.cluster?.close();
-  }
-
-  private async reload(saved: ReadonlySet<string>): Promise<void> {
-    const { signal, view } = this.props;
-    const counting = [...saved].filter((file) => !isPassing(file));
-    if (saved.size > 0 && counting.length === 0) return;
     try {
-      const project = await this.load();
-      if (signal.aborted) return;
-      // Until it is started anew: what comes in between may fail.
-      if (!project) {
-        this.isStale = true;
-        return;
+      await once(watcher, 'ready', { signal });
+      for (;;) {
+        await this.reload();
+        while (this.saved.size === 0) await once(watcher, 'all', { signal });
+        for (let count = 0; count !== this.saved.size;) {
+          count = this.saved.size;
+          await sleep(this.props.clock, QUIET_MILLISECONDS, signal);
+        }
       }
-      const sources = [...this.sources, ...project.sources];
-      this.isStale ||= saved.size === 0 || !counting.every((file) => isSample(file, sources));
-      this.sources = project.sources;
-      for (const folder of foldersOf(sources)) this.watch(folder, false);
-      await this.bring(project);
     } catch (error) {
-      if (!signal.aborted) view.told(`What was saved couldn't be taken up: ${messageOf(error)}`, 'error');
+      if (!signal.aborted) throw error;
     }
   }
 
-  private async load(): Promise<Project | undefined> {
-    const { options, guard, clock, signal } = this.props;
-    const result = await loadProject({ ...options, guard, clock, signal, root: this.root });
-    if (signal.aborted) return undefined;
-    const problems = 'problems' in result ? result.problems : noKinds(result.project);
-    const meanwhile = this.controller
-      ? `the controller goes on with what was loaded at ${this.loadedAt}`
-      : 'no controller runs';
-    this.troubles.put('configuration', `The configuration can't be loaded; ${meanwhile}`, problems);
-    return 'project' in result && problems.length === 0 ? result.project : undefined;
-  }
-
-  private async bring(project: Project): Promise<void> {
-    const { kinds, rules, samples } = project;
-    const cluster = await this.clusterUp();
-    if (!cluster || this.isOver()) return;
-    const { refused, changed, left } = await cluster.stand.install(kinds, rules);
-    if (this.isOver()) return;
-    for (const crd of left) {
-      cluster.samples.forget(crd);
-      this.props.view.told(leftBehind(crd), 'warning');
-    }
-    this.troubles.put('crds', 'The cluster keeps the CRD that it has', refused);
-    if (this.isStale || !this.controller) await this.restart(cluster, project);
-    if ('valid' in samples) {
-      const rejected = await cluster.samples.bring(samples.valid, changed, this.props.signal);
-      if (this.isOver()) return;
-      this.troubles.put('cluster', 'The cluster keeps what it has of these samples', rejected);
-    }
-    this.props.view.hints(hintsFor(cluster.stand, 'valid' in samples ? samples.valid : []));
-    const problems = 'problems' in samples ? samples.problems : [];
-    this.troubles.put('samples', 'The samples are not as they have to be; the last good ones stay', problems);
-    if (!this.isOver()) this.follower?.follow(kinds);
+  async close(): Promise<void> {
+    await this.watcher?.close();
+    await this.controller?.stop(0);
+    await this.connected?.close();
   }
 
   private isOver(): boolean {
     return this.props.signal.aborted;
   }
 
-  /** @returns undefined once it is over, or where the sandbox doesn't start: why, is told by who has started it */
-  private async clusterUp(): Promise<ClusterSide | undefined> {
-    if (this.cluster) return this.cluster;
-    const { view, clock } = this.props;
-    const stand = await this.props.stand.catch(() => undefined);
-    if (!stand) return undefined;
-    const cluster = await clusterSide(stand, clock);
-    if (this.isOver()) {
-      await cluster.close();
-      return undefined;
+  private async reload(): Promise<void> {
+    const isFirst = this.loadedAt === '' && this.saved.size === 0;
+    const files = [...this.saved].filter((file) => existsSync(file) || LOADED.test(file));
+    this.saved.clear();
+    if (files.length === 0 && !isFirst) return;
+    try {
+      const project = await this.load();
+      // Until it succeeds: saves in between may fail.
+      const sources = [...this.sources, ...(project?.sources ?? [])];
+      const isSample = (file: string): boolean =>
+        sources.some((source) => file === resolve(source) || dirname(file) === resolve(source));
+      this.isStale ||= !project || !files.every(isSample);
+      if (!project) return;
+      this.sources = project.sources;
+      this.watcher?.add(project.sources.filter((source) => !resolve(source).startsWith(this.root + sep)));
+      await this.apply(project);
+    } catch (error) {
+      if (!this.isOver())
+        this.props.view.report(`The save couldn't be processed: ${messageOf(error)}`, 'error');
     }
-    this.cluster = cluster;
-    this.follower = new Follower({
-      ...{ api: cluster.api, clock },
-      onDocument: (document) => {
-        this.warnings.document(document);
-        view.document(document);
-      },
-      onChanges: (changes) => {
-        view.changed(changes);
-      },
-      onTrouble: (lines) => {
-        this.troubles.put('look', "The custom resources can't be looked at, which is tried again", lines);
-      },
-    });
-    return cluster;
   }
 
-  /** Two controllers never run at once. */
-  private async restart({ stand }: ClusterSide, { kinds }: Project): Promise<void> {
-    const { view, guard, clock, options, signal } = this.props;
+  private async load(): Promise<Project | undefined> {
+    const { options, guard, signal } = this.props;
+    const result = await loadProject(options, this.root, guard, signal);
+    if (this.isOver()) return undefined;
+    const isEmpty = 'project' in result && result.project.kinds.length === 0;
+    const problems = isEmpty
+      ? ['It has no kinds: list one that defineKind has made, or name some with --kinds']
+      : 'problems' in result
+        ? result.problems
+        : [];
+    const meanwhile = this.controller
+      ? `the controller goes on with what was loaded at ${this.loadedAt}`
+      : 'no controller runs';
+    this.trouble('configuration', `The configuration can't be loaded; ${meanwhile}`, problems);
+    return 'project' in result && problems.length === 0 ? result.project : undefined;
+  }
+
+  private async apply(project: Project): Promise<void> {
+    const { view, signal } = this.props;
+    const { kinds, rules, samples } = project;
+    // Why the sandbox doesn't start is reported by what started it.
+    const stand = await this.props.stand.catch(() => undefined);
+    if (!stand || this.isOver()) return;
+    this.connected ??= await this.connect(stand);
+    const { refused, changed, left } = await stand.install(kinds, rules);
+    if (this.isOver()) return;
+    for (const crd of left) {
+      this.connected.samples.forget(crd);
+      // The kind may be removed for a moment only, so its objects aren't deleted.
+      view.report(
+        `The configuration has no kind ${crd} any more: its CRD and its objects stay in this cluster, without a controller; kubectl delete crd ${crd} removes them`,
+        'warning',
+      );
+    }
+    this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
+    if (this.isStale || !this.controller) await this.restart(stand, project);
+    const valid = 'valid' in samples ? samples.valid : [];
+    if ('valid' in samples) {
+      const rejected = await this.connected.samples.update(valid, changed, signal);
+      if (this.isOver()) return;
+      this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
+    }
+    view.hints(usage(stand, valid[0]));
+    const problems = 'problems' in samples ? samples.problems : [];
+    this.trouble('samples', 'The samples have mistakes; the last good ones stay', problems);
+    if (!this.isOver()) this.connected.follower.follow(kinds);
+  }
+
+  private async connect(stand: Stand): Promise<Connected> {
+    const { view, clock } = this.props;
+    const access = await clusterAccess({ kubeconfig: stand.adminKubeconfig });
+    const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
+    const follower = new Follower({
+      ...{ api: new Api(transport), clock },
+      onDocument: (document) => {
+        this.statuses.add(document);
+        view.document(document);
+      },
+      onChanges: view.changes,
+      onTrouble: (lines) => {
+        this.trouble('look', "The custom resources can't be read, retrying", lines);
+      },
+    });
+    const close = async (): Promise<void> => {
+      follower.stop();
+      await transport.close();
+    };
+    return { stand, follower, close, samples: new Samples(new ClusterClient(answering(transport)), clock) };
+  }
+
+  /** Two controllers never run at the same time. */
+  private async restart(stand: Stand, { kinds }: Project): Promise<void> {
+    const { view, guard, clock, options } = this.props;
     view.controller('the controller starts');
     await this.controller?.stop();
     this.controller = undefined;
-    this.warnings.clear();
-    if (signal.aborted) return;
-    this.troubles.put('controller', '', []);
+    if (this.isOver()) return;
+    this.trouble('controller', '', []);
     this.isStale = false;
     const at = new Date(clock.now()).toTimeString().slice(0, 8);
     this.loadedAt = at;
-    this.controller = new DevController({
-      ...{ guard, clock, kinds, kubeconfig: stand.operatorKubeconfig },
+    const controller = new DevController({
+      ...{ guard, kinds, kubeconfig: stand.operatorKubeconfig },
       ...(options.config !== undefined && { config: options.config }),
       onStarted: () => {
         view.controller(`the controller runs what was loaded at ${at}`);
       },
-      onLine: (line) => {
-        this.printed(line);
-      },
+      onLine: (line) => void this.printed(line, controller),
       onEnd: (how) => {
-        this.ended(how);
+        if (this.isOver()) return;
+        this.controller = undefined;
+        view.controller('no controller runs');
+        this.trouble('controller', `The controller has ended: ${how}`, ['The next save starts it again']);
       },
     });
+    this.controller = controller;
   }
 
-  private printed(line: ControllerLine): void {
-    const { what, text } = line;
-    if (what === 'warn' && line.failure) this.warnings.warned(text, line.failure);
-    else this.props.view.told(text, what === 'error' ? 'error' : what === 'warn' ? 'warning' : 'news');
+  private async printed({ text, tone, failure }: ControllerLine, controller: DevController): Promise<void> {
+    const isHeld = failure !== undefined && tone === 'warning';
+    if (isHeld && (await this.statuses.willShow(failure, this.props.signal))) return;
+    if (!this.isOver() && this.controller === controller) this.props.view.report(text, tone);
   }
 
-  private ended(how: string): void {
-    if (this.props.signal.aborted) return;
-    this.controller = undefined;
-    this.props.view.controller('no controller runs');
-    this.troubles.put('controller', `The controller has ended: ${how}`, ['The next save starts it anew']);
-  }
-
-  private watch(folder: string, deep: boolean): void {
-    try {
-      this.files.follow(folder, deep);
-    } catch (error) {
-      this.troubles.put('files', 'Not every save will be seen', [`${folder}: ${messageOf(error)}`]);
-    }
+  /** @param lines none where nothing is wrong */
+  private trouble(about: (typeof ABOUT)[number], title: string, lines: readonly string[]): void {
+    if (lines.length > 0) this.troubles.set(about, { title, lines });
+    else if (!this.troubles.delete(about)) return;
+    this.props.view.troubles(ABOUT.flatMap((each) => this.troubles.get(each) ?? []));
   }
 }
 
-/** A kind that is taken out for a moment mustn't lose its objects. */
-function leftBehind(crd: string): string {
-  return `The configuration has no kind ${crd} any more: its CRD and its objects stay in this cluster, and nobody looks after them; kubectl delete crd ${crd} removes them`;
-}
+/** The messages that statuses have shown, so that one mistake is one line. */
+export class StatusMessages {
+  private readonly all = new Map<string, Set<string>>();
 
-function noKinds({ kinds }: Project): string[] {
-  return kinds.length > 0
-    ? []
-    : ['It has no kinds: list one that defineKind has made, or name some with --kinds'];
-}
+  constructor(private readonly clock: Clock) {}
 
-/** By then the status is written and seen, if it is. */
-const HELD_MILLISECONDS = 2_000;
-
-interface HeldWarningsProps {
-  readonly clock: Clock;
-  readonly tell: (text: string) => void;
-}
-
-interface Held {
-  readonly failure: Failure;
-  readonly timer: Timer;
-}
-
-/**
- * What the controller warns of, told after two seconds, unless the status of the custom resource says it: one mistake is one
- * line. A status that can't be written says nothing, so the warning does.
- */
-export class HeldWarnings {
-  private readonly held = new Set<Held>();
-  private resources: StatusDocument['resources'] = [];
-
-  constructor(private readonly props: HeldWarningsProps) {}
-
-  warned(text: string, failure: Failure): void {
-    if (this.isSaid(failure)) return;
-    const timer = this.props.clock.setTimer(HELD_MILLISECONDS, () => {
-      this.held.delete(held);
-      this.props.tell(text);
-    });
-    const held: Held = { failure, timer };
-    this.held.add(held);
-  }
-
-  document({ resources }: StatusDocument): void {
-    this.resources = resources;
-    for (const held of this.held) {
-      if (!this.isSaid(held.failure)) continue;
-      held.timer.cancel();
-      this.held.delete(held);
+  add({ resources }: StatusDocument): void {
+    for (const resource of resources) {
+      const subject = describeRef(resource);
+      this.all.set(subject, (this.all.get(subject) ?? new Set()).add(resource.verdict.message));
     }
   }
 
-  /** Of a controller that has ended. */
-  clear(): void {
-    for (const { timer } of this.held) timer.cancel();
-    this.held.clear();
-  }
-
-  private isSaid({ of, cause }: Failure): boolean {
-    return this.resources.some(
-      (resource) => describeRef(resource) === of && resource.verdict.message.includes(cause),
-    );
+  /** Reports, after two seconds, whether the status of the custom resource shows a failure, or has shown it. */
+  async willShow({ of, cause }: Failure, signal: AbortSignal): Promise<boolean> {
+    await sleep(this.clock, HELD_MILLISECONDS, signal);
+    return [...(this.all.get(of) ?? [])].some((message) => message.includes(cause));
   }
 }
 
-/**
- * Whether a file is where this process writes to, as in `reconstruct dev > dev.log`: what is told of a reload would lead to
- * the next one.
- * @param outputs file descriptors
- */
-export function isOwnOutput(path: string, outputs: readonly number[] = [1, 2]): boolean {
-  const file = statSync(path, { throwIfNoEntry: false });
+/** Reports whether a file is the one that this process writes to, as in `reconstruct dev > dev.txt`. */
+function isOwnOutput(file: Stats | undefined): boolean {
   if (!file?.isFile()) return false;
-  return outputs.some((descriptor) => {
-    const output = fstatSync(descriptor);
-    return output.ino === file.ino && output.dev === file.dev;
-  });
-}
-
-/** What can be wrong, in the order in which it is shown. */
-const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
-
-type About = (typeof ABOUT)[number];
-
-/** Everything that is wrong, each until it is put right. */
-class Troubles {
-  private readonly all = new Map<About, Trouble>();
-
-  constructor(private readonly view: Pick<View, 'troubles'>) {}
-
-  /** @param lines none where it is right */
-  put(about: About, title: string, lines: readonly string[]): void {
-    if (lines.length > 0) this.all.set(about, { title, lines });
-    else if (!this.all.delete(about)) return;
-    this.view.troubles(ABOUT.flatMap((each) => this.all.get(each) ?? []));
-  }
-}
-
-/** A save is often several writes, and an editor may put a new file in the place of the old one. */
-const QUIET_MILLISECONDS = 150;
-
-interface ReloadsProps {
-  readonly clock: Clock;
-  /**
-   * Loads what has been saved. Must not throw.
-   * @param files whose content may be another: absolute paths; none at first
-   */
-  readonly reload: (files: ReadonlySet<string>) => Promise<void>;
-}
-
-/**
- * When to load anew.
- *
- * **Guarantees.** Saves that follow each other within 150 ms lead to one reload; two reloads never run at once; after the
- * last save there is a reload that began after it.
- */
-export class Reloads {
-  private files = new Set<string>();
-  private timer: Timer | undefined;
-  private isRunning = false;
-  private isStopped = false;
-
-  constructor(private readonly props: ReloadsProps) {}
-
-  /** Loads for the first time. Must be called before anything else. */
-  async begin(): Promise<void> {
-    await this.run();
-  }
-
-  /** A file was saved, made or removed. */
-  saved(file: string): void {
-    this.files.add(file);
-    if (!this.isRunning) this.plan();
-  }
-
-  /** No further reload begins; one that is under way isn't waited for. */
-  stop(): void {
-    this.timer?.cancel();
-    this.isStopped = true;
-  }
-
-  private plan(): void {
-    this.timer?.cancel();
-    if (this.isStopped) return;
-    this.timer = this.props.clock.setTimer(QUIET_MILLISECONDS, () => void this.run());
-  }
-
-  private async run(): Promise<void> {
-    if (this.isStopped) return;
-    const { files } = this;
-    this.files = new Set();
-    this.isRunning = true;
-    await this.props.reload(files);
-    this.isRunning = false;
-    if (this.files.size > 0) this.plan();
-  }
+  return [1, 2]
+    .map((descriptor) => fstatSync(descriptor))
+    .some(({ ino, dev }) => ino === file.ino && dev === file.dev);
 }

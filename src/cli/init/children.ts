@@ -22,83 +22,49 @@ export const TASKS = ['Job', 'CronJob'] as const;
  */
 export function readChildren(names: readonly string[]): Child[] {
   const wanted = new Set(names.map(childNamed));
-  const needs = (child: Child, others: readonly Child[]): boolean =>
-    wanted.has(child) && !others.some((other) => wanted.has(other));
-  const workloads = [...SERVERS, ...TASKS].filter((name) => wanted.has(name));
-  const claims = wanted.has('PersistentVolumeClaim');
-  const conflicts: [isConflict: boolean, remedy: string][] = [
-    [
-      SERVERS.filter((name) => wanted.has(name)).length > 1,
-      'Deployment, StatefulSet and DaemonSet each run spec.image for good; give one, and add another by hand',
-    ],
-    [needs('Service', SERVERS), 'Service leads to pods; add Deployment, StatefulSet or DaemonSet'],
-    [needs('Ingress', ['Service']), 'Ingress leads to a Service; add Service'],
-    [
-      needs('HorizontalPodAutoscaler', ['Deployment', 'StatefulSet']),
-      'HorizontalPodAutoscaler needs a target that can be scaled; add Deployment or StatefulSet',
-    ],
-    [
-      needs('PodDisruptionBudget', ['Deployment', 'StatefulSet']),
-      'PodDisruptionBudget counts pods that can move; add Deployment or StatefulSet',
-    ],
-    [
-      wanted.has('NetworkPolicy') && workloads.length === 0,
-      'NetworkPolicy is about pods; add Deployment, StatefulSet, DaemonSet, Job or CronJob',
-    ],
-    [
-      claims && wanted.has('StatefulSet'),
-      'a StatefulSet claims a volume for each of its pods by itself; leave out PersistentVolumeClaim',
-    ],
-    [
-      claims && wanted.has('DaemonSet'),
-      'a PersistentVolumeClaim is mounted on one node, and a DaemonSet runs on all; leave out one of them',
-    ],
-    [
-      claims && workloads.length > 1,
-      'a PersistentVolumeClaim is mounted on one node, and several workloads may be on several; keep one of them',
-    ],
-    [
-      claims && wanted.has('HorizontalPodAutoscaler'),
-      "a PersistentVolumeClaim is mounted on one node, so there can't be more pods; leave out HorizontalPodAutoscaler",
-    ],
-    [
-      claims && wanted.has('PodDisruptionBudget'),
-      'with a PersistentVolumeClaim there is one pod, which has to be able to move; leave out PodDisruptionBudget',
-    ],
-  ];
-  const conflict = conflicts.find(([isConflict]) => isConflict);
-  if (conflict) throw refused(conflict[1]);
+  const servers = SERVERS.filter((name) => wanted.has(name));
+  const workloads = [...servers, ...TASKS.filter((name) => wanted.has(name))];
+  if (servers.length > 1)
+    throw refused(
+      `${servers.join(' and ')} each run spec.image for good; give one, and add the other by hand`,
+    );
+  for (const [child, targets] of NEEDED)
+    if (wanted.has(child) && !targets.some((target) => wanted.has(target)))
+      throw refused(`${child} is about another object; add ${targets.join(' or ')}`);
+  if (wanted.has('PersistentVolumeClaim')) {
+    const clashing = NOT_WITH_CLAIM.filter((name) => wanted.has(name));
+    if (clashing.length > 0)
+      throw refused(
+        `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${clashing.join(', ')}`,
+      );
+    if (workloads.length > 1)
+      throw refused(`a PersistentVolumeClaim is mounted on one node; keep one of ${workloads.join(', ')}`);
+  }
   return CHILDREN.filter((child) => wanted.has(child));
 }
 
-const CLUSTER_SCOPED =
-  /^(namespace|node|persistentvolume|clusterrole(binding)?|(storage|ingress|priority|runtime|gateway|volumesnapshot)class|customresourcedefinition|(mutating|validating)webhookconfiguration|validatingadmissionpolicy|apiservice|csidriver)$/;
+/** Children that need one of others. */
+const NEEDED: readonly (readonly [Child, readonly Child[]])[] = [
+  ['Service', SERVERS],
+  ['Ingress', ['Service']],
+  ['HorizontalPodAutoscaler', ['Deployment', 'StatefulSet']],
+  ['PodDisruptionBudget', ['Deployment', 'StatefulSet']],
+  ['NetworkPolicy', [...SERVERS, ...TASKS]],
+];
 
-/** Kinds that a user may well ask for, by their names in lower case, and why they aren't offered. */
-const REFUSED: Readonly<Record<string, string>> = {
-  pod: "a Pod that ends isn't started again; ask for a Deployment, a StatefulSet, a DaemonSet or a Job",
-  replicaset: 'a Deployment creates its own; ask for a Deployment',
-  secret:
-    'its values would have to be in the custom resource; leave it out, and have the custom resource name an existing Secret',
-  role: 'the operator would need all rights that it grants; leave it out, and have an admin create it',
-  rolebinding: 'the operator would need all rights that it grants; leave it out, and have an admin create it',
-};
+/** They have several pods, which may be on several nodes; a StatefulSet claims a volume for each by itself. */
+const NOT_WITH_CLAIM: readonly Child[] = [
+  ...(['StatefulSet', 'DaemonSet', 'HorizontalPodAutoscaler', 'PodDisruptionBudget'] as const),
+];
 
 function childNamed(name: string): Child {
-  const lower = name.toLowerCase();
-  const found = CHILDREN.find((child) => child.toLowerCase() === lower);
+  const found = CHILDREN.find((child) => child.toLowerCase() === name.toLowerCase());
   if (found) return found;
-  if (CLUSTER_SCOPED.test(lower))
-    throw refused(
-      `${name}: it belongs to the whole cluster, and can't be owned by a custom resource in a namespace; leave it out, ` +
-        'and have an admin create it',
-    );
-  const reason = REFUSED[lower];
-  if (reason !== undefined) throw refused(`${name}: ${reason}`);
   const meant = suggest(name, CHILDREN) ?? suggest(name.replace(/s$/i, ''), CHILDREN);
   throw refused(
-    `there is no kind ${JSON.stringify(name)} in the template${meant ? `; did you mean ${meant}?` : ''}; it has ` +
-      `${CHILDREN.join(', ')}. Add any other kind by hand, to the construct and to children in src/kind.ts`,
+    `there is no ${name} in the template${meant ? `; did you mean ${meant}?` : ''}; it has ${CHILDREN.join(', ')}. Add any ` +
+      'other kind in the namespace by hand, to the construct and to children in src/kind.ts. Kinds of the whole cluster, ' +
+      'Roles and Secrets are better created by an admin: they would need rights or values that users of the kind lack',
   );
 }
 

@@ -26,7 +26,7 @@ export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalC
     throw refused(
       'NAME',
       project,
-      `a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in ${similar(project)}`,
+      'a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book',
     );
   if (isKubernetesGroup(group))
     throw refused('--group', group, 'it is reserved for Kubernetes; give a domain of yours');
@@ -42,7 +42,7 @@ export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalC
     throw refused(
       '--kind',
       kind,
-      `a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in ${pascalCase(similar(kind))}`,
+      'a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in GuestBook',
     );
   if (TAKEN.includes(kind))
     throw refused('--kind', kind, 'the project already uses that name; choose another');
@@ -51,16 +51,6 @@ export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalC
 
 function refused(what: string, value: string, remedy: string): CliError {
   return new CliError(`${what}: ${JSON.stringify(value)} can't be used: ${remedy}`, 2);
-}
-
-/** A valid name that the user may have meant. */
-function similar(name: string): string {
-  const label = kebabCase(name)
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^[^a-z]+|-$/g, '')
-    .slice(0, 40)
-    .replace(/-$/, '');
-  return label || 'guest-book';
 }
 
 function pascalCase(name: string): string {

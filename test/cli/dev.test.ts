@@ -1,0 +1,627 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLogUpdate } from 'log-update';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+import { readLogLine } from '../../src/cli/dev/controller.js';
+import { changesBetween, Follower } from '../../src/cli/dev/follower.js';
+import type { Change } from '../../src/cli/dev/follower.js';
+import { loadProject, placeOf, sampleSources } from '../../src/cli/dev/load.js';
+import type { Sample } from '../../src/cli/dev/load.js';
+import { isIgnored, Session, StatusMessages } from '../../src/cli/dev/session.js';
+import { loadStand, Samples } from '../../src/cli/dev/stand.js';
+import type { Guard, StandModule } from '../../src/cli/dev/stand.js';
+import { lineView, terminalView } from '../../src/cli/dev/view.js';
+import type { View } from '../../src/cli/dev/view.js';
+import type { EventStatus, ResourceStatus, StatusDocument } from '../../src/cli/status/document.js';
+import type { SeenKind } from '../../src/cli/status/targets.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { Api } from '../../src/engine/api.js';
+import { systemClock } from '../../src/engine/clock.js';
+import type { FieldsV1 } from '../../src/engine/field-set.js';
+import type { Cluster } from '../../src/install/cluster.js';
+import * as devStand from '../../src/testing/dev-stand.js';
+import { eventually } from '../../src/testing/eventually.js';
+import { anObject, CONFIG_MAP, configMap, failure, ownedBy, WIDGET } from '../engine/support/builders.js';
+import { VirtualClock } from '../engine/support/virtual-clock.js';
+import { folderWith } from '../synth/fixtures.js';
+import { WatchedServer } from './support/watched-server.js';
+
+const { signal } = new AbortController();
+const now = new Date('2026-01-01T00:01:00Z');
+
+test('the testing kit exports what dev expects, by name and type', async () => {
+  const expected: StandModule = devStand;
+  expect(Object.keys(await loadStand()).sort()).toEqual(Object.keys(expected).sort());
+});
+
+describe('loading', () => {
+  const root = '/work/guestbook';
+  const frames = `    at defineKind (file:///work/guestbook/node_modules/reconstruct/lib/contract/define-kind.js:40:11)
+    at file:///work/guestbook/src/kind.ts:12:19
+    at ModuleJob.run (node:internal/modules/esm/module_job:561:25)`;
+
+  test.each([
+    [
+      '/work/guestbook/src/kind.ts:2\nconst b = ;\n          ^\n\nSyntaxError: Expression expected',
+      'src/kind.ts:2',
+    ],
+    ['file:///work/guestbook/web.mjs:7\nconst = 2;\n      ^\n\nSyntaxError: Unexpected token', 'web.mjs:7'],
+    [`OperatorError: no child\n${frames}`, 'src/kind.ts:12'],
+    ['TypeError: boo\n    at new Web (/work/guestbook/src/web.ts:5:7)', 'src/web.ts:5'],
+    ['Error: boo\n    at file:///work/other/kind.ts:1:2', undefined],
+    ["Error: can't read /work/guestbook/x.yaml:3:1", undefined],
+  ])('the place of an error is the innermost line of the author: %j', (stack, place) => {
+    expect(placeOf(stack, root)).toBe(place);
+  });
+
+  test('samples are samples/*.yaml, else sample.yaml, else none; or files, folders and patterns that are named', () => {
+    const folder = folderWith({ 'sample.yaml': '', 'crd.yaml': '' });
+    expect(sampleSources([], folder)).toEqual([join(folder, 'sample.yaml')]);
+    mkdirSync(join(folder, 'samples'));
+    for (const name of ['b.yaml', 'a.yml', 'notes.md']) writeFileSync(join(folder, 'samples', name), '');
+    expect(sampleSources([], folder)).toEqual(
+      ['a.yml', 'b.yaml'].map((name) => join(folder, 'samples', name)),
+    );
+    expect(sampleSources([], join(folder, 'samples'))).toEqual([]);
+    const named = ['crd.yaml', 'samples', 's*.yaml', 'nowhere.yaml'].map((name) => join(folder, name));
+    expect(sampleSources(named, folder)).toEqual(
+      ['crd.yaml', 'samples', 'sample.yaml', 'nowhere.yaml'].map((name) => join(folder, name)),
+    );
+  });
+
+  test.each([
+    'node_modules',
+    'dist',
+    '.git',
+    'kind.ts~',
+    '.kind.ts.swp',
+    '4913',
+    'dev.log',
+    'kind.ts___jb_tmp___',
+  ])('a save of %s is ignored', (name) => {
+    expect(isIgnored(name)).toBe(true);
+  });
+  test.each(['kind.ts', 'script.sh', 'nginx.conf', 'samples', 'v1.yaml'])('a save of %s counts', (name) => {
+    expect(isIgnored(name)).toBe(false);
+  });
+
+  describe('in a process of its own', () => {
+    const [, runner = ''] = process.argv;
+    const pids: number[] = [];
+    const guard: Guard = {
+      watch: (pid) => pids.push(pid),
+      forget: () => undefined,
+      release: () => Promise.resolve(),
+    };
+    const view = { troubles: vi.fn(), report: vi.fn() };
+
+    beforeEach(() => {
+      pids.length = 0;
+      vi.clearAllMocks();
+      process.argv[1] = join(repoFolder(), 'lib/cli/main.js');
+    });
+    afterEach(() => {
+      process.argv[1] = runner;
+    });
+
+    function project(code: string): { readonly config: string; readonly root: string } {
+      const folder = folderWith({ 'reconstruct.config.mjs': code });
+      return { root: folder, config: join(folder, 'reconstruct.config.mjs') };
+    }
+
+    test('a configuration that ends the process is reported with its exit code', async () => {
+      const { config, root: folder } = project('process.exit(7);');
+      expect(await loadProject({ config, samples: [] }, folder, guard, signal)).toEqual({
+        problems: ['It ends the process, with exit code 7: take out what calls process.exit'],
+      });
+    });
+
+    test('saves are seen, also by replacing a file and in new folders; nothing ignored, and nothing once it is over', async () => {
+      const { config, root: folder } = project('export default {};');
+      mkdirSync(join(folder, 'node_modules'));
+      const interrupted = new AbortController();
+      const session = new Session({
+        ...{
+          options: { config, samples: [] },
+          view: view as Partial<View> as View,
+          clock: systemClock,
+          guard,
+        },
+        ...{ stand: new Promise<never>(() => undefined), signal: interrupted.signal },
+      });
+      const running = session.run();
+      let loads = 0;
+      const loaded = async (): Promise<void> => {
+        loads += 1;
+        await eventually(() => {
+          expect(pids).toHaveLength(loads);
+          expect(() => process.kill(pids.at(-1)!, 0)).toThrow('ESRCH');
+        });
+      };
+      await loaded();
+      for (const name of ['node_modules/x.js', '.git', 'kind.ts~']) writeFileSync(join(folder, name), '');
+      writeFileSync(join(folder, '.swp'), 'export default { kinds: [] };');
+      renameSync(join(folder, '.swp'), config);
+      await loaded();
+      mkdirSync(join(folder, 'src'));
+      writeFileSync(join(folder, 'src/kind.ts'), '');
+      await loaded();
+      writeFileSync(join(folder, 'src/kind.ts'), '//');
+      await loaded();
+      expect(view.troubles).toHaveBeenLastCalledWith([
+        {
+          title: expect.stringContaining("can't be loaded") as string,
+          lines: [expect.stringContaining('no kinds')],
+        },
+      ]);
+
+      interrupted.abort();
+      await running;
+      await session.close();
+      expect(pids).toHaveLength(loads);
+    });
+
+    test('what is interrupted while it hangs ends at once, and is no trouble', async () => {
+      const { config } = project('for (;;);');
+      const interrupted = new AbortController();
+      const session = new Session({
+        ...{
+          options: { config, samples: [] },
+          view: view as Partial<View> as View,
+          clock: systemClock,
+          guard,
+        },
+        ...{ stand: new Promise<never>(() => undefined), signal: interrupted.signal },
+      });
+      const running = session.run();
+      await eventually(() => {
+        expect(pids).toHaveLength(1);
+      });
+      interrupted.abort();
+      await running;
+      await session.close();
+
+      expect(() => process.kill(pids[0]!, 0)).toThrow('ESRCH');
+      expect(view.troubles).not.toHaveBeenCalled();
+      expect(view.report).not.toHaveBeenCalled();
+    });
+  });
+});
+
+describe('samples in the cluster', () => {
+  const type = resourceType({ apiVersion: 'example.com/v1', kind: 'Note' });
+  const sample = (name: string, text: string): Sample => {
+    const metadata = { name, namespace: 'default' };
+    return { type, object: { apiVersion: 'example.com/v1', kind: 'Note', metadata, spec: { text } } };
+  };
+
+  /** Keeps of a spec what its schema knows. */
+  class FakeCluster implements Pick<Cluster, 'apply' | 'find' | 'delete'> {
+    readonly done: string[] = [];
+    refused: string | undefined;
+    reason = 'Invalid';
+    /** So many answers still use the previous schema. */
+    stale = 0;
+
+    find: Cluster['find'] = (found, key) =>
+      Promise.resolve({ ...sample('any', '').object, kind: found.kind, metadata: { name: key } });
+
+    apply: Cluster['apply'] = (_, object) => {
+      const { name } = object.metadata;
+      if (name === this.refused)
+        return Promise.reject(new OperatorError({ reason: this.reason, message: 'too long' }));
+      this.done.push(`apply ${name}`);
+      this.stale -= 1;
+      return Promise.resolve({ object: this.stale >= 0 ? { ...object, spec: {} } : object, created: true });
+    };
+
+    delete: Cluster['delete'] = (_, { metadata }) => {
+      this.done.push(`delete ${metadata.name}`);
+      return Promise.resolve();
+    };
+  }
+
+  let cluster: FakeCluster;
+  let clock: VirtualClock;
+  let samples: Samples;
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    clock = new VirtualClock();
+    samples = new Samples(cluster, clock);
+  });
+
+  test('are applied when they are new or changed, deleted when they are removed; a refused one is reported and retried', async () => {
+    cluster.refused = 'bad';
+    const wanted = [sample('bad', 'a'), sample('good', 'a'), sample('edited', 'a')];
+    expect(await samples.update(wanted, false, signal)).toEqual([
+      'Note default/bad is refused by the cluster: too long',
+    ]);
+    cluster.refused = undefined;
+    cluster.done.length = 0;
+    expect(await samples.update([sample('bad', 'a'), sample('edited', 'b')], false, signal)).toEqual([]);
+    expect(cluster.done).toEqual(['delete default/good', 'apply bad', 'apply edited']);
+  });
+
+  test('are sent again after a change of a CRD until it is served, and are refused at once otherwise', async () => {
+    cluster.stale = 2;
+    const updated = samples.update([sample('web', 'a')], true, signal);
+    await clock.advance(1000);
+    expect(await updated).toEqual([]);
+    expect(cluster.done).toEqual(['apply web', 'apply web', 'apply web']);
+
+    cluster.stale = 1;
+    expect(await samples.update([sample('web', 'b')], false, signal)).toEqual([
+      expect.stringContaining('a field of its spec was dropped'),
+    ]);
+  });
+
+  test.each([
+    ['KindNotServed', 10_000],
+    ['Invalid', 2_000],
+    ['Forbidden', 0],
+  ])('all together are retried after a change of a CRD, on %s for %i ms', async (reason, longest) => {
+    Object.assign(cluster, { refused: 'bad', reason });
+    const began = clock.monotonic();
+    let took = -1;
+    void samples
+      .update([sample('bad', 'a'), sample('bad', 'b'), sample('good', 'a')], true, signal)
+      .then((refused) => {
+        expect(refused).toHaveLength(2);
+        took = clock.monotonic() - began;
+      });
+    await clock.advance(60_000);
+    expect(took).toBeGreaterThanOrEqual(longest);
+    expect(took).toBeLessThan(longest + 200);
+    expect(cluster.done).toEqual(['apply good']);
+  });
+
+  test('of a kind that was removed are new when the kind comes back, and are not deleted meanwhile', async () => {
+    await samples.update([sample('web', 'a')], false, signal);
+    samples.forget('others.example.com');
+    await samples.update([sample('web', 'a')], false, signal);
+    samples.forget('notes.example.com');
+    await samples.update([], false, signal);
+    await samples.update([sample('web', 'a')], false, signal);
+    expect(cluster.done).toEqual(['apply web', 'apply web']);
+  });
+});
+
+test.each([
+  ['what the author prints', 'hello', { tone: 'news', text: 'hello' }],
+  ['JSON that the author prints', '{"a":1}', { tone: 'news', text: '{"a":1}' }],
+  ['the start of a controller', { msg: 'Controller started', controller: 'note' }, 'note'],
+  ['a line that is not shown', {}, undefined],
+  [
+    'a warning, with its subject and cause',
+    { level: 'warn', controller: 'note', namespace: 'a', name: 'b', error: 'may not\nlist' },
+    { tone: 'warning', text: 'note a/b: Said: may not' },
+  ],
+  [
+    'a failure of a custom resource',
+    {
+      ...{
+        level: 'warn',
+        controller: 'note',
+        kind: 'Note',
+        namespace: 'a',
+        name: 'b',
+        msg: 'Reconcile failed',
+      },
+      ...{ reason: 'RenderFailed', error: 'cannot be rendered', err: { message: 'boo' } },
+    },
+    { tone: 'warning', text: 'Note a/b: Reconcile failed: boo', failure: { of: 'Note a/b', cause: 'boo' } },
+  ],
+  [
+    'an error',
+    { level: 'error', err: { message: 'boo', stack: 'boo at' } },
+    { tone: 'error', text: 'Said: boo' },
+  ],
+])('of the output of a controller: %s', (_, entry, line) => {
+  const text = typeof entry === 'string' ? entry : JSON.stringify({ level: 'info', msg: 'Said', ...entry });
+  expect(readLogLine(text)).toEqual(line);
+});
+
+describe('changes', () => {
+  let version = 0;
+
+  function object(kind: string, fieldsV1: FieldsV1, rest: object, metadata: object = {}): AnyObject {
+    const owner = {
+      apiVersion: 'example.com/v1',
+      kind: 'Note',
+      name: 'web',
+      uid: 'uid-note',
+      controller: true,
+    };
+    return {
+      ...{ apiVersion: 'v1', kind, ...rest },
+      metadata: {
+        ...{ name: 'web', namespace: 'shop', uid: 'uid-child', resourceVersion: `${++version}` },
+        ...{
+          ownerReferences: [owner],
+          managedFields: [{ manager: 'note-controller', operation: 'Apply', fieldsV1 }],
+        },
+        ...metadata,
+      },
+    };
+  }
+  const text: FieldsV1 = { 'f:data': { 'f:text': {} } };
+  const title: FieldsV1 = { 'f:data': { 'f:title': {} } };
+  const hash = (value: string): object => ({
+    annotations: { 'reconstruct.kosmos.io/applied-hash': value, 'deployment.kubernetes.io/revision': value },
+  });
+  const hashed: FieldsV1 = {
+    ...text,
+    'f:metadata': { 'f:annotations': { 'f:reconstruct.kosmos.io/applied-hash': {} } },
+  };
+  const items: FieldsV1 = {
+    'f:spec': {
+      'f:containers': { 'k:{"name":"web"}': { '.': {}, 'f:name': {}, 'f:image': {} } },
+      'f:ports': { 'k:{"containerPort":80,"protocol":"TCP"}': { '.': {}, 'f:hostPort': {} } },
+      'f:args': {},
+    },
+  };
+  const pod = (value: string): AnyObject =>
+    object('Pod', items, {
+      spec: {
+        ...{ dnsPolicy: value, args: ['x', value], containers: [{ name: 'web', image: value, tty: value }] },
+        ports: [{ name: 'http', containerPort: 80, hostPort: value }],
+      },
+    });
+  const map = (data: object, fields = text, metadata = {}): AnyObject =>
+    object('ConfigMap', fields, { data }, metadata);
+  const secret = (key: string): AnyObject =>
+    object('Secret', { 'f:data': { 'f:key': {} } }, { data: { key } });
+
+  test.each<[what: string, before: AnyObject[], after: AnyObject[], changes: string[]]>([
+    ['a rendered field', [map({ text: 'Hello' })], [map({ text: 'Hi' })], ['.data.text "Hello" -> "Hi"']],
+    [
+      'a field that is new, and one that is dropped',
+      ...([[map({ text: 'a' })], [map({ title: 'b' }, title)]] as const).map((side) => [...side]),
+      ['.data.title is now "b"', '.data.text was "a", and is gone'],
+    ] as never,
+    [
+      'a field that another manager takes, and none that it adds',
+      [map({ text: 'ours' })],
+      [map({ text: 'theirs', text2: 'beside' }, {})],
+      ['.data.text "ours" -> "theirs"'],
+    ],
+    [
+      'items by their keys, lists that are owned as a whole, and no defaults',
+      [pod('1')],
+      [pod('2')],
+      [
+        ...['.spec.args[1] "1" -> "2"', '.spec.containers[name="web"].image "1" -> "2"'],
+        '.spec.ports[name="http"].hostPort "1" -> "2"',
+      ],
+    ],
+    ['a new object', [], [map({ text: 'a' })], ['created']],
+    ['another object of that name', [map({})], [map({}, text, { uid: 'next' })], ['created again']],
+    ['an object that is gone', [map({})], [], ['gone']],
+    [
+      'no value of a Secret',
+      [secret('b25l')],
+      [secret('dHdv')],
+      ['.data.key "(redacted, before)" -> "(redacted, after)"'],
+    ],
+    ['no bookkeeping', [map({ text: 'a' }, hashed, hash('1'))], [map({ text: 'a' }, hashed, hash('2'))], []],
+  ])('%s', (_, before, after, changes) => {
+    const found = changesBetween(before, after).map((change) => change.text.replace(/^\w+ shop\/web: /, ''));
+    expect(found).toEqual(changes);
+  });
+
+  test('of a custom resource the spec, whoever has edited it', () => {
+    const note = (value: number): AnyObject => ({
+      ...{ apiVersion: 'example.com/v1', kind: 'Note', status: { value }, spec: { replicas: value } },
+      metadata: { name: 'web', namespace: 'shop', uid: 'uid-note', resourceVersion: `${++version}` },
+    });
+    expect(changesBetween([note(1)], [note(2)])).toEqual([
+      { isGone: false, text: 'Note shop/web: .spec.replicas 1 -> 2' },
+    ]);
+  });
+});
+
+describe('the follower', () => {
+  const kind = { name: 'widget', type: WIDGET, children: [CONFIG_MAP], formerChildren: [] };
+  let server: WatchedServer;
+  let clock: VirtualClock;
+  let follower: Follower;
+  let documents: StatusDocument[];
+  let changes: Change[];
+  let troubles: (readonly string[])[];
+
+  beforeEach(() => {
+    server = new WatchedServer({
+      widgets: [anObject(WIDGET, 'a', { uid: 'uid-a', resourceVersion: '1' })],
+      configmaps: [configMap('a', '5', { ownerReferences: [ownedBy('a')] })],
+      events: [],
+    });
+    clock = new VirtualClock();
+    [documents, changes, troubles] = [[], [], []];
+    follower = new Follower({
+      ...{ api: new Api(server), clock },
+      onDocument: (document) => void documents.push(document),
+      onChanges: (all) => void changes.push(...all),
+      onTrouble: (lines) => void troubles.push(lines),
+    });
+  });
+  const look = (props: object = kind): void => {
+    follower.follow([props as SeenKind]);
+  };
+
+  test('reports a first look that fails, and retries until it succeeds or is stopped', async () => {
+    server.refused.set('widgets', failure(429, 'TooManyRequests', 'busy'));
+    look();
+    await clock.advance(1_999);
+    expect(troubles).toEqual([['List widgets: 429 busy']]);
+    await clock.advance(1);
+    expect(troubles).toHaveLength(2);
+    server.refused.clear();
+    await clock.advance(2_000);
+    expect(documents.map(({ resources }) => resources.map(({ name }) => name))).toEqual([['a']]);
+    expect(troubles.at(-1)).toEqual([]);
+
+    follower.stop();
+    const { lists } = server;
+    await clock.advance(60_000);
+    expect(server.lists).toBe(lists);
+  });
+
+  test('reports a later look that fails, until one succeeds', async () => {
+    look();
+    await clock.advance(0);
+    server.unwatchable.add('widgets');
+    server.streams.find(({ request }) => request.path.endsWith('/widgets'))!.end();
+    await clock.advance(10_000);
+    expect(troubles.at(-1)).toEqual(['Watch widgets: 403 widgets is forbidden: cannot watch']);
+    server.unwatchable.clear();
+    await clock.advance(40_000);
+    expect(troubles.at(-1)).toEqual([]);
+  });
+
+  test('reports no object as gone whose version is not served', async () => {
+    look();
+    await clock.advance(0);
+    server.refused.set('configmaps', failure(404, undefined, '404 page not found'));
+    look({ ...kind, children: [{ ...CONFIG_MAP, apiVersion: 'v9' }] });
+    await clock.advance(0);
+    server.refused.clear();
+    look();
+    await clock.advance(0);
+    expect(documents).toHaveLength(3);
+    expect(changes.map(({ text }) => text)).toEqual(['Widget shop/a: created', 'ConfigMap shop/a: created']);
+  });
+});
+
+describe('views', () => {
+  function note(
+    word: 'Ready' | 'Reconciling',
+    events: readonly EventStatus[] = [],
+    message = 'Done',
+  ): ResourceStatus {
+    return {
+      ...{
+        apiVersion: 'example.com/v1',
+        kind: 'Note',
+        namespace: 'default',
+        name: 'hello',
+        uid: 'uid-hello',
+      },
+      verdict: { word, reason: 'Available', message, current: true },
+      ...{ facts: [], events, notes: [], children: [] },
+    };
+  }
+  const documentOf = (...resources: ResourceStatus[]): StatusDocument => ({ notes: [], resources });
+  const event = {
+    ...{ note: 'said', count: 1, at: '2026-01-01T00:00:50Z', regarding: { kind: 'Pod', name: 'hello' } },
+  };
+  const events = [
+    { ...event, type: 'Warning', reason: 'BackOff' },
+    { ...event, type: 'Normal', reason: 'Scheduled' },
+  ];
+  const clock = { now: () => now.getTime() };
+  const trouble = { title: 'The samples have mistakes', lines: ['sample.yaml: line 4: \u001b[2J'] };
+
+  test('a terminal: news scroll by, above the trees, what is wrong, and how to reach the cluster', () => {
+    let written = '';
+    const stream = { isTTY: true, columns: 70, rows: 30, write: (more: string) => void (written += more) };
+    const live = createLogUpdate(stream as never as NodeJS.WritableStream, { showCursor: true });
+    const view = terminalView(live, {
+      ...{ clock, write: stream.write, columns: () => stream.columns, paint: (_, text) => text },
+    });
+    view.controller('the controller runs');
+    view.hints(['  export KUBECONFIG=/k']);
+    view.troubles([trouble]);
+    view.changes([{ isGone: false, text: 'ConfigMap a: .b 1 -> 2' }]);
+    written = '';
+    view.document(documentOf(note('Ready', events)));
+    view.report('may not list pods', 'warning');
+    const visible = written.replaceAll(/\u001b\[[?0-9;]*[A-Za-z]/g, '');
+    expect(visible).toMatch(/\d\d:\d\d:\d\d may not list pods\n/);
+    expect(visible.slice(visible.indexOf('pods\n') + 5).split('\n')).toEqual([
+      'Note default/hello        Ready Available',
+      '  Events',
+      '   10s  BackOff: Pod hello',
+      '          said',
+      '',
+      'The samples have mistakes',
+      '  sample.yaml: line 4: \\x1b[2J',
+      '',
+      'reconstruct dev: the controller runs',
+      '  export KUBECONFIG=/k',
+      '',
+    ]);
+    view.close();
+    written = '';
+    view.report('late');
+    view.redraw();
+    expect(written).toBe('');
+  });
+
+  let lines: string[];
+  let view: View;
+  beforeEach(() => {
+    lines = [];
+    view = lineView(clock, (line) => void lines.push(line.replace('2026-01-01T00:01:00Z ', '').trimEnd()));
+  });
+
+  test('a failure is no line of its own where the status shows it within two seconds, or has shown it', async () => {
+    const virtual = new VirtualClock();
+    const statuses = new StatusMessages(virtual);
+    const shown: boolean[] = [];
+    const failed = { of: 'Note default/hello', cause: 'the text is boom' };
+    const hold = (of = failed.of): void =>
+      void statuses.willShow({ ...failed, of }, signal).then((isShown) => shown.push(isShown));
+    hold();
+    await virtual.advance(2_000);
+    hold();
+    hold('Note default/other');
+    statuses.add(documentOf(note('Ready', [], "can't be rendered: the text is boom (at kind.ts:8:37)")));
+    statuses.add(documentOf(note('Ready')));
+    await virtual.advance(1_999);
+    expect(shown).toEqual([false]);
+    await virtual.advance(1);
+    expect(shown).toEqual([false, true, false]);
+  });
+
+  test('lines: everything that is new, once', () => {
+    for (const times of [1, 2]) {
+      view.controller('runs');
+      view.hints(['Ctrl-C', '  export KUBECONFIG=/k']);
+      view.document(documentOf(note(times === 1 ? 'Reconciling' : 'Ready')));
+    }
+    view.document(documentOf(note('Ready')));
+    view.changes([
+      { isGone: false, text: 'ConfigMap a: .b 1 -> 2' },
+      { isGone: true, text: 'Note default/hello: gone' },
+    ]);
+    view.document(documentOf());
+    expect(lines).toEqual([
+      ...['runs', 'Ctrl-C', '  export KUBECONFIG=/k', 'Note default/hello: Reconciling Available: Done'],
+      ...[
+        'Note default/hello: Ready Available: Done',
+        'ConfigMap a: .b 1 -> 2',
+        'Note default/hello: is gone',
+      ],
+    ]);
+  });
+
+  test('lines: what is wrong, when it comes and when it is corrected', () => {
+    for (const lines of [['line 4'], ['line 4'], ['line 5']]) view.troubles([{ title: 'Wrong', lines }]);
+    view.troubles([]);
+    expect(lines).toEqual(['Wrong', '  line 4', 'Wrong', '  line 5', 'No longer so: Wrong']);
+  });
+
+  test('lines: no event that repeats a status, nor one again that was out of sight', () => {
+    const echo = { ...event, type: 'Warning', reason: 'Stalled', note: 'Done' };
+    view.document(documentOf(note('Ready', [echo, events[1]!])));
+    view.document(documentOf(note('Ready', [], 'Else')));
+    view.document(documentOf(note('Ready', [echo, events[1]!], 'Else')));
+    expect(lines).toEqual([
+      ...['Note default/hello: Ready Available: Done', 'Event of Pod hello: Normal Scheduled: said'],
+      'Note default/hello: Ready Available: Else',
+    ]);
+  });
+});
