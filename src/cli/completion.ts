@@ -94,14 +94,16 @@ export function completions(program: Command, words: readonly string[]): string[
   const last = joined.pop() ?? '';
   let command = program;
   let open: Option | undefined;
+  const named = (name = ''): Option | undefined =>
+    command.options.find(({ long, short }) => name === long || name === short);
   for (const word of joined) {
-    const option: Option | undefined = open ? undefined : optionNamed(command, word);
+    const option = open ? undefined : named(word);
     if (!open && !option) command = command.commands.find((each) => each.name() === word) ?? command;
-    open = option && takesValue(option) ? option : undefined;
+    open = option?.required || option?.optional ? option : undefined;
   }
   if (open) return valuesOf(open, last);
   const [, flag, value] = /^(--[^=]+)=(.*)$/s.exec(last) ?? [];
-  const given = flag === undefined ? undefined : optionNamed(command, flag);
+  const given = named(flag);
   if (given && value !== undefined)
     return valuesOf(given, value).map((each) => (each.startsWith(':') ? each : `${flag ?? ''}=${each}`));
   const help = command.createHelp();
@@ -111,14 +113,6 @@ export function completions(program: Command, words: readonly string[]): string[
   const [argument] = command.registeredArguments;
   if (described.length === 0 && !last.startsWith('-') && argument) return valuesOf(argument, last);
   return described.filter(([name = '']) => name.startsWith(last)).map((parts) => parts.join('\t'));
-}
-
-function optionNamed(command: Command, name: string): Option | undefined {
-  return command.options.find(({ long, short }) => name === long || name === short);
-}
-
-function takesValue({ required, optional }: Option): boolean {
-  return required || optional;
 }
 
 /** @param word the beginning of the value */

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { messageOf } from '../../contract/error.js';
+import { programEnded } from '../../telemetry/program.js';
 import { CliError } from '../exit.js';
 import { readChildren, SERVERS, TASKS } from './children.js';
 import type { Child } from './children.js';
@@ -291,23 +291,24 @@ async function recordSnapshot(folder: string, library: string, signal: AbortSign
   }
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
   const args = ['--test-update-snapshots', 'test/snapshot.test.ts'];
-  try {
-    await promisify(execFile)(process.execPath, args, {
-      ...{ cwd: folder, env, signal, killSignal: 'SIGKILL', timeout: 300_000 },
-    });
-  } catch (error) {
-    if (signal.aborted) throw new CliError('Interrupted; nothing was written', 2);
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+  const child = spawn(process.execPath, args, { cwd: folder, env, signal, killSignal: 'SIGKILL' });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const wait = { what: "the project's own test", remedy: 'nothing was written; try again' };
+  const { code } = await programEnded(child, wait).catch((error: unknown) => {
+    throw new CliError(signal.aborted ? 'Interrupted; nothing was written' : messageOf(error), 2);
+  });
+  if (code !== 0)
     throw new CliError(
       [
-        ...`${stdout}${stderr}`.trimEnd().split('\n'),
+        ...output.trimEnd().split('\n'),
         '',
         "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
           `${ownFolder} in versions that it isn't made for, install others`,
       ],
       2,
     );
-  }
   rmSync(modules, { recursive: true });
 }
 
