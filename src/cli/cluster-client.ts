@@ -87,7 +87,7 @@ export class ClusterClient implements Cluster {
     return { types: [...types.values()], unseen: versions.filter((_, index) => !asked[index]) };
   }
 
-  /** Undefined where they can't be told. */
+  /** Undefined where they can't be listed. */
   private async typesIn(apiVersion: string): Promise<readonly ResourceType[] | undefined> {
     const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
     try {

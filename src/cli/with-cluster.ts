@@ -109,13 +109,13 @@ function noAnswer({ cause, message }: OperatorError, host: string): CliError {
   return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
 }
 
-/** Of several addresses that were tried in vain, the first tells enough. */
+/** Of several addresses that were tried in vain, the first says enough. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
   return messageOf(cause);
 }
 
-/** A line that says what is wrong, and what mends it; of bad input, one for each problem. */
+/** One line with the problem and its remedy; of bad input, one for each problem. */
 export function asCliError(error: unknown): unknown {
   if (!(error instanceof OperatorError)) return error;
   const lines = error.message.split('\n');

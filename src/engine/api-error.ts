@@ -1,9 +1,7 @@
 import type { FieldConflict } from '../contract/change.js';
 import { messageOf, OperatorError } from '../contract/error.js';
+import { LONGEST_RETRY_AFTER, PAUSES } from './retry.js';
 import type { ApiResponse } from './transport.js';
-
-/** A server that asks for more is asked again after this all the same. */
-const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
 
 /** @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/errors/errors.go (`NewGenericServerResponse`) */
 const UNKNOWN_RESOURCE = 'the server could not find the requested resource';
@@ -58,10 +56,10 @@ export class ApiError extends Error {
 
   constructor(what: string, response: ApiResponse) {
     const status = statusOf(response.body);
-    const told = status.message ?? status.reason ?? '';
+    const said = status.message ?? status.reason ?? '';
     const code = String(response.status);
     // A text begins with the code as it is.
-    super(`${what}: ${told.startsWith(code) ? told : `${code} ${told}`}`.trimEnd());
+    super(`${what}: ${said.startsWith(code) ? said : `${code} ${said}`}`.trimEnd());
     this.name = 'ApiError';
     this.code = response.status;
     this.isSecondTry = response.isSecondTry ?? false;
@@ -251,7 +249,7 @@ function statusOf(body: unknown): ApiStatus {
 export function pauseAskedBy({ retryAfterSeconds, status, body }: ApiResponse): number {
   if (status < 300) return 0;
   const seconds = retryAfterSeconds ?? statusOf(body).details?.retryAfterSeconds ?? 0;
-  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MILLISECONDS);
+  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER);
 }
 
 /** Returns how long the API server has asked to wait, in milliseconds; 0 if it hasn't. */
@@ -268,7 +266,7 @@ export function isThrottled(error: unknown): boolean {
 const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
 
 /**
- * What the transport has thrown means, unless it is told already: there was no answer.
+ * Classifies what the transport has thrown, unless that is classified already: there was no answer.
  * @returns the error itself where a program is at fault, and not the way to the API server
  */
 export function unanswered(error: unknown, what: string): unknown {
@@ -299,7 +297,8 @@ export function classify(error: unknown, what: string): OperatorError {
   }
   const [reason, retry] = classOf(error);
   // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
-  const retryAfterMilliseconds = error.newToAdmission || error.fitsQuotaWithout() ? 0 : leastPause(reason);
+  const retryAfterMilliseconds =
+    error.newToAdmission || error.fitsQuotaWithout() ? 0 : (PAUSES[reason]?.least ?? 0);
   return new OperatorError({
     reason,
     retry,
@@ -347,28 +346,7 @@ const OPERATOR_LACKS_RIGHT =
 export const GRANT =
   'grant it by `reconstruct install --apply` with the options in use, which follows what each kind declares: children, related, and what a watch writes';
 
-/** Between which bounds the pause after a failure is, as it grows. */
-interface Pause {
-  readonly leastMilliseconds: number;
-  readonly mostMilliseconds: number;
-}
-
-/** For failures, by their reason, that somebody else has to mend, and that a quick second try is of no use for. */
-const PAUSES: ReadonlyMap<string, Pause> = new Map([
-  // Nothing can be made in a namespace that is being deleted, and what is in it will be gone soon.
-  ['NamespaceTerminating', { leastMilliseconds: 60_000, mostMilliseconds: 300_000 }],
-  // Nothing tells that a right was granted.
-  ['Forbidden', { leastMilliseconds: 60_000, mostMilliseconds: 120_000 }],
-  // The Service that has the port may be in a namespace that isn't watched.
-  ['NodePortConflict', { leastMilliseconds: 0, mostMilliseconds: 300_000 }],
-]);
-
-/** It is of no use to try again sooner than this after a failure of that reason. */
-function leastPause(reason: string): number {
-  return PAUSES.get(reason)?.leastMilliseconds ?? 0;
-}
-
-/** The pause after failures of these reasons grows up to this, jitter included. */
+/** Returns the bound of the pause after failures of these reasons, in milliseconds, jitter included. */
 export function mostPause(reasons: readonly string[]): number {
-  return Math.min(...reasons.map((reason) => PAUSES.get(reason)?.mostMilliseconds ?? Infinity));
+  return Math.min(...reasons.map((reason) => PAUSES[reason]?.most ?? Infinity));
 }

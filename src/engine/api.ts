@@ -56,6 +56,9 @@ export interface Applied {
   readonly created: boolean;
 }
 
+/** A request whose signal may be given as undefined. */
+type Sent = Omit<ApiRequest, 'signal'> & { readonly signal?: AbortSignal | undefined };
+
 /**
  * The few requests that an operator needs.
  *
@@ -69,12 +72,7 @@ export class Api {
   ) {}
 
   async get(type: ResourceType, key: string, signal?: AbortSignal): Promise<AnyObject> {
-    const { body } = await this.send(`Get ${type.kind} ${key}`, {
-      method: 'GET',
-      path: objectPath(type, key),
-      signal,
-    });
-    return body as AnyObject;
+    return (await this.onObject('Get', type, key, { method: 'GET', signal })).body as AnyObject;
   }
 
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
@@ -159,13 +157,11 @@ export class Api {
   }
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
+    const { fieldManager, force, subresource } = options;
     const key = objectKey(object.metadata.namespace, object.metadata.name);
-    const { status, body } = await this.send(`Apply ${type.kind} ${key}`, {
-      method: 'PATCH',
-      path: objectPath(type, key) + (options.subresource ? `/${options.subresource}` : ''),
-      query: { fieldManager: options.fieldManager, force: String(options.force) },
-      body: object,
-      contentType: APPLY,
+    const { status, body } = await this.onObject('Apply', type, key, {
+      ...{ method: 'PATCH', contentType: APPLY, subresource, body: object },
+      query: { fieldManager, force: String(force) },
     });
     return { object: body as AnyObject, created: status === 201 };
   }
@@ -177,14 +173,15 @@ export class Api {
     steps: readonly JsonPatchStep[],
     fieldManager: string,
   ): Promise<AnyObject> {
-    const { body } = await this.send(`Patch ${type.kind} ${key}`, {
-      method: 'PATCH',
-      path: objectPath(type, key),
-      query: { fieldManager },
-      body: steps,
-      contentType: JSON_PATCH,
+    const { body } = await this.onObject('Patch', type, key, {
+      ...{ method: 'PATCH', contentType: JSON_PATCH, body: steps, query: { fieldManager } },
     });
     return body as AnyObject;
+  }
+
+  async mergePatch(type: ResourceType, key: string, body: object, signal?: AbortSignal): Promise<void> {
+    const contentType = 'application/merge-patch+json';
+    await this.onObject('Patch', type, key, { method: 'PATCH', contentType, body, signal });
   }
 
   /**
@@ -193,20 +190,13 @@ export class Api {
    */
   async delete(
     type: ResourceType,
-    seen: AnyObject,
+    { metadata: { uid, resourceVersion, namespace, name } }: AnyObject,
     propagationPolicy: Propagation = 'Background',
   ): Promise<AnyObject | undefined> {
-    const { uid, resourceVersion, namespace, name } = seen.metadata;
-    const key = objectKey(namespace, name);
-    const { body } = await this.send(`Delete ${type.kind} ${key}`, {
+    const preconditions = { uid, resourceVersion };
+    const { body } = await this.onObject('Delete', type, objectKey(namespace, name), {
       method: 'DELETE',
-      path: objectPath(type, key),
-      body: {
-        apiVersion: 'v1',
-        kind: 'DeleteOptions',
-        propagationPolicy,
-        preconditions: { uid, resourceVersion },
-      },
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions },
     });
     const answer = body as AnyObject;
     // Some types answer with what is gone already, others with a Status.
@@ -214,52 +204,50 @@ export class Api {
   }
 
   async create(type: ResourceType, object: AnyObject, signal?: AbortSignal): Promise<void> {
-    const path = collectionPath(type, object.metadata.namespace);
-    await this.send(`Create ${type.kind} ${object.metadata.name}`, {
-      method: 'POST',
-      path,
-      body: object,
-      signal,
-    });
+    await this.post('Create', type, object, { signal });
   }
 
   /** Has the API server judge an object as a new one, and store nothing. One of that name, if there is one, is found last. */
   async tryCreate(type: ResourceType, object: AnyObject, fieldManager: string): Promise<void> {
-    await this.send(`Try ${type.kind} ${object.metadata.name}`, {
-      method: 'POST',
-      path: collectionPath(type, object.metadata.namespace),
-      query: { dryRun: 'All', fieldManager },
-      body: object,
-    });
+    await this.post('Try', type, object, { query: { dryRun: 'All', fieldManager } });
   }
 
-  /** Makes an object, or puts it in place of the one that is there; fields that nobody knows are refused. */
+  /** Creates an object, or replaces the one that is there; fields that aren't in the schema are refused. */
   async put(
     type: ResourceType,
     object: AnyObject,
     { fieldManager, exists }: { readonly fieldManager: string; readonly exists: boolean },
   ): Promise<AnyObject> {
-    const { namespace, name } = object.metadata;
-    const key = objectKey(namespace, name);
-    const { body } = await this.send(`Put ${type.kind} ${key}`, {
-      method: exists ? 'PUT' : 'POST',
-      path: exists ? objectPath(type, key) : collectionPath(type, namespace),
-      query: { fieldManager, fieldValidation: 'Strict' },
-      body: object,
-    });
+    const query = { fieldManager, fieldValidation: 'Strict' };
+    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const { body } = exists
+      ? await this.onObject('Put', type, key, { method: 'PUT', query, body: object })
+      : await this.post('Put', type, object, { query });
     return body as AnyObject;
   }
 
-  async mergePatch(type: ResourceType, key: string, body: object, signal?: AbortSignal): Promise<void> {
-    const path = objectPath(type, key);
-    const contentType = 'application/merge-patch+json';
-    await this.send(`Patch ${type.kind} ${key}`, { method: 'PATCH', path, body, contentType, signal });
+  private async post(
+    verb: string,
+    type: ResourceType,
+    object: AnyObject,
+    request: Pick<Sent, 'query' | 'signal'>,
+  ): Promise<ApiResponse> {
+    const { namespace, name } = object.metadata;
+    const path = collectionPath(type, namespace);
+    return this.send(`${verb} ${type.kind} ${name}`, { ...request, method: 'POST', path, body: object });
   }
 
-  private async send(
-    what: string,
-    request: Omit<ApiRequest, 'signal'> & { readonly signal?: AbortSignal | undefined },
-  ): Promise<{ status: number; body: unknown }> {
+  private async onObject(
+    verb: string,
+    type: ResourceType,
+    key: string,
+    { subresource, ...request }: Omit<Sent, 'path'> & { readonly subresource?: string | undefined },
+  ): Promise<ApiResponse> {
+    const path = objectPath(type, key) + (subresource ? `/${subresource}` : '');
+    return this.send(`${verb} ${type.kind} ${key}`, { ...request, path });
+  }
+
+  private async send(what: string, request: Sent): Promise<ApiResponse> {
     const { signal, ...rest } = request;
     let response: ApiResponse;
     try {

@@ -333,13 +333,14 @@ function deepFreeze(value: unknown): void {
   Object.values(value).forEach(deepFreeze);
 }
 
-/** Which objects an owner controls. */
+/** Keys of the objects that an owner controls. */
 class ControllerIndex {
-  /** By the owner's UID. */
-  private readonly index = new KeyIndex();
+  /** By the owner's UID; a set only where there are several, since most owners have one child of a type. */
+  private readonly keys = new Map<string, string | Set<string>>();
 
   keysOf(ownerUid: string): string[] {
-    return this.index.keysOf(ownerUid);
+    const keys = this.keys.get(ownerUid) ?? [];
+    return typeof keys === 'string' ? [keys] : [...keys];
   }
 
   /** An object was added, has changed, or is gone. */
@@ -347,32 +348,13 @@ class ControllerIndex {
     const old = before && controllerOf(before)?.uid;
     const now = after && controllerOf(after)?.uid;
     if (old === now) return;
-    if (old) this.index.remove(old, key);
-    if (now) this.index.add(now, key);
-  }
-}
-
-/** Finds keys by something that several of them may have in common, such as an owner. */
-class KeyIndex {
-  /** A set only where there are several, since most owners have one child of a type. */
-  private readonly keys = new Map<string, string | Set<string>>();
-
-  keysOf(term: string): string[] {
-    const keys = this.keys.get(term) ?? [];
-    return typeof keys === 'string' ? [keys] : [...keys];
-  }
-
-  add(term: string, key: string): void {
-    const keys = this.keys.get(term);
-    if (keys === undefined) this.keys.set(term, key);
-    else if (typeof keys !== 'string') keys.add(key);
-    else if (keys !== key) this.keys.set(term, new Set([keys, key]));
-  }
-
-  remove(term: string, key: string): void {
-    const keys = this.keys.get(term);
-    if (typeof keys !== 'string') keys?.delete(key);
-    if (keys === key || (typeof keys !== 'string' && keys?.size === 0)) this.keys.delete(term);
+    const known = old && this.keys.get(old);
+    if (known instanceof Set) known.delete(key);
+    if (old && (known === key || (known instanceof Set && known.size === 0))) this.keys.delete(old);
+    if (!now) return;
+    const keys = this.keys.get(now);
+    if (keys instanceof Set) keys.add(key);
+    else this.keys.set(now, keys === undefined || keys === key ? key : new Set([keys, key]));
   }
 }
 
@@ -455,11 +437,7 @@ export class Stores {
     const store: Store = new Store({
       ...{ perNamespace, freeze },
       ...{ selective: selector !== undefined, readOnly, ...(name !== undefined && { name }) },
-      keep: guardedKeep(
-        keep,
-        readOnly,
-        reportTo(log, readOnly, () => store),
-      ),
+      keep: guardedKeep(keep, readOnly, log, () => store),
     });
     return store;
   }
@@ -718,16 +696,13 @@ type Keep = NonNullable<Watch['keep']>;
 
 /**
  * A projection that never throws. Where the kind's own does, or loses the object's identity, the object is kept with
- * nothing but that: it is there, and whose it is; without spec, data and status nobody takes it for more.
+ * nothing but that: it is there, and whose it is; without spec, data and status it isn't taken for more.
  *
  * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned. Only where
- * nobody writes may a projection leave an object out.
+ * it isn't written may a projection leave an object out.
  */
-function guardedKeep(
-  keep: Keep,
-  readOnly: boolean,
-  report: (object: AnyObject, error: unknown) => void,
-): Keep {
+function guardedKeep(keep: Keep, readOnly: boolean, log: Logger, store: () => Store): Keep {
+  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
   return (object) => {
     try {
       const kept = keep(object);
@@ -735,39 +710,25 @@ function guardedKeep(
       if (hasIdentityOf(kept, object)) return kept;
       throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
     } catch (error) {
-      const identity = readOnly ? undefined : keepIdentity(object);
-      report(object, error);
-      return identity;
+      const { namespace, name, resourceVersion } = object.metadata;
+      const known = store().get(objectKey(namespace, name))?.object;
+      // Once for each version of the object.
+      if (known?.metadata.resourceVersion !== resourceVersion)
+        log.error(
+          { err: error, resourceVersion },
+          `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
+        );
+      return readOnly ? undefined : keepIdentity(object);
     }
   };
 }
 
-/** Says once per version of an object that its kind can't be trusted with it. */
-function reportTo(
-  log: Logger,
-  readOnly: boolean,
-  store: () => Store,
-): (object: AnyObject, error: unknown) => void {
-  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
-  return (object, error) => {
-    const { namespace, name, resourceVersion } = object.metadata;
-    const known = store().get(objectKey(namespace, name));
-    if (known?.object.metadata.resourceVersion === resourceVersion) return;
-    log.error(
-      { err: error, resourceVersion },
-      `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
-    );
-  };
-}
+const IDENTITY = ['name', 'namespace', 'uid', 'resourceVersion'] as const;
 
-function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): kept is AnyObject {
-  const [a, b] = [kept?.metadata, object.metadata];
+function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): boolean {
   return (
     kept?.kind === object.kind &&
     kept.apiVersion === object.apiVersion &&
-    a?.name === b.name &&
-    a.namespace === b.namespace &&
-    a.uid === b.uid &&
-    a.resourceVersion === b.resourceVersion
+    IDENTITY.every((field) => kept.metadata[field] === object.metadata[field])
   );
 }

@@ -4,7 +4,7 @@ import { TOLERATED_SKEW_MILLISECONDS } from '../contract/controller.js';
 export interface Clock {
   /** Wall time, milliseconds since the epoch: for what is shown or compared with other clocks, as anybody may set it. */
   now(): number;
-  /** Milliseconds since some moment, for durations: nobody sets it, and it goes on while the process is stopped. */
+  /** Milliseconds since some moment, for durations: it can't be set, and goes on while the process is stopped. */
   monotonic(): number;
   /** Calls back once after `delayMilliseconds`; the timer alone doesn't keep the process alive. */
   setTimer(delayMilliseconds: number, callback: () => void): Timer;

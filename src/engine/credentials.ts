@@ -5,6 +5,7 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import { programEnded } from '../telemetry/program.js';
 import { hasCertificate } from './kubeconfig.js';
 import type { ClusterAccess, KubeconfigExec, KubeconfigUser } from './kubeconfig.js';
+import { CREDENTIALS } from './retry.js';
 
 /** What `tls.connect` takes. */
 export interface TlsMaterial {
@@ -38,9 +39,6 @@ interface Issued {
   readonly expirationTimestamp?: string;
 }
 
-/** Such as a plugin that waits for a login in a browser. */
-const PLUGIN_MILLISECONDS = 60_000;
-
 /**
  * Credentials of a kubeconfig's user, by client-go's rules: data win over files, a token's file over the token, and a
  * static credential over a credential plugin. Files are read each time. What a plugin has issued is remembered until it
@@ -55,7 +53,7 @@ export class UserCredentials implements CredentialSource {
   constructor(
     private readonly access: ClusterAccess,
     private readonly say = (line: string): void => void process.stderr.write(`${line}\n`),
-    private readonly pluginMilliseconds = PLUGIN_MILLISECONDS,
+    private readonly pluginMilliseconds: number = CREDENTIALS.pluginTimeout,
   ) {}
 
   forget(): void {

@@ -312,7 +312,7 @@ export class Reflector {
       store.advance(resourceVersion, scope.namespace);
       this.caughtUp();
     } else if (type === 'DELETED') store.observedDeletion(object);
-    // Versions only rise within a watch: what is told twice might bring back what has been deleted since.
+    // Versions only rise within a watch: what comes twice might bring back what has been deleted since.
     else if (order > 0) store.observed(object);
     if (order > 0 && resourceVersion) this.reach(resourceVersion);
   }

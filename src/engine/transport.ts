@@ -96,6 +96,8 @@ export interface TransportOptions {
    * takes 10 MB. @default - HTTP/2
    */
   readonly http1Connections?: number;
+  /** @default 30000 */
+  readonly answerTimeoutMilliseconds?: number;
 }
 
 interface Connection {
@@ -126,6 +128,7 @@ export class UndiciTransport implements Transport {
   /** Where the API begins, on a server that has more than one; without a slash at the end. */
   private readonly root: string;
   private readonly clock: Clock;
+  private readonly answerTimeout: number;
   private readonly credentials: CredentialSource;
   private current: Connection | undefined;
   /** By the monotonic clock. */
@@ -139,6 +142,7 @@ export class UndiciTransport implements Transport {
     private readonly options: TransportOptions = {},
   ) {
     this.clock = options.clock ?? systemClock;
+    this.answerTimeout = options.answerTimeoutMilliseconds ?? SERVER.answerTimeout;
     this.credentials = options.credentials ?? new UserCredentials(access);
     const { origin, pathname, host } = new URL(access.cluster.server);
     this.origin = origin;
@@ -202,7 +206,7 @@ export class UndiciTransport implements Transport {
   private async exchange(req: ApiRequest, connection: Connection): Promise<ApiResponse> {
     // Where many writes wait for their turn, the lease mustn't.
     const dispatcher = req.lease ? connection.watches : connection.requests;
-    const response = await this.dispatch(req, dispatcher, connection, SERVER.answerTimeout);
+    const response = await this.dispatch(req, dispatcher, connection, this.answerTimeout);
     const { statusCode, headers } = response;
     const body = parseBody(await response.body.text());
     // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
@@ -280,7 +284,7 @@ export class UndiciTransport implements Transport {
       allowH2,
       ...(connections && { connections }),
       pingInterval: SERVER.ping,
-      headersTimeout: SERVER.answerTimeout,
+      headersTimeout: this.answerTimeout,
     };
     const { proxy } = this.access;
     const connect = buildConnector({ ...tls, allowH2, timeout: SERVER.connectTimeout });

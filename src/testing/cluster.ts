@@ -179,8 +179,10 @@ export class Cluster {
     const known = this.transports.get(as);
     if (known) return known;
     const user = as === '' ? access.user : { ...access.user, as };
-    // Tests send texts at the limit of their length, many at a time.
-    const made = new UndiciTransport({ ...access, user }, 'reconstruct-testing', { http1Connections: 16 });
+    // Tests send texts at the limit of their length, many at a time, on machines that are busy.
+    const made = new UndiciTransport({ ...access, user }, 'reconstruct-testing', {
+      ...{ http1Connections: 16, answerTimeoutMilliseconds: 300_000 },
+    });
     this.transports.set(as, made);
     return made;
   }

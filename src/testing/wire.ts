@@ -95,7 +95,7 @@ export class Wire implements Transport {
     this.breakStreams();
   }
 
-  /** Says on every open watch that its version has expired, so that everything is listed anew. */
+  /** Says on every open watch that its version has expired, so that everything is listed again. */
   expire(): void {
     for (const stream of this.open.keys()) stream.inject(WatchLine.error(410, 'Expired'));
   }

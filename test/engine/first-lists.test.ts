@@ -112,18 +112,6 @@ describe('Before the first lists', () => {
     expect(server.writes).toEqual([]);
   });
 
-  it('a required kind that is not served is waited for, and named', async () => {
-    let install = (): void => undefined;
-    const { server, clock, manager } = await started((fake) => (install = unserved(fake, 'configmaps')));
-    await clock.advance(60_000);
-    expect(manager.notReady()).toEqual([{ what: 'configmaps', why: 'Watch configmaps: 404 page not found' }]);
-    expect(server.writes).toEqual([]);
-    install();
-    await clock.advance(30_000);
-    expect(manager.notReady()).toEqual([]);
-    expect(server.writes).toHaveLength(1);
-  });
-
   it('an optional kind that is not served is not waited for, and its objects are found once it is', async () => {
     let install = (): void => undefined;
     const { server, clock, manager } = await started((fake) => (install = unserved(fake, 'services')), {
@@ -139,11 +127,6 @@ describe('Before the first lists', () => {
       'PATCH /api/v1/namespaces/shop/configmaps/child',
       'DELETE /api/v1/namespaces/shop/services/old',
     ]);
-  });
-
-  it('an optional kind that is served is waited for like any other', async () => {
-    const { server } = await started((fake) => fake.heldBack.add('services'), { optional: SERVICE });
-    expect(server.writes).toEqual([]);
   });
 });
 

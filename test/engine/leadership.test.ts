@@ -190,44 +190,6 @@ describe('A manager in an election', () => {
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
   });
 
-  it('lists at once where it was waiting for its next attempt', async () => {
-    const { server, clock, writes } = await behind();
-    server.heldBack.delete('widgets');
-    await clock.advance(14_990);
-    for (const { stream } of server.streams) stream.break();
-    await clock.advance(10);
-    await settled();
-    expect(writes()).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/made']);
-  });
-
-  it('waits for no list of a kind that is not served, and never was', async () => {
-    const { clock, reconciled, server } = await started((fake) => {
-      putLease(fake, other);
-      fake.unserved.add('gadgets');
-    });
-    await clock.advance(15_000);
-    await settled();
-    expect(server.streams.map(({ plural }) => plural).slice(3)).toContain('gadgets');
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
-  it('stays on standby where it loses the lease while it waits for that, and lists anew in its next term', async () => {
-    const { server, clock, reconciled, writes } = await behind();
-    await clock.advance(16_000);
-    putLease(server, other);
-    await clock.advance(2_000);
-    server.openWatches('widgets');
-    await clock.advance(2_000);
-    expect(reconciled).toEqual([]);
-    const streams = server.streams.length;
-    putLease(server, { holderIdentity: '', leaseDurationSeconds: 1 });
-    await clock.advance(2_000);
-    await settled();
-    expect(server.streams).toHaveLength(streams + 2);
-    expect(reconciled).toContain('shop/web');
-    expect(writes()).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/made']);
-  });
-
   it('works on nothing after it has lost the lease, and on all of it once it has regained it', async () => {
     const { server, clock, reconciled } = await started();
     expect(reconciled).toEqual(['shop/web']);
@@ -267,24 +229,6 @@ describe('A manager in an election', () => {
     expect(await metrics.scrape()).toContain(
       'controller_runtime_reconcile_errors_total{controller="widget"} 0',
     );
-  });
-
-  it('stays on standby where it has lost the lease again before what was in work was over', async () => {
-    const answer = Promise.withResolvers<undefined>();
-    const { server, clock, reconciled } = await started(
-      (fake) => {
-        fake.intercept = ({ method, lease }) => (method === 'PATCH' && !lease ? answer.promise : undefined);
-      },
-      () => plan({ apply: applying('a') }),
-    );
-    for (const lease of [other, { holderIdentity: '', leaseDurationSeconds: 1 }, other]) {
-      putLease(server, lease);
-      await clock.advance(2_000);
-    }
-    answer.resolve(undefined);
-    await settled();
-    await settled();
-    expect(reconciled).toEqual(['shop/web']);
   });
 
   // Each write of a plan in turn is the last before the process is stopped.
@@ -463,12 +407,5 @@ describe('A manager in an election', () => {
     await clock.advance(5_000);
     expect(writes().slice(before)).toEqual([]);
     expect(server.get(CONFIG_MAP, 'shop/child')?.data).toEqual({ generation: '1' });
-  });
-
-  it('is unhealthy when its elector is', async () => {
-    const { clock, manager } = await started();
-    expect(manager.staleLeadership()).toEqual([]);
-    clock.stopFor(40_000);
-    expect(manager.staleLeadership()).toHaveLength(1);
   });
 });

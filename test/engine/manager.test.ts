@@ -282,6 +282,39 @@ describe('Manager', () => {
     expect(manager.notReady()).toEqual([]);
   });
 
+  it('takes what failed again as soon as an API server is ready that was used before it was', async () => {
+    const { apiVersion, kind, metadata } = configMap('child', '');
+    const object = { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' } };
+    let server: 'well' | 'away' | 'starting' = 'well';
+    const {
+      server: fake,
+      clock,
+      manager,
+    } = await started(
+      (one) => {
+        one.intercept = ({ method, path }) => {
+          if (server === 'away') return Promise.reject(new Error('connect ECONNREFUSED'));
+          const fails = server === 'starting' && (path === '/readyz' || method === 'PATCH');
+          if (fails) return { status: 500, body: { kind: 'Status', message: 'not ready' } };
+          return path === '/readyz' ? { status: 200, body: 'ok' } : undefined;
+        };
+      },
+      {},
+      () => plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+    );
+    fake.remove(CONFIG_MAP, 'shop/child');
+    server = 'away';
+    manager.lookAgain('widget');
+    await clock.advance(10_000);
+    server = 'starting';
+    // A minute until requests are sent, and some more until the pause of the key is long.
+    await clock.advance(400_000);
+    expect(fake.get(CONFIG_MAP, 'shop/child')).toBeUndefined();
+    server = 'well';
+    await clock.advance(6_000);
+    expect(fake.get(CONFIG_MAP, 'shop/child')).toBeDefined();
+  });
+
   it('says why it has no lists yet while the API server is out of reach', async () => {
     const { server, clock, manager } = await started((fake) => {
       fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));

@@ -109,29 +109,6 @@ describe('Reflector, listing', () => {
     expect(transport.requests).toEqual([]);
   });
 
-  it('goes on with changes on the same stream', async () => {
-    const { transport, changes, names } = await watching();
-    transport.lastStream
-      .event('MODIFIED', configMap('a', '101'))
-      .event('DELETED', configMap('b', '102'))
-      .event('ADDED', configMap('c', '103'));
-    await settled();
-    expect(changes).toEqual(['~a', '-b', '+c']);
-    expect(names()).toEqual(['shop/a', 'shop/c']);
-    expect(transport.streams).toHaveLength(1);
-  });
-
-  it('takes deletions that come within the list', async () => {
-    const { transport, names } = await started();
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('ADDED', configMap('b', '8'))
-      .event('DELETED', configMap('a', '95'))
-      .listed('100');
-    await settled();
-    expect(names()).toEqual(['shop/b']);
-  });
-
   it.each([400, 422])('asks for pages where the server does not stream lists (%i)', async (code) => {
     const { transport, reflector, names } = await started({}, (server) => {
       server.refusals.push(failure(code, 'Invalid', 'sendInitialEvents is forbidden for watch'));
@@ -216,14 +193,6 @@ describe('Reflector, watching', () => {
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '105' });
     expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
     expect(transport.requests).toEqual([]);
-  });
-
-  it('goes on from the version of a bookmark', async () => {
-    const { transport, clock } = await watching();
-    await clock.advance(60_000);
-    transport.lastStream.bookmark('500').end();
-    await settled();
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '500' });
   });
 
   it('goes on at once when the server ends a watch in good order', async () => {
@@ -609,20 +578,6 @@ describe('Reflector, failing', () => {
       800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000, 30_000,
     ]);
     expect(transport.streams).toHaveLength(2);
-  });
-
-  it('forgets its failures after two minutes of health', async () => {
-    const { transport, clock, lines } = await watching();
-    for (let n = 0; n < 4; n++) {
-      transport.lastStream.break();
-      await clock.advance(20_000);
-    }
-    await clock.advance(50_000);
-    transport.lastStream.bookmark('101');
-    await clock.advance(70_000);
-    transport.lastStream.break();
-    await settled();
-    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([800, 1600, 3200, 6400, 800]);
   });
 
   it('is soon back where an API server that has come up again makes it wait, and then list', async () => {
