@@ -52,22 +52,8 @@ interface Refusal {
 }
 
 /**
- * What every request of the engine passes on its way to the API server.
- *
- * **Guarantees.** A write leaves only while the fence admits it, asked last right before it is written to the socket. At
- * most so many writes are in flight. A write that was answered with `Retry-After` gets that response again, unsent,
- * until the time is over; nothing else waits for it. While the server can't be reached, one small request at a time
- * probes it, and nothing else is sent but the lease's own. An outage ends once the server is ready, refuses this user,
- * or has answered for a minute that it isn't ready; listeners are called again when it becomes ready after that. A
- * request whose connection ended before there was an answer is sent a second time.
- *
- * **Assumptions.** All requests of the process go to one server, and may be sent twice: reads and applies may; deletes
- * and updates name the version they are for; what is created has a name, so the second attempt is answered with 409.
- *
- * **Caveats.** What has been handed to its connection can't be called back: see docs/decisions/0013-leadership.md.
- *
- * **Errors.** `NotLeading` for a write that the fence holds back. During an outage `Unreachable` at once for a write,
- * and for a read without a signal, since it couldn't be called off.
+ * Way of every request of the engine to the API server: fenced, limited, counted, retried once after a lost connection,
+ * and held back during an outage. Its guarantees are in docs/engine.md.
  */
 export class Gate implements Transport {
   readonly host: string;
@@ -128,6 +114,10 @@ export class Gate implements Transport {
     await this.props.wire.close();
   }
 
+  /**
+   * Sends once more where the connection ended before there was an answer. All that is sent may be sent twice: reads and
+   * applies may; deletes and updates name the version they are for; what is created has a name, and is answered with 409.
+   */
   private async twice<T extends ApiResponse | ApiStream>(
     req: ApiRequest,
     send: (req: ApiRequest) => Promise<T>,

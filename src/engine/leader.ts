@@ -56,15 +56,8 @@ export type ElectorState =
   | { readonly phase: 'released' };
 
 /**
- * Holds the lease, or waits for it, and knows at any moment whether this process may write.
- *
- * **Guarantees.** No two processes admit writes at the same time, as long as no clock runs half as fast again as another.
- * Clocks may differ, and be set while this runs. A process that was stopped or suspended finds out before it writes again.
- *
- * **Assumptions.** The lease isn't edited or deleted by hand. No machine sets its clock back while it is suspended.
- *
- * **Caveats.** What was handed to a connection before the lease ran out may arrive later: the lease outlasts the fence
- * by half to allow for that.
+ * Holds the lease, or waits for it, and knows at any moment whether this process may write. Its guarantees are in
+ * docs/engine.md.
  */
 export class Elector implements Fence {
   private current: ElectorState = { phase: 'standby' };

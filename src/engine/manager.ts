@@ -84,13 +84,8 @@ interface Worker {
 }
 
 /**
- * The engine: watches what the controllers name, and reconciles what their watches map to, until it is stopped.
- *
- * **Guarantees.** A controller works only once all of its watches have delivered a complete list, and with an election
- * only while this process leads; until then it is ready to take over. The first watch of each controller, which
- * delivers its custom resources, opens at once. Any other opens as soon as the first watch of a controller that reads it
- * was answered: a kind that isn't installed, or may not be read, costs no further watch, list or memory. When the
- * engine is stopped, what is in flight is finished first, and then the lease is released.
+ * The engine: watches what the controllers name, and reconciles what their watches map to, until it is stopped. When it
+ * is stopped, what is in flight is finished first, and then the lease is released.
  */
 export class Manager {
   private readonly clock: Clock;
@@ -317,14 +312,8 @@ function watchesOf(
 const STANDBY = 'standby';
 
 /**
- * Lets runners work while this process leads. Otherwise they are on warm standby: stores are kept up to date, queues
- * fill and are held.
- *
- * **Guarantees.** A change of leadership loses no key: what was in work is put back, what happened meanwhile has come
- * by the watches. What was begun in one term is over before the next one's work begins. Nothing is done on a view that
- * is older than what another leader may have acted on, nor on one from before the server went back to an older state.
- *
- * **Caveats.** A runner waits for as long as one of its types can't be listed.
+ * Lets runners work while this process leads, on lists that were asked for since. Otherwise they are on warm standby:
+ * stores are kept up to date, queues fill and are held.
  */
 class Leadership {
   private term: AbortController | undefined;

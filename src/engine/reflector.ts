@@ -51,13 +51,8 @@ interface Demand {
 }
 
 /**
- * Keeps a store equal to what the API server has of one type, in one namespace or in all.
- *
- * **Guarantees.** It never gives up and never goes silent: every failure leads to another attempt, and a
- * connection that delivers nothing for 75 s is replaced. The store changes only to a state that the server was in.
- * A kind that is installed later, or removed and installed again, is followed from then on.
- *
- * **Assumptions.** The API server sends bookmarks (Kubernetes 1.34 or newer).
+ * Keeps a store equal to what the API server has of one type, in one namespace or in all. Every failure leads to another
+ * attempt; a kind that is installed later, or removed and installed again, is followed from then on.
  */
 export class Reflector {
   /** The kind is served and may be read, or is optional and isn't served. */

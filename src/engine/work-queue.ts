@@ -84,15 +84,7 @@ interface Planned {
   readonly lane: Lane;
 }
 
-/**
- * Work queue of one controller.
- *
- * **Guarantees.** A key is in work at most once at a time; one that is added while it is in work is taken again
- * afterwards, once, in the most urgent lane that it was added to. Any number of adds before it is taken are one.
- * Nothing that was added is lost. A more urgent lane comes first, but none waits for ever: `status` gets at least every
- * sixteenth key, `initial` and `child` about every eighth, and none is passed over for 30 s, however slow the workers
- * are. A planned time is met at the latest, or a moment later where workers are busy.
- */
+/** Work queue of one controller: a key is in work at most once at a time. Its guarantees are in docs/engine.md. */
 export class Queue {
   private readonly lines = LANES.map((lane) => new Line(lane));
   private readonly laneByKey = new Map<string, Line>();
