@@ -84,14 +84,13 @@ export type {
   Watch,
   Write,
   DeleteStep,
-  Deletion,
-  Propagation,
   Explanation,
   Table,
   Metric,
   Sample,
-  SharedApply,
 } from './contract/controller.js';
+export type { SharedApply } from './contract/shared.js';
+export type { Deletion, Propagation, Sweep, SweepReader, SweepStep } from './contract/sweep.js';
 export { keepIdentity, keepStatus } from './contract/projections.js';
 
 // Rendering, and rights.

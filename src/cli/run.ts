@@ -160,9 +160,9 @@ async function controllersOf(
   access: ClusterAccess,
   options: RunOptions & { readonly followed: FollowedPolicy | undefined; readonly flags: FlagValues },
 ): Promise<(policy: Policy | undefined) => Controller[]> {
-  const { render } = await import('../synth/render.js');
+  const { renderOnce } = await import('../synth/render.js');
   const context: KindContext = {
-    render: (kind, cr) => render(kind, cr, options.followed?.current ?? {}),
+    render: (kind, cr) => renderOnce(kind, cr, options.followed?.current ?? {}),
     flags: options.flags,
     operatorNamespace: access.namespace,
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),

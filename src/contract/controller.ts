@@ -1,19 +1,20 @@
-import type { ChangeSet, FieldConflict } from './change.js';
+import type { ChangeSet } from './change.js';
 import type { OperatorError } from './error.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
+import type { SharedApply } from './shared.js';
+import type { Sweep } from './sweep.js';
 
 /**
  * The core of the contract: what the engine knows of any kind.
  *
  * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has delivered its
- * first complete list. After anything that `mapsTo` names has changed, it is called again, but for what the engine
- * itself has written: the writes of a plan call nobody for its own key, since its status and events are computed after
- * them, and the status of a custom resource, which the controller writes, calls nobody at all. Where the answer to a
- * write shows that somebody else has changed the object too, that counts.
+ * first complete list. After anything that `mapsTo` names has changed, it is called again, but for a status that the
+ * controller writes itself, and for an object that the plan of the key has created: its status and events are computed
+ * after that.
  *
  * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own. Where
- * a plan depends on what no watch tells of, such as an admin's policy, whoever changes that has to ask for another
+ * a plan depends on what no watch shows, such as an admin's policy, a change of that has to ask for another
  * look. A reconcile reads the present state and works out the rest, since any event may be lost, doubled or late. A
  * plan whose applies depend on those of the plan before, and on no change after them, asks for its time (`requeueAt`).
  *
@@ -40,8 +41,8 @@ export interface Controller {
   readonly settle?: Settle;
   /**
    * Returns what is to be done for a key, from what is known now.
-   * @param now by our clock, or by the API server's where they differ by more than 30 s; so are
-   *   the times of `Reader.deletions` and of `Plan.requeueAt`
+   * @param now by our clock, or by the API server's where they differ by more than 30 s; so is
+   *   the time of `Plan.requeueAt`
    */
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
@@ -97,6 +98,12 @@ export interface Watch {
   readonly name?: string;
   /** What is done to these objects beside reading them, for the rights. @default - nothing */
   readonly writes?: readonly Write[];
+  /**
+   * Returns cluster-wide values that an object (as kept, or as applied) has or asks for, and that no other object may have,
+   * such as node ports: an apply that was refused because one is taken is tried again as soon as it is given up.
+   * @default - none: tried again within five minutes
+   */
+  readonly claims?: (object: AnyObject) => readonly string[];
   /** The keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
 }
@@ -119,11 +126,6 @@ export interface Reader {
    * @throws if no watch of the controller covers the type.
    */
   mappedTo(type: TypeRef, key: string): readonly AnyObject[];
-  /**
-   * What this controller has deleted under that name within 24 hours, oldest first, for whoever must not delete what
-   * comes back each time. A restart forgets it, and so does what is beyond 10,000 deletions.
-   */
-  deletions(type: TypeRef, key: string): readonly Deletion[];
   /**
    * How far the API server's clock is ahead of ours now, whatever ours is set to: in whole seconds of the server, so up
    * to a second too little. It is in the `now` of a reconcile already, where the two are more than 30 s apart.
@@ -158,13 +160,8 @@ export interface Plan {
    * @default false - applies come first
    */
   readonly deleteFirst?: boolean;
-  /**
-   * Deletes are paced to this many a second, over all plans of the controller. After 30 s of them, the rest of the
-   * plan's is `skipped`, and the key is taken again as soon as its status is written; a second later where none had its
-   * turn.
-   * @default - as fast as they are answered
-   */
-  readonly deletesPerSecond?: number;
+  /** Objects of others to be deleted, after `delete`. @default - nothing */
+  readonly sweep?: Sweep;
   /**
    * Written last, several at a time, and only where it differs from what is there. Several for one object are written
    * in this order. One that fails doesn't keep the others from being written.
@@ -194,8 +191,7 @@ export interface Plan {
   /** The same of what goes wrong only when the status is computed. @default - nothing does */
   readonly statusError?: AfterApply<OperatorError | undefined>;
   /**
-   * What the plan means for custom resources, asked for by `reconstruct diff` alone. Deletions of what isn't ours are
-   * shown by it, and not by `delete`.
+   * What the plan means for custom resources, asked for by `reconstruct diff` alone; the sweep is shown by nothing else.
    * @default - its applies and deletes say it all
    */
   readonly explain?: () => readonly Explanation[];
@@ -205,7 +201,7 @@ export interface Plan {
 export type AfterApply<T> = (changes: ChangeSet) => T;
 
 /** An object to be applied. */
-export interface ApplyStep extends SharedApply {
+export interface ApplyStep {
   /**
    * The whole intent, without owner reference and hash, which the engine adds. Of a shared object that names nothing
    * but itself, all our fields are given up; it isn't created for that.
@@ -215,9 +211,11 @@ export interface ApplyStep extends SharedApply {
   /**
    * Set: the object belongs to this owner alone. It is created, corrected by force, and refused with the reason
    * `OwnershipConflict` where it exists without belonging to the owner.
-   * Not set: the object is shared; our fields are applied without force, and it is made anew where it has gone.
+   * Not set: the object is shared; our fields are applied without force, and it is created again where it has gone.
    */
   readonly owner?: OwnerReference;
+  /** How a shared object is applied. @default - created where it is missing; a conflict fails the step */
+  readonly shared?: SharedApply;
   /**
    * Where a field has to change that can't be changed, the object is deleted and made anew. Only for objects that
    * are of no value in themselves.
@@ -260,70 +258,10 @@ export interface EventProps {
   readonly note: string;
 }
 
-/** What becomes of the objects that the deleted one owns. */
-export type Propagation = 'Background' | 'Foreground' | 'Orphan';
-
-/** An object to be deleted. */
+/** An object of ours to be deleted; a conflict fails and is retried at once. */
 export interface DeleteStep {
   /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
   readonly object: AnyObject;
-  /** @default Background */
-  readonly propagation?: Propagation;
-  /**
-   * It isn't ours: it is deleted by a rule that somebody has made for it.
-   * - It has changed since it was seen: `skipped`, and the key is taken again, which is no failure.
-   * - We may not: `failed` with the reason `Forbidden`, or `Invalid` as policies have it, and not asked again for ten
-   *   minutes; until then each plan gets the same error. Where the right is missing, nothing of its type is asked for in
-   *   its namespace meanwhile; where something else refuses it, that object isn't as long as it stays as it is.
-   * @default false - it is ours: a conflict fails and is retried at once, a missing right is retried with a growing
-   * pause
-   */
-  readonly foreign?: boolean;
-  /** Told of the object before it goes. @default - nothing */
-  readonly announce?: EventProps;
-  /**
-   * Written to the log, in one line for each request, with namespace, name, UID and outcome: `deleted`, `gone` (it
-   * wasn't there any more), `changed` (it isn't as it was seen), or the reason of the failure.
-   * @default - no such line
-   */
-  readonly audit?: Readonly<Record<string, unknown>>;
-}
-
-/** How long a deletion is remembered. */
-export const DELETIONS_KEPT_MILLISECONDS = 24 * 3_600_000;
-
-/** A deletion that was carried out. */
-export interface Deletion {
-  readonly uid: string;
-  readonly at: Date;
-}
-
-/** How an object that others share is applied; without meaning for one that has an `owner`. */
-export interface SharedApply {
-  /**
-   * It is somebody else's to make: while it isn't there, the step fails with the reason `TargetMissing`, and is tried
-   * again when it appears.
-   * @default false - it is created
-   */
-  readonly mustExist?: boolean;
-  /**
-   * What to apply instead, where others own fields that the intent names, and have a different value there: all that
-   * were met so far. It is sent in the same pass; another conflict is asked about again, three times at most. Returned
-   * undefined, the step fails with `FieldConflict`. `Change.conflicts` then tells what was met, for as long as it is
-   * so.
-   *
-   * A conflict costs a request. So a plan that can see who owns what (a `keep` that keeps something of `managedFields`)
-   * leaves others' fields out from the start; then this is for the race alone, and a restart costs nothing either. Else
-   * what was left out is tried anew when the intent or the object changes, and once after a restart.
-   * @default - a conflict fails the step
-   */
-  readonly onConflict?: (conflicts: readonly FieldConflict[]) => AnyObject | undefined;
-  /**
-   * What to apply in the light of what became of the steps before it, instead of `object`; it must name the same
-   * object. Returned undefined, the step is skipped.
-   * @default - `object`
-   */
-  readonly revise?: (changes: ChangeSet) => AnyObject | undefined;
 }
 
 /** Something that a kind measures. */

@@ -37,6 +37,8 @@ export interface ChildTypeProps extends ResourceTypeProps {
    * @default - nothing
    */
   readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
+  /** See `Watch.claims`. @default - none */
+  readonly claims?: (object: AnyObject) => readonly string[];
 }
 
 /** Objects that are made of the children by others, such as Pods: read for the status, and never written. */
@@ -154,12 +156,13 @@ function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: reado
 }
 
 function childType(props: ChildTypeProps): ChildType {
-  const { recreate, optional, keep } = props;
+  const { recreate, optional, keep, claims } = props;
   return {
     ...resourceType(props),
     ...(recreate && { recreate }),
     ...(optional && { optional }),
     ...(keep && { keep }),
+    ...(claims && { claims }),
   };
 }
 
@@ -216,7 +219,7 @@ const OPTIONS = [
   'status',
 ];
 const TYPE_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
-const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate', 'optional', 'keep'];
+const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate', 'optional', 'keep', 'claims'];
 const RELATED_OPTIONS = [...TYPE_OPTIONS, 'selector', 'keep', 'nameOf'];
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
@@ -288,6 +291,7 @@ function checkTypes(path: string, types: unknown, options: readonly string[]): v
       if (type[option] !== undefined && typeof type[option] !== 'boolean')
         throw misdefined(`${at}.${option}`, `give true or false, not ${shown(type[option])}`);
     if (type.keep !== undefined) checkFunction(`${at}.keep`, type.keep);
+    if (type.claims !== undefined) checkFunction(`${at}.claims`, type.claims);
   });
 }
 

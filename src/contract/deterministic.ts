@@ -9,8 +9,7 @@ const SECRET_REMEDY =
   'let the spec name a Secret that somebody else makes, in place of a password that is made anew with each rendering';
 
 /**
- * Renders once more, on another day and with other random numbers, and compares: what differs each time would be
- * applied each time.
+ * Renders once more, not in the same millisecond, and compares: what differs each time would be applied each time.
  * @param owner names the custom resource, for the message
  * @returns `NotDeterministic` where something differs
  */
@@ -19,9 +18,11 @@ export function unsteadiness(
   rendered: readonly AnyObject[],
   again: () => readonly AnyObject[],
 ): OperatorError | undefined {
+  const now = Date.now();
+  while (Date.now() === now);
   let others: Map<string, AnyObject>;
   try {
-    others = new Map(inAnotherWorld(again).map((object) => [objectId(object), object]));
+    others = new Map(again().map((object) => [objectId(object), object]));
   } catch (error) {
     return notDeterministic(`${owner} can be rendered once, and the next time can't: ${messageOf(error)}`);
   }
@@ -89,7 +90,8 @@ function notDeterministic(what: string, more = ''): OperatorError {
 const YEAR_MILLISECONDS = 365.25 * 24 * 60 * 60 * 1_000;
 
 /**
- * Runs something on another day and with other random numbers; synchronous, so nothing else notices.
+ * Runs something on another day and with other random numbers; synchronous, so nothing else notices. For tests and for
+ * commands of an author: never in the controller.
  *
  * **Guarantees.** Dates that were there before, or are made of a given time, are what they are in this world too.
  *

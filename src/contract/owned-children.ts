@@ -2,6 +2,7 @@ import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch, DeleteStep } from './controller.js';
+import { contentHash } from './canonical.js';
 import { unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
@@ -58,6 +59,8 @@ export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
   readonly watches: readonly Watch[];
+  /** By key, what was rendered last, and of what. */
+  private readonly renderings = new Map<string, { readonly inputs: string; readonly hash: string }>();
 
   constructor(
     private readonly owning: OwningKind,
@@ -72,20 +75,18 @@ export class OwnedChildren implements Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
-    if (!cr || cr.metadata.deletionTimestamp) return NOTHING;
+    if (!cr || cr.metadata.deletionTimestamp) {
+      this.renderings.delete(key);
+      return NOTHING;
+    }
     const wanted = this.wanted(cr, reader);
     const error = wanted instanceof OperatorError ? wanted : undefined;
     const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
     const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
     const told = oncePerOutcome((changes): Outcome => {
-      const unsteady =
-        changes.some(({ action }) => action === 'configured') && !isNews(cr)
-          ? this.unsteadiness(cr, rendered)
-          : undefined;
-      const failures = failuresOf(changes, error ?? unsteady);
+      const failures = failuresOf(changes, error);
       const all = this.tell(cr, failures, reader, now);
-      const thrown = all.error ?? unsteady;
-      return { ...all, ...(thrown && { error: thrown }), failure: worstOf(failures) ?? thrown };
+      return { ...all, failure: worstOf(failures) ?? all.error };
     });
     return {
       apply: [
@@ -123,8 +124,7 @@ export class OwnedChildren implements Controller {
   private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
     try {
       const rendered = this.render(this.owning, cr);
-      const unsteady = isNews(cr) ? this.unsteadiness(cr, rendered) : undefined;
-      return unsteady ?? { rendered, handOver: this.handOver(cr, reader) };
+      return this.unsteadiness(cr, rendered) ?? { rendered, handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
       const message = describeThrown(error);
@@ -133,11 +133,23 @@ export class OwnedChildren implements Controller {
   }
 
   /**
-   * Why it would be applied over and over. Asked before what is new or edited is applied; and of what was applied although
-   * it is neither, as where the kind itself has changed.
+   * Returns why the same custom resource would be applied over and over: it renders to something else than last time, and now
+   * once more. Where it then renders to the same, what it is rendered with has changed, such as the policy.
    */
   private unsteadiness(cr: LiveResource, rendered: readonly AnyObject[]): OperatorError | undefined {
-    return unsteadiness(describeRef(refOf(cr)), rendered, () => this.render(this.owning, cr));
+    const { uid, generation } = cr.metadata;
+    const key = keyOf(cr);
+    const inputs = `${uid} ${generation}`;
+    const hash = rendered.map(contentHash).join();
+    const last = this.renderings.get(key);
+    const isSame = last?.inputs !== inputs || last.hash === hash;
+    if (isSame && !isStalledForIt(cr)) {
+      if (last?.hash !== hash || last.inputs !== inputs) this.renderings.set(key, { inputs, hash });
+      return undefined;
+    }
+    const error = unsteadiness(describeRef(refOf(cr)), rendered, () => this.render(this.owning, cr));
+    if (!error) this.renderings.set(key, { inputs, hash });
+    return error;
   }
 
   private handOver(cr: LiveResource, reader: Reader): readonly HandOver[] {
@@ -265,12 +277,14 @@ interface LiveStatus {
 /** A custom resource as the cluster has it, as far as its own status is read. */
 type LiveResource = CustomResource<unknown, LiveStatus>;
 
-/** Whether nothing has been made of this generation, or nothing could be, since it differed each time. */
-function isNews({ metadata, status }: LiveResource): boolean {
-  const isTold = status?.conditions?.some(
-    ({ type, status, reason }) => type === 'Stalled' && status === 'True' && reason === 'NotDeterministic',
+/** A restart applies nothing either. */
+function isStalledForIt({ status }: LiveResource): boolean {
+  return (
+    status?.conditions?.some(
+      ({ type, status: value, reason }) =>
+        type === 'Stalled' && value === 'True' && reason === 'NotDeterministic',
+    ) ?? false
   );
-  return isTold === true || status?.observedGeneration !== metadata.generation;
 }
 
 /** What a kind wants kept of an object beside its identity. */
@@ -282,6 +296,8 @@ export interface ChildType extends ResourceType {
   readonly recreate?: boolean;
   /** See `Watch.optional`. @default false */
   readonly optional?: boolean;
+  /** See `Watch.claims`. @default - none */
+  readonly claims?: (object: AnyObject) => readonly string[];
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;
 }
@@ -320,6 +336,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       ...owned(type),
       writes: ['create', 'patch', 'delete'] as const,
       ...(type.optional && { optional: true }),
+      ...(type.claims && { claims: type.claims }),
       ...(type.keep && { keep: projection(type.keep, keepStatus) }),
     })),
     // Of what isn't installed any more, nothing is left to be pruned.

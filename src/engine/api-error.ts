@@ -100,10 +100,10 @@ export class ApiError extends Error {
     return this.refused && this.causes.some((cause) => isImmutability(cause) || isSecondController(cause));
   }
 
-  /** Another Service has the node port. */
-  get nodePortTaken(): boolean {
-    return (
-      this.refused && this.causes.some((cause) => objectionOf(cause) === 'provided port is already allocated')
+  /** The fields, such as `spec.ports[0].nodePort`, whose value another object in the cluster has. */
+  get takenFields(): string[] {
+    return (this.refused ? this.causes : []).flatMap((cause) =>
+      objectionOf(cause) === 'provided port is already allocated' ? (cause.field ?? []) : [],
     );
   }
 
@@ -313,7 +313,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
   if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
   if (error.immutableField) return ['ImmutableField', 'onChange'];
-  if (error.nodePortTaken) return ['NodePortConflict', 'onChange'];
+  if (error.takenFields.length > 0) return ['NodePortConflict', 'onChange'];
   if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
   if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
   // The API server reports input that its schema can't hold as its own failure.

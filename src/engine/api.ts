@@ -1,7 +1,7 @@
-import type { Propagation } from '../contract/controller.js';
 import { objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
+import type { Propagation } from '../contract/sweep.js';
 import { ApiError, unanswered } from './api-error.js';
 import type { ServerTime } from './clock.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';

@@ -1,23 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Deletion, Reader, TypeRef, Watch } from '../contract/controller.js';
+import type { TypeRef, Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { controllerOf, describeRef, objectKey, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { keepIdentity, keepStatus } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import type { Deletion, SweepReader } from '../contract/sweep.js';
 import { silentLogger } from '../telemetry/logger.js';
 import type { Logger } from '../telemetry/logger.js';
+import type { Scope } from './api.js';
 import { ServerTime, systemClock } from './clock.js';
-import { Deletions } from './deletions.js';
-import { hasDrifted } from './drift.js';
-import { managedFieldsOf } from './field-set.js';
-import type { ManagedFieldsEntry } from './field-set.js';
-import { Listeners } from './listeners.js';
-import type { Listener, Source } from './listeners.js';
-import { FieldPaths, isHeld, isLegacy, sharedWith } from './managed-fields.js';
-import type { OwnedPaths } from './managed-fields.js';
-import type { Answer, Writer } from './pending-writes.js';
+import { Deletions } from './delete.js';
+import { FieldPaths, hasDrifted, isHeld, isLegacy, managedFieldsOf, sharedWith } from './managed-fields.js';
+import type { ManagedFieldsEntry, OwnedPaths } from './managed-fields.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
 export interface Entry {
@@ -33,6 +29,29 @@ export interface Entry {
    */
   readonly drifted?: readonly ManagedFieldsEntry[];
 }
+
+/** The controller that writes, and the key whose plan it carries out. */
+export interface Writer {
+  /** Identity of the controller. */
+  readonly controller: unknown;
+  /** @default - none */
+  readonly key?: string;
+}
+
+/** How a change was learned of. */
+export interface ChangeSource {
+  /** From a complete list. @default - from a watch, or the answer to a request */
+  readonly list?: true;
+  /** The object is new, and this writer has created it. */
+  readonly createdBy?: Writer;
+}
+
+/** Called after the store has changed: with both states for an update, with one of them for a new or a removed object. */
+export type Listener = (
+  before: AnyObject | undefined,
+  after: AnyObject | undefined,
+  source: ChangeSource,
+) => void;
 
 export interface StoreProps {
   /** The projection taken of each object. An object for which it returns undefined counts as absent. */
@@ -65,7 +84,7 @@ export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly controllers = new ControllerIndex();
-  private readonly listeners = new Listeners();
+  private readonly listeners: Listener[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
@@ -120,9 +139,8 @@ export class Store {
     else this.unserved.delete(this.watchOf(namespace));
   }
 
-  /** @param name what the listener names itself by when it writes */
-  onChange(listener: Listener, name?: unknown): void {
-    this.listeners.add(listener, name);
+  onChange(listener: Listener): void {
+    this.listeners.push(listener);
   }
 
   /**
@@ -212,11 +230,12 @@ export class Store {
   }
 
   /** The API server has answered a write with this; what the watches have passed was changed or deleted since. */
-  written(object: AnyObject, writer?: Writer): void {
+  written(object: AnyObject, createdBy?: Writer): void {
     const known = this.entries.get(keyOf(object));
     const isNews = !this.hasPassed(versionOf(object), object.metadata.namespace);
     // The watch may have been faster.
-    if (isNews && (!known || isNewer(object, known.object))) this.take(object, { writer });
+    if (isNews && (!known || isNewer(object, known.object)))
+      this.take(object, createdBy ? { createdBy } : {});
     this.explained(keyOf(object), versionOf(object));
   }
 
@@ -238,27 +257,6 @@ export class Store {
     const known = this.entries.get(keyOf(object));
     const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
     return known && same ? known.owned : this.paths.owned(object);
-  }
-
-  /**
-   * Sends a write of one object, and keeps the answer. The writer is told of the change once, as his own, even if the
-   * watch was faster than the answer.
-   */
-  async write<T extends Answer>(
-    key: string,
-    writer: Writer,
-    send: () => Promise<T>,
-    subresource?: 'status',
-  ): Promise<T> {
-    this.listeners.begin(writer, key, this.entries.get(key)?.object, subresource === 'status');
-    try {
-      const answer = await send();
-      this.listeners.answered(writer, key, answer);
-      this.written(answer.object, writer);
-      return answer;
-    } finally {
-      this.listeners.end(writer, key, this.entries.get(key)?.object);
-    }
   }
 
   /** What was kept to tell who changed an object, as it was in this version, has served its purpose. */
@@ -286,7 +284,7 @@ export class Store {
   }
 
   /** An object that no watch has delivered. */
-  private take(object: AnyObject, source: Source): void {
+  private take(object: AnyObject, source: ChangeSource): void {
     const { selective, name = object.metadata.name } = this.props;
     // Whether the selector matches it, only the watch can tell.
     if (!this.entries.has(keyOf(object)) && (selective || name !== object.metadata.name)) return;
@@ -295,21 +293,21 @@ export class Store {
     if (entry) this.put(entry, source);
   }
 
-  private put(entry: Entry, source: Source): void {
+  private put(entry: Entry, source: ChangeSource): void {
     const { object } = entry;
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
     this.controllers.move(key, before, object);
     this.entries.set(key, entry);
-    this.listeners.tell(key, before, object, source);
+    for (const listener of this.listeners) listener(before, object, source);
   }
 
-  private remove(key: string, source: Source): void {
+  private remove(key: string, source: ChangeSource): void {
     const before = this.entries.get(key)?.object;
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
-    this.listeners.tell(key, before, undefined, source);
+    for (const listener of this.listeners) listener(before, undefined, source);
   }
 }
 
@@ -384,6 +382,18 @@ export interface WatchedStore {
   readonly readOnly: boolean;
 }
 
+/** Returns what has to be watched for one store: everything at once, or each namespace by itself. */
+export function scopesOf(
+  watched: Pick<WatchedStore, 'type' | 'selector' | 'name' | 'namespaces'>,
+  namespaces: readonly string[],
+): Scope[] {
+  const { type, selector, name } = watched;
+  const scope = { type, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) };
+  const only = watched.namespaces ?? namespaces;
+  if (!type.namespaced || (only.length === 0 && !watched.namespaces)) return [scope];
+  return only.map((namespace) => ({ ...scope, namespace }));
+}
+
 export interface StoresProps {
   readonly perNamespace: boolean;
   readonly freeze: boolean;
@@ -452,8 +462,7 @@ export interface Known {
 }
 
 /** What one controller may see: the stores of its own watches. */
-export class StoreReader implements Reader {
-  /** As what the stores know whoever writes here; listeners take its `listener` for their own name. */
+export class StoreReader implements SweepReader {
   readonly writer: Writer;
 
   private constructor(
@@ -461,7 +470,7 @@ export class StoreReader implements Reader {
     private readonly known: Required<Known>,
     writer?: Writer,
   ) {
-    this.writer = writer ?? { listener: this };
+    this.writer = writer ?? { controller: this };
   }
 
   static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
@@ -481,7 +490,7 @@ export class StoreReader implements Reader {
 
   /** The same, for the plan of one key: what is written there is known as that key's. */
   forKey(key: string): StoreReader {
-    return new StoreReader(this.byType, this.known, { listener: this.writer.listener, key });
+    return new StoreReader(this.byType, this.known, { controller: this.writer.controller, key });
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
@@ -538,6 +547,11 @@ export class StoreReader implements Reader {
   /** Whether the controller works without the kind. */
   optional(of: Subject): boolean {
     return this.watched(of).for(of).watch.optional ?? false;
+  }
+
+  /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
+  claimsOf(object: AnyObject): readonly string[] {
+    return this.watches(object) ? (this.watched(object).for(object).watch.claims?.(object) ?? []) : [];
   }
 
   /** How the type is served. */

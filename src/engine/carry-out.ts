@@ -1,59 +1,59 @@
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { Plan, StatusStep } from '../contract/controller.js';
+import type { ApplyStep, EventProps, EventStep, Plan, StatusStep } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
+import { classify } from './api-error.js';
+import { fromPlan } from './apply.js';
 import type { Applier } from './apply.js';
-import { applySteps } from './apply-steps.js';
-import type { Deleter } from './deleter.js';
+import { deleteObject, holdsDeletionsBack } from './delete.js';
+import type { Sweeper } from './delete.js';
+import type { Api } from './api.js';
 import type { EventRecorder } from './events.js';
 import { notServed } from './installed.js';
-import { holdsDeletionsBack } from './prune.js';
+import { TwinGuard } from './ownership.js';
 import type { StatusWriter } from './status.js';
-import { Steps } from './steps.js';
 import type { StoreReader } from './cache.js';
 
+/** What a plan is carried out with. */
 export interface Tools {
+  readonly api: Api;
   readonly applier: Applier;
   /** Of this controller alone, since it paces. */
-  readonly deleter: Deleter;
+  readonly sweeper: Sweeper;
   readonly statusWriter: StatusWriter;
   readonly recorder: EventRecorder;
 }
 
 export interface Outcome {
-  /** Of the applies and then of the deletes, whichever came first. */
+  /** Of the applies, the deletes and the sweep, in the plan's order. */
   readonly changes: ChangeSet;
   /** Of the status writes. */
   readonly statusChanges: ChangeSet;
   /** Why the status can't say all that it should. */
   readonly statusError?: OperatorError;
-  /** The status was left for later: what others wait for comes first. */
-  readonly statusLeft?: true;
-  /** The status wasn't written, since what has failed may pass with the next try. */
-  readonly statusUntold?: true;
+  /** The status was left for later: `busy`, children come first; `passing`, the next try may succeed. */
+  readonly statusLeft?: 'busy' | 'passing';
   /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
   readonly givenUp?: OperatorError;
   /** Set when a request may still be under way: resolves once it isn't. */
   readonly pending?: Promise<void>;
 }
 
-/** What may be told later. */
+/** When a status may be written later. */
 export interface Patience {
-  /** Whether a status that is behind may be left, where all has gone well. */
-  readonly othersWait: () => boolean;
-  /** Whether the key is taken again soon after these failures, as a rule with success: they aren't news yet. */
-  readonly mayPass: (errors: readonly OperatorError[]) => boolean;
+  /** Reports whether a status that is behind may be left, where all has gone well. */
+  othersWait(key: string): boolean;
+  /** Reports whether the key is taken again soon after these failures, as a rule with success: they aren't news yet. */
+  mayPass(key: string, errors: readonly OperatorError[]): boolean;
 }
-
-const NO_PATIENCE: Patience = { othersWait: () => false, mayPass: () => false };
 
 /**
  * Carries a plan out: applies, then deletes unless an apply holds them back, then status, then events. Where the plan says so,
  * deletes come first, and neither they nor the applies wait for the others' success.
  *
- * While the API server is out of reach, or once the signal has aborted, nothing more is tried, the
- * status included: it couldn't be written either. A view that was stale is looked at again before anything is told of it.
+ * While the API server can't be reached, or once the signal has aborted, nothing more is tried, the status included: it
+ * couldn't be written either. A view that was stale is looked at again before anything of it is reported.
  *
  * @param signal its reason must be an OperatorError
  */
@@ -62,37 +62,34 @@ export async function carryOut(
   reader: StoreReader,
   tools: Tools,
   signal: AbortSignal,
-  { othersWait, mayPass }: Patience = NO_PATIENCE,
+  patience?: Patience,
 ): Promise<Outcome> {
+  const { statusWriter, recorder } = tools;
   const steps = new Steps(signal);
   const changes = await changeObjects(plan, reader, tools, steps, signal);
   const failures = changes.flatMap(({ error }) => error ?? []);
-  // What was put right is known in this pass alone.
+  const key = reader.writer.key ?? '';
+  // What was corrected is known in this pass alone.
   const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
-  const isPassing = !isNews && failures.length > 0 && mayPass(failures);
+  const isPassing = !isNews && failures.length > 0 && patience?.mayPass(key, failures) === true;
   const isSilent = steps.ended || isPassing;
   // Both are computed before the status is written, so that an event can tell whether its news is news.
-  const events = isSilent ? [] : eventsOf(plan, changes, tools);
+  const events = isSilent ? [] : eventsOf(plan, changes, recorder);
   const statusError = isSilent ? undefined : plan.statusError?.(changes);
-  const mayLeave = !plan.error && !statusError && allWell(changes) && othersWait();
-  const standing = (): Plan['status'] =>
-    plan.status.filter((step) => tools.statusWriter.stands(step, changes, reader));
-  const due = isPassing ? [] : mayLeave ? standing() : plan.status;
-  const statusLeft = !isPassing && due.length < plan.status.length;
+  const mayLeave = !plan.error && !statusError && allWell(changes) && patience?.othersWait(key) === true;
+  let due = isPassing ? [] : plan.status;
+  if (mayLeave) due = due.filter((step) => statusWriter.stands(step, changes, reader));
+  const isLeft = !isPassing && due.length < plan.status.length;
   const statusChanges = await writeStatuses(due, async (step) =>
-    steps.take(refOf(step.target), async () => tools.statusWriter.write(step, changes, reader)),
+    steps.take(refOf(step.target), async () => statusWriter.write(step, changes, reader)),
   );
-  const remembers = rememberedBy(statusChanges);
-  if (!steps.ended)
-    for (const { regarding, props } of events)
-      if (remembers(regarding)) tools.recorder.send(regarding, props);
+  if (!steps.ended) sendEvents(events, statusChanges, recorder);
   const { givenUp, pending } = steps;
   return {
     changes,
     statusChanges,
     ...(statusError && { statusError }),
-    ...(statusLeft && { statusLeft }),
-    ...(isPassing && { statusUntold: true as const }),
+    ...((isPassing || isLeft) && { statusLeft: isPassing ? 'passing' : 'busy' }),
     ...(givenUp && { givenUp }),
     ...(pending && { pending }),
   };
@@ -101,64 +98,111 @@ export async function carryOut(
 async function changeObjects(
   plan: Plan,
   reader: StoreReader,
-  { applier, deleter }: Tools,
+  { api, applier, sweeper }: Tools,
   steps: Steps,
   signal: AbortSignal,
 ): Promise<ChangeSet> {
   const withheld = withholding(plan, reader);
   if (withheld) return withheld;
-  const applying = async (): Promise<ChangeSet> =>
-    applySteps(plan.apply, reader, applier, async (ref, step) => steps.take(ref, step));
-  const deleting = async (): Promise<ChangeSet> => deleter.carryOut(plan, reader, steps, signal);
-  if (plan.deleteFirst) {
-    const deleted = await deleting();
-    return [...(await applying()), ...deleted];
-  }
-  const applied = await applying();
-  const skipped = plan.delete.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const);
-  return [...applied, ...(holdsDeletionsBack(applied) ? skipped : await deleting())];
+  const deleting = async (): Promise<Change[]> => {
+    const changes: Change[] = [];
+    for (const { object } of plan.delete)
+      changes.push(await steps.take(refOf(object), async () => deleteObject(api, object, reader)));
+    if (plan.sweep) changes.push(...(await sweeper.carryOut(plan.sweep, reader, steps, signal)));
+    return changes;
+  };
+  const deleted = plan.deleteFirst ? await deleting() : undefined;
+  const applied = await applySteps(plan.apply, reader, applier, async (ref, step) => steps.take(ref, step));
+  if (deleted) return [...applied, ...deleted];
+  if (!holdsDeletionsBack(applied)) return [...applied, ...(await deleting())];
+  const kept = [...plan.delete, ...(plan.sweep?.steps ?? [])];
+  return [...applied, ...kept.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)];
 }
 
 /** Nothing of a plan is done that names an object of which it isn't known whether there is one. */
 function withholding(plan: Plan, reader: StoreReader): ChangeSet | undefined {
-  const judged = [...plan.apply, ...plan.delete].map(({ object }) => ({
-    ref: refOf(object),
-    error: notServed(object, reader),
-  }));
-  if (!judged.some(({ error }) => error)) return undefined;
-  return judged.map(({ ref, error }) =>
-    error ? { ref, action: 'failed', error } : { ref, action: 'skipped' },
-  );
+  const steps = [...plan.apply, ...plan.delete, ...(plan.sweep?.steps ?? [])];
+  if (!steps.some(({ object }) => notServed(object, reader))) return undefined;
+  return steps.map(({ object }) => {
+    const error = notServed(object, reader);
+    return { ref: refOf(object), ...(error ? { action: 'failed', error } : { action: 'skipped' }) };
+  });
 }
 
-/** A failure is to be told at once. */
+/** How one step is taken; it may be skipped, once going on is of no use. */
+type Take = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;
+
+/** Applies what a plan says, one step after another. */
+export async function applySteps(
+  planned: readonly ApplyStep[],
+  reader: StoreReader,
+  applier: Applier,
+  take: Take = async (_, step) => step(),
+): Promise<ChangeSet> {
+  const applied: Change[] = [];
+  // Applied without them, an object would lose the fields that were to be handed over.
+  const held = new Set<string>();
+  const twin = new TwinGuard(planned, reader);
+  for (const step of planned) {
+    const ref = refOf(step.object);
+    const change =
+      held.has(objectId(ref)) || twin.holds(step)
+        ? ({ ref, action: 'skipped' } as const)
+        : await take(ref, async () => applyRevised(step, ref, applied, applier, reader));
+    if (change.action === 'failed') {
+      twin.failed(step);
+      if (step.handOver) held.add(objectId(ref));
+    }
+    applied.push(change);
+  }
+  return applied;
+}
+
+/** Applies a step in the light of those before it, or leaves it out. */
+async function applyRevised(
+  step: ApplyStep,
+  ref: ObjectRef,
+  before: ChangeSet,
+  applier: Applier,
+  reader: StoreReader,
+): Promise<Change> {
+  const { owner, shared } = step;
+  if (owner || !shared?.revise) return applier.apply(step, reader);
+  try {
+    const object = fromPlan(ref, () => shared.revise?.(before));
+    return object ? await applier.apply({ ...step, object }, reader) : { ref, action: 'skipped' };
+  } catch (error) {
+    return { ref, action: 'failed', error: classify(error, '') };
+  }
+}
+
+/** A failure is reported at once. */
 function allWell(changes: ChangeSet): boolean {
   return changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
 }
 
-/**
- * Whether what was told of an object is remembered in a status. While one can't be written, it would be told with every
- * try; so would what is told of objects without a status, since it may be any that remembers it.
- */
-function rememberedBy(statusChanges: ChangeSet): (regarding: ObjectRef) => boolean {
-  if (statusChanges.every(({ action }) => action !== 'failed')) return () => true;
-  const written = statusChanges.filter(({ action }) => action !== 'failed');
-  const targets = new Set(written.map(({ ref }) => objectId(ref)));
-  return (regarding) => targets.has(objectId(regarding));
+interface ReadyEvent {
+  readonly regarding: EventStep['regarding'];
+  readonly props: EventProps;
 }
 
-function eventsOf(
-  plan: Plan,
-  changes: ChangeSet,
-  { recorder }: Tools,
-): {
-  regarding: Plan['events'][number]['regarding'];
-  props: NonNullable<ReturnType<EventRecorder['compute']>>;
-}[] {
+function eventsOf(plan: Plan, changes: ChangeSet, recorder: EventRecorder): ReadyEvent[] {
   return plan.events.flatMap(({ regarding, event }) => {
     const props = recorder.compute(regarding, () => event(changes));
     return props ? [{ regarding, props }] : [];
   });
+}
+
+/**
+ * Sends events about objects whose status remembers them. While a status can't be written, they would be sent with every
+ * try; so would those about objects without a status, since it may be any that remembers them.
+ */
+function sendEvents(events: readonly ReadyEvent[], statusChanges: ChangeSet, recorder: EventRecorder): void {
+  const written = statusChanges.filter(({ action }) => action !== 'failed');
+  const targets = new Set(written.map(({ ref }) => objectId(ref)));
+  for (const { regarding, props } of events)
+    if (written.length === statusChanges.length || targets.has(objectId(regarding)))
+      recorder.send(regarding, props);
 }
 
 /** Half of what may be written at once by all plans together. */
@@ -173,24 +217,66 @@ async function writeStatuses(
   steps: readonly StatusStep[],
   write: (step: StatusStep) => Promise<Change>,
 ): Promise<Change[]> {
+  const [only] = steps;
+  if (only && steps.length === 1) return [await write(only)];
   const changes: Change[] = [];
-  const lines = byTarget(steps);
+  const lines = new Map<string, number[]>();
+  for (const [index, { target }] of steps.entries()) {
+    const line = lines.get(objectId(target));
+    if (line) line.push(index);
+    else lines.set(objectId(target), [index]);
+  }
+  const waiting = [...lines.values()];
   const work = async (): Promise<void> => {
-    for (let line = lines.shift(); line; line = lines.shift())
+    for (let line = waiting.shift(); line; line = waiting.shift())
       for (const index of line) changes[index] = await write(steps[index] as StatusStep);
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, lines.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, lines.size) }, work));
   return changes;
 }
 
-/** Indexes of the steps, by what they are about. */
-function byTarget(steps: readonly StatusStep[]): number[][] {
-  const lines = new Map<string, number[]>();
-  for (const [index, { target }] of steps.entries()) {
-    const id = objectId(target);
-    const line = lines.get(id);
-    if (line) line.push(index);
-    else lines.set(id, [index]);
+/**
+ * Takes the steps of a plan until going on is of no use: the signal has aborted, or the API server can't be reached. An
+ * answer is about its own object, 429 included.
+ *
+ * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
+ * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
+ */
+class Steps {
+  /** Why the signal ended the plan before its last step. */
+  givenUp: OperatorError | undefined;
+  /** Resolves once the steps that aren't waited for any more have ended. */
+  pending: Promise<void> | undefined;
+  private over = false;
+  private aborted: Promise<undefined> | undefined;
+
+  constructor(private readonly signal: AbortSignal) {}
+
+  /** Nothing more is tried. */
+  get ended(): boolean {
+    return this.over || this.signal.aborted;
   }
-  return [...lines.values()];
+
+  /** Returns what became of one object. Skipped once going on is of no use. */
+  async take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
+    if (this.over) return { ref, action: 'skipped' };
+    const change = this.signal.aborted ? undefined : await this.wait(step());
+    if (change?.error?.reason === 'Unreachable') this.over = true;
+    if (change) return change;
+    this.over = true;
+    this.givenUp = this.signal.reason as OperatorError;
+    return { ref, action: 'failed', error: this.givenUp };
+  }
+
+  /** Returns the outcome of the step, or nothing if the signal aborts before. */
+  private async wait(step: Promise<Change>): Promise<Change | undefined> {
+    this.aborted ??= new Promise((resolve) => {
+      this.signal.addEventListener('abort', () => {
+        resolve(undefined);
+      });
+    });
+    const change = await Promise.race([step, this.aborted]);
+    if (!change) this.pending = Promise.allSettled([this.pending, step]).then(() => undefined);
+    return change;
+  }
 }

@@ -5,7 +5,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError } from './api-error.js';
 import { elapsed, instant, sleep, unlessAborted } from './clock.js';
 import type { Clock, Instant, Timer } from './clock.js';
-import { microTime } from './event-sender.js';
+import { microTime } from './events.js';
 import type { Fence } from './gate.js';
 import { LEASE } from './retry.js';
 import type { ApiRequest, Transport } from './transport.js';

@@ -1,16 +1,159 @@
 import { hash } from 'node:crypto';
-import { APPLIED_HASH_ANNOTATION, holderFor } from '../contract/names.js';
+import { canonicalJson } from '../contract/canonical.js';
+import type { Drift } from '../contract/change.js';
+import { APPLIED_HASH_ANNOTATION, holderFor, isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
-import { isAppliedBy, managedFieldsOf, setOf, union, without, withoutSubtree } from './field-set.js';
-import type { FieldPath, FieldsV1, ManagedFieldsEntry } from './field-set.js';
+
+/**
+ * Set of fields as the API server records it in `metadata.managedFields`: a tree of `f:<field>`, `k:<list keys>` and
+ * `v:<set value>`, with an empty object at each leaf. A `.` stands for the list item or map itself.
+ * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ */
+export type FieldsV1 = { readonly [segment: string]: FieldsV1 };
+
+/** `metav1.ManagedFieldsEntry`: what one manager owns by one operation. */
+export interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly apiVersion?: string;
+  readonly time?: string;
+  readonly fieldsType?: string;
+  readonly fieldsV1?: FieldsV1;
+  readonly subresource?: string;
+}
+
+/** The segments from the root down to a field. */
+export type FieldPath = readonly string[];
+
+/** Returns the entries of an object. */
+export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
+  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+  return managedFields ?? [];
+}
+
+/** Reports whether an entry is what this manager has applied to the object itself. */
+export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean {
+  return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
+}
+
+/** Returns the paths of one set that another lacks; a subtree that is missing as a whole is one path. */
+function difference(fields: FieldsV1, others: FieldsV1): FieldPath[] {
+  return Object.entries(fields).flatMap(([segment, child]) => {
+    if (segment === '.') return [];
+    const other = others[segment];
+    if (!other) return [[segment, ...onlyPath(child)]];
+    return difference(child, other).map((path) => [segment, ...path]);
+  });
+}
+
+/** Descends as long as there is a single child. */
+function onlyPath(fields: FieldsV1): FieldPath {
+  const [only, ...others] = Object.keys(fields);
+  if (only === undefined || only === '.' || others.length > 0) return [];
+  return [only, ...onlyPath(fields[only] ?? {})];
+}
+
+/** Reports whether a set has something at the path, or owns a list or map as a whole in which the path lies. */
+function touches(fields: FieldsV1, path: FieldPath): boolean {
+  let node = fields;
+  for (const [depth, segment] of path.entries()) {
+    const child = node[segment];
+    if (!child) return depth > 0 && isLeaf(node);
+    node = child;
+  }
+  return true;
+}
+
+/**
+ * Returns a set without what another has too. Of an item of a keyed list that both own, only items in lists below it
+ * remain: otherwise a default that the first owns there would keep the item alive when the second drops it.
+ * @returns the same set if the two have nothing in common
+ */
+export function without(fields: FieldsV1, others: FieldsV1): FieldsV1 {
+  let left: Record<string, FieldsV1> | undefined;
+  for (const [segment, child] of Object.entries(fields)) {
+    const other = others[segment];
+    if (!other || segment === '.') continue;
+    const rest = withoutBelow(segment, child, other);
+    if (rest === child) continue;
+    left ??= { ...fields };
+    if (rest) left[segment] = rest;
+    else Reflect.deleteProperty(left, segment);
+  }
+  return left ?? fields;
+}
+
+/** Returns what remains of one child, if anything. */
+function withoutBelow(segment: string, child: FieldsV1, other: FieldsV1): FieldsV1 | undefined {
+  if (isLeaf(child) && isLeaf(other)) return undefined;
+  if (segment.startsWith('k:') && '.' in child && '.' in other) return itemsBelow(child, other);
+  const rest = without(child, other);
+  // A manager that owns nothing in a map has no interest in the map.
+  return rest !== child && isBare(rest) ? undefined : rest;
+}
+
+/** Returns the items of lists in a set that another lacks, if any. */
+function itemsBelow(fields: FieldsV1, others: FieldsV1): FieldsV1 | undefined {
+  const items: Record<string, FieldsV1> = {};
+  for (const [segment, child] of Object.entries(fields)) {
+    if (segment === '.') continue;
+    const other = others[segment];
+    const isItem = !segment.startsWith('f:');
+    const left = isItem && other ? withoutBelow(segment, child, other) : itemsBelow(child, other ?? {});
+    if (isItem && !other) items[segment] = child;
+    else if (left) items[segment] = left;
+  }
+  return isLeaf(items) ? undefined : items;
+}
+
+/** Returns a set without the path and all below it. */
+function withoutSubtree(fields: FieldsV1, [segment = '', ...rest]: FieldPath): FieldsV1 {
+  const { [segment]: child, ...others } = fields;
+  if (!child) return fields;
+  const left = rest.length === 0 ? undefined : withoutSubtree(child, rest);
+  if (left === child) return fields;
+  return !left || isBare(left) ? others : { ...others, [segment]: left };
+}
+
+/** Returns the union of two sets. */
+export function union(fields: FieldsV1, others: FieldsV1): FieldsV1 {
+  const both: Record<string, FieldsV1> = { ...fields };
+  for (const [segment, child] of Object.entries(others)) {
+    const known = both[segment];
+    both[segment] = known ? union(known, child) : child;
+  }
+  return both;
+}
+
+/** Spells a path for people: `.spec.template.spec.containers[name="app"].image`. */
+export function describePath(path: FieldPath): string {
+  return path.map(describeSegment).join('');
+}
+
+function describeSegment(segment: string): string {
+  const value = segment.slice(2);
+  if (segment.startsWith('k:')) {
+    const keys = Object.entries(JSON.parse(value) as Record<string, unknown>);
+    return `[${keys.map(([name, key]) => `${name}=${JSON.stringify(key)}`).join(',')}]`;
+  }
+  if (segment.startsWith('v:')) return `[${value}]`;
+  return /^[\w-]+$/.test(value) ? `.${value}` : `[${JSON.stringify(value)}]`;
+}
+
+function isLeaf(fields: FieldsV1): boolean {
+  return Object.keys(fields).length === 0;
+}
+
+function isBare(fields: FieldsV1): boolean {
+  return Object.keys(fields).every((name) => name === '.');
+}
 
 /**
  * One digest of owned paths per applying manager; see `ownerKey`.
  *
- * After an apply of ours, our entry lists exactly the fields that we sent. Whoever changes or removes one of them
- * takes it out of our entry; whoever writes other fields, or the same value, leaves it alone. So the set of paths
- * in our entry tells, without a request, whether our last apply still stands.
- * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ * After an apply, our entry lists exactly the fields that we sent. A writer that changes or removes one of them takes it
+ * out of our entry; one that writes other fields, or the same value, leaves it alone. So the set of paths in our entry
+ * shows, without a request, whether the last apply still stands.
  */
 export type OwnedPaths = ReadonlyMap<string, string>;
 
@@ -19,40 +162,40 @@ export function ownerKey(manager: string, subresource?: string): string {
   return subresource ? `${manager}/${subresource}` : manager;
 }
 
-/** How one list or map is merged, learned from the entries that passed by. */
+/** How one list or map is merged, learned from the entries of live objects. */
 type Merge = MapList | { readonly kind: 'set' | 'struct' | 'atomic' };
 
 interface MapList {
   readonly kind: 'map-list';
   readonly keys: readonly string[];
-  /** What the schema puts in place of keys that an item is applied without, as far as that was seen. */
+  /** Defaults of the schema for keys that an item is applied without, as far as seen. */
   readonly defaults: Map<string, unknown>;
 }
 
 /**
- * Digests of owned paths: of what the server recorded, and of what it would record for an intent. To compute the
- * second, one has to know which lists are merged by which keys. That isn't in the object, but it is in every
- * recorded entry of the same type, so it is learned from those. What hasn't been learned yet gives a digest that
- * matches nothing, hence one apply, whose answer teaches it.
+ * Digests of owned paths: of what the server recorded, and of what it would record for an intent. The second takes to
+ * know which lists are merged by which keys. That isn't in the object, but in every recorded entry of the same type, so
+ * it is learned from those. What hasn't been learned yet gives a digest that matches nothing, hence one apply, whose
+ * answer teaches it.
  *
- * **Caveats.** Names in a map of objects are paths too, and people make them up without end; so no more is learned
- * after 10,000 paths. What hasn't been learned by then costs one apply per object and intent after each start.
+ * **Caveats.** Names in a map of objects are paths too, and there is no end of them; so no more is learned after 10,000
+ * paths. What hasn't been learned by then costs one apply per object and intent after each start.
  *
  * One instance serves one type of object.
  */
 export class FieldPaths {
   private readonly merges = new Map<string, Merge>();
-  /** Objects of one shape are owned alike, and share what says so. */
+  /** Objects of one shape are owned alike, and share the digests. */
   private readonly shared = new Map<string, OwnedPaths>();
   /** Where the status is a subresource, it is dropped from what is applied to the object itself. */
   private hasPlainStatus = false;
 
-  /** Paths whose way of merging is known. */
+  /** Number of paths whose way of merging is known. */
   get size(): number {
     return this.merges.size;
   }
 
-  /** The digests of all entries that were applied; learns from each, and from what others have written. */
+  /** Returns the digests of all applied entries; learns from each, and from those of other writers. */
   owned(object: AnyObject): OwnedPaths {
     const digests = new Map<string, string>();
     for (const { manager, operation, subresource, fieldsV1 } of managedFieldsOf(object)) {
@@ -77,9 +220,8 @@ export class FieldPaths {
   }
 
   /**
-   * The digest that our entry will have when exactly this was applied. An empty list is recorded where it is owned as a
-   * whole, and not where it is merged by items. Until an entry shows which it is, no writer has put anything in it: then
-   * it is right either way.
+   * Returns the digest that our entry will have when exactly this was applied. An empty list is recorded where it is
+   * owned as a whole, and not where it is merged by items. Until an entry shows which it is, both are accepted.
    * @param owned the digest that our entry has
    */
   expected(intent: object, owned = '', subresource?: 'status'): string {
@@ -90,19 +232,17 @@ export class FieldPaths {
   }
 
   /**
-   * Whether an object has everything that is wanted, by value. What is there beside it in a map or a keyed list is
-   * somebody else's; a list or map that is owned as a whole has to be the same.
+   * Reports whether an object has everything that is wanted, by value. What a map or a keyed list holds beside it
+   * belongs to others; a list or map that is owned as a whole has to be the same.
    */
   holds(live: unknown, wanted: unknown, path = ''): boolean {
     const merge = this.merges.get(path);
-    if (isWhole(merge) || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null) {
+    if (isWhole(merge) || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null)
       return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
-    }
     if (typeof live !== 'object' || live === null) return false;
     if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge, path);
     return Object.entries(wanted).every(
-      ([name, value]) =>
-        value === undefined || this.holds((live as Record<string, unknown>)[name], value, `${path}.${name}`),
+      ([name, value]) => value === undefined || this.holds(memberOf(live, name), value, `${path}.${name}`),
     );
   }
 
@@ -114,7 +254,7 @@ export class FieldPaths {
   }
 
   /**
-   * The entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
+   * Returns the entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
    * @param live the object that has it
    * @param bare receives the leaves with nothing in them
    */
@@ -130,7 +270,7 @@ export class FieldPaths {
       const canonical = isField ? segment : segment.slice(0, 2) + this.appliedKey(place.path, key, child);
       const inside = isField ? memberOf(live, value) : itemOf(key);
       const next = below(place, canonical);
-      if (isField && Object.keys(child).length === 0) this.learnLeaf(next, inside, bare);
+      if (isField && isLeaf(child)) this.learnLeaf(next, inside, bare);
       segments.push(canonical + this.recorded(child, next, inside, bare));
     }
     return node(segments);
@@ -144,7 +284,7 @@ export class FieldPaths {
     if (!this.merges.has(path) && this.merges.size < MERGES_LIMIT) this.merges.set(path, { kind: 'atomic' });
   }
 
-  /** In canonical form; learns what the schema's default has added. */
+  /** Returns a list key in canonical form; learns what the schema's default has added. */
   private appliedKey(path: string, key: unknown, fields: FieldsV1): string {
     const applied = appliedKey(key, fields);
     const merge = this.merges.get(path);
@@ -163,12 +303,12 @@ export class FieldPaths {
         this.merges.set(path, { kind: 'map-list', keys, defaults: new Map() });
       }
     } else if (isWhole(known)) {
-      // A leaf of somebody who has applied it as `{}` or `null`, with what others have put in it, isn't owned as a whole.
+      // A leaf that was applied as `{}` or `null`, and that others have put something in, isn't owned as a whole.
       this.merges.set(path, { kind: segment.startsWith('v:') ? 'set' : 'struct' });
     }
   }
 
-  /** Nothing where nothing is recorded. */
+  /** Returns nothing where nothing is recorded. */
   private intended(value: unknown, place: Place, marks: string): string | undefined {
     const merge = this.merges.get(place.path);
     if (isWhole(merge)) {
@@ -215,7 +355,7 @@ function below({ path, at }: Place, segment: string): Place {
 }
 
 /**
- * A list key as it was applied: what the schema's default has added to it isn't owned.
+ * Returns a list key as it was applied: what the schema's default has added to it isn't owned.
  * @param key also the item of a set
  */
 function appliedKey(key: unknown, fields: FieldsV1): unknown {
@@ -224,7 +364,7 @@ function appliedKey(key: unknown, fields: FieldsV1): unknown {
   return Object.fromEntries(Object.entries(key).filter(([name]) => owned.includes(`f:${name}`)));
 }
 
-/** A list key without what is empty: of an item that is owned as a whole, nothing shows whether that was applied. */
+/** Drops what is empty: of an item that is owned as a whole, nothing shows whether that was applied. */
 function canonicalKey(key: object): string {
   return canonicalJson(Object.fromEntries(Object.entries(key).filter(([, value]) => value !== '')));
 }
@@ -241,12 +381,12 @@ function itemsByKey(list: unknown): (key: unknown) => unknown {
   };
 }
 
-/** Whether a list or map is owned as a whole, or not known to be anything else. */
+/** Reports whether a list or map is owned as a whole, or not known to be anything else. */
 function isWhole(merge: Merge | undefined): merge is undefined | { readonly kind: 'atomic' } {
   return !merge || merge.kind === 'atomic';
 }
 
-/** Whether nothing may be recorded of a value: of `{}` and `null`, something always is. */
+/** Reports whether nothing may be recorded of a value: of `{}` and `null`, something always is. */
 function vanishes(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (typeof value !== 'object' || value === null) return false;
@@ -254,19 +394,19 @@ function vanishes(value: unknown): boolean {
   return members.length > 0 && members.every(([, member]) => vanishes(member));
 }
 
-/** Those that are sent. */
+/** Returns the members that are sent. */
 function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => member !== undefined);
 }
 
-/** Whether two items are known by the same, also where that is left to the default. */
+/** Reports whether two items have the same keys, also where a key is left to the default. */
 function sameKeys(a: unknown, b: unknown, { keys, defaults }: MapList): boolean {
   const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
   return keys.every((key) => keyOf(a, key) === keyOf(b, key));
 }
 
 function memberOf(item: unknown, name: string): unknown {
-  return (item as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  return typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[name] : undefined;
 }
 
 const LEAF = '';
@@ -278,7 +418,7 @@ function node(segments: string[]): string {
   return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;
 }
 
-/** 96 bits are plenty to tell two path sets of one object apart. */
+/** 96 bits tell two path sets of one object apart. */
 function digest(canonical: string): string {
   return hash('sha1', canonical, 'base64').slice(0, DIGEST_LENGTH);
 }
@@ -288,7 +428,7 @@ function mark(at: string): string {
   return `.${hash('sha1', at, 'base64').slice(0, 8)}`;
 }
 
-/** What names an object is never owned by anybody. */
+/** What identifies an object is never owned. */
 function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
   const { labels, annotations, ownerReferences, finalizers, generateName } = (metadata ?? {}) as Record<
@@ -299,24 +439,58 @@ function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
 }
 
-/** JSON with sorted keys, at every depth. */
-export function canonicalJson(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  let json = '';
-  if (Array.isArray(value)) {
-    for (const item of value) json += `${json && ','}${canonicalJson(item)}`;
-    return `[${json}]`;
-  }
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const name of Object.keys(members).sort()) {
-    const member = members[name];
-    if (member !== undefined) json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
-  }
-  return `{${json}}`;
+const FIELDS_TOLD = 10;
+
+/**
+ * Returns who had taken which fields from a manager, judged by what it got back.
+ * @param before the entries when the manager's fields were gone
+ * @param corrected the object after the manager has applied again
+ */
+export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObject, manager: string): Drift {
+  const isOwn = (entry: ManagedFieldsEntry): boolean => isAppliedBy(manager, entry);
+  const had = before.find(isOwn)?.fieldsV1 ?? {};
+  const has = managedFieldsOf(corrected).find(isOwn)?.fieldsV1 ?? {};
+  const paths = difference(has, had);
+  const managers = before
+    .filter((entry) => !isOwn(entry) && paths.some((path) => touches(entry.fieldsV1 ?? {}, path)))
+    .map((entry) => entry.manager ?? '');
+  return {
+    managers: [...new Set(managers)].sort(),
+    fields: paths.slice(0, FIELDS_TOLD).map(describePath),
+  };
+}
+
+/** An object as kept, with the digests of what is owned. */
+interface Owned {
+  readonly object: AnyObject;
+  readonly owned: OwnedPaths;
+  readonly drifted?: readonly ManagedFieldsEntry[];
 }
 
 /**
- * Managers that write once, on behalf of a person or of a chart, and then own what they wrote for ever:
+ * Reports whether what we applied to an object was changed by others, or still is. It counts as ours where the hash is
+ * another one: then another process of ours has applied something else.
+ */
+export function hasDrifted(before: Owned, after: Owned): boolean {
+  if (before.object.metadata.uid !== after.object.metadata.uid) return false;
+  const [hashBefore, hashAfter] = [appliedHash(before), appliedHash(after)];
+  // A hash that is gone was removed by another writer.
+  if (hashAfter !== hashBefore && hashAfter !== undefined) return false;
+  if (hashBefore === undefined) return false;
+  if (before.drifted) return true;
+  for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
+  return false;
+}
+
+/** Returns the hashes of all of our managers that share the object. */
+function appliedHash({ object }: Owned): string | undefined {
+  const { annotations = {} } = object.metadata;
+  const ours = Object.keys(annotations).filter(isHashAnnotation).sort();
+  return ours.length === 0 ? undefined : ours.flatMap((name) => [name, annotations[name]]).join();
+}
+
+/**
+ * Managers that write once, on behalf of a person or of a chart, and then own what they wrote forever:
  *
  * - `kubectl` is `kubectl apply --server-side`; every other command adds its name, as in `kubectl-client-side-apply`,
  *   `kubectl-create` and `kubectl-edit`.
@@ -331,17 +505,17 @@ const LEGACY_MANAGERS: readonly string[] = ['kubectl', 'helm', 'Helm', 'before-f
 /** Every command of kubectl but `apply --server-side` has a manager of its own. */
 const KUBECTL_COMMAND = 'kubectl-';
 
-/** Whether what this manager owns is a leftover of somebody's command, as far as it is about the object itself. */
+/** Reports whether an entry is the leftover of a command, as far as it concerns the object itself. */
 export function isLegacy({ manager = '', subresource }: ManagedFieldsEntry): boolean {
   return !subresource && (LEGACY_MANAGERS.includes(manager) || manager.startsWith(KUBECTL_COMMAND));
 }
 
-/** Whether an entry is left over from somebody, as seen by the manager that applies the same fields. */
+/** Reports whether an entry is a leftover, as seen by the manager that applies the same fields. */
 export type IsLeftOver = (entry: ManagedFieldsEntry, manager: string) => boolean;
 
 /**
- * Whether an entry is left over from an autoscaler: of the manager that held the replicas for it, or of its writes through
- * `/scale`. To be asked only once a manager has taken the field back: until then, the entry keeps the value.
+ * Reports whether an entry is left over from an autoscaler: of the manager that held the replicas for it, or of its
+ * writes through `/scale`. Counts only once a manager has taken the field back: until then, the entry keeps the value.
  */
 export const isHeld: IsLeftOver = ({ manager, operation, subresource }, own) => {
   const holder = holderFor(own);
@@ -349,8 +523,8 @@ export const isHeld: IsLeftOver = ({ manager, operation, subresource }, own) => 
 };
 
 /**
- * The managers whose applied fields are owned by what is left over too: those fields would stay when they are dropped. Looked
- * for on objects that carry our hash only, so that it costs nothing elsewhere.
+ * Returns the managers whose applied fields a leftover owns too: those fields would stay when they are dropped. Looks only
+ * at objects that carry our hash, so that it costs nothing elsewhere.
  */
 export function sharedWith(isLeftOver: IsLeftOver, object: AnyObject): readonly string[] | undefined {
   if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] === undefined) return undefined;
@@ -364,7 +538,7 @@ export function sharedWith(isLeftOver: IsLeftOver, object: AnyObject): readonly 
   return sharing.length === 0 ? undefined : sharing.map(({ manager = '' }) => manager);
 }
 
-/** The entries of an object when nothing that is left over owns what this manager has applied; nothing if that is so already. */
+/** Returns the entries of an object when no leftover owns what this manager has applied; nothing if that is so already. */
 export function withoutOwners(
   isLeftOver: IsLeftOver,
   object: AnyObject,
@@ -382,8 +556,8 @@ export function withoutOwners(
 }
 
 /**
- * The entries of an object when this manager alone owns some items of lists, so that its next apply removes those
- * that it doesn't name. Taken from legacy managers and from whoever has written them without applying.
+ * Returns the entries of an object when this manager alone owns some items of lists, so that its next apply removes those
+ * that it doesn't name. Taken from legacy managers and from writers that don't apply.
  */
 export function withItemsTaken(
   object: AnyObject,
@@ -394,18 +568,21 @@ export function withItemsTaken(
     if (!isLegacy(entry) && (entry.operation !== 'Update' || entry.subresource)) return entry;
     return { ...entry, fieldsV1: items.reduce(withoutSubtree, entry.fieldsV1 ?? {}) };
   });
-  const taken = items.reduce<FieldsV1>((set, path) => union(set, setOf(path, { '.': {} })), {});
   const own = others.find((entry) => isAppliedBy(manager, entry)) ?? {
-    manager,
-    operation: 'Apply',
-    apiVersion: object.apiVersion,
-    fieldsType: 'FieldsV1',
+    ...{ manager, operation: 'Apply', apiVersion: object.apiVersion, fieldsType: 'FieldsV1' },
   };
-  const rest = others.filter((entry) => entry !== own);
-  return dropEmpty([...rest, { ...own, fieldsV1: union(own.fieldsV1 ?? {}, taken) }]);
+  const taken = items.reduce<FieldsV1>(
+    (set, path) =>
+      union(
+        set,
+        path.reduceRight<FieldsV1>((inner, segment) => ({ [segment]: inner }), { '.': {} }),
+      ),
+    own.fieldsV1 ?? {},
+  );
+  return dropEmpty([...others.filter((entry) => entry !== own), { ...own, fieldsV1: taken }]);
 }
 
-/** The entries of an object when what this manager applied is recorded in the version that it applies now. */
+/** Returns the entries of an object when what this manager applied is recorded in the version that it applies now. */
 export function withApiVersion(object: AnyObject, manager: string, apiVersion: string): ManagedFieldsEntry[] {
   return managedFieldsOf(object).map((entry) =>
     isAppliedBy(manager, entry) ? { ...entry, apiVersion } : entry,
@@ -413,5 +590,53 @@ export function withApiVersion(object: AnyObject, manager: string, apiVersion: s
 }
 
 function dropEmpty(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
-  return entries.filter(({ fieldsV1 = {} }) => Object.keys(fieldsV1).length > 0);
+  return entries.filter(({ fieldsV1 = {} }) => !isLeaf(fieldsV1));
+}
+
+/**
+ * Returns the items of a keyed list that keep an intent from being stored, because they have a value that one of its own
+ * items has: those that the intent doesn't name itself. In lists of lists, only those below items that it does name.
+ * @param field as the API server names it, e.g. `spec.ports[1].name`
+ */
+export function itemsInTheWay(
+  live: AnyObject,
+  intent: AnyObject,
+  field: string,
+  value: unknown,
+): FieldPath[] {
+  const sets = managedFieldsOf(live).map(({ fieldsV1 = {} }) => fieldsV1);
+  return search(field.replaceAll(/\[\d+\]/g, '.[]').split('.'), value, live, intent, sets);
+}
+
+/** @param names of fields from here on, with `[]` for an item of a list; the last is the field with the value */
+function search(
+  [name, ...names]: readonly string[],
+  value: unknown,
+  live: unknown,
+  intent: unknown,
+  sets: readonly FieldsV1[],
+): FieldPath[] {
+  if (name === undefined) return [];
+  if (name !== '[]') {
+    const inside = sets.flatMap((set) => set[`f:${name}`] ?? []);
+    if (inside.length === 0) return [];
+    const found = search(names, value, memberOf(live, name), memberOf(intent, name), inside);
+    return found.map((path) => [`f:${name}`, ...path]);
+  }
+  const segments = new Set(sets.flatMap((set) => Object.keys(set)).filter((key) => key.startsWith('k:')));
+  return [...segments].flatMap((segment) => {
+    const [item, wanted] = [itemOf(live, segment), itemOf(intent, segment)];
+    if (names.length === 1)
+      return wanted === undefined && memberOf(item, names[0] ?? '') === value ? [[segment]] : [];
+    if (wanted === undefined) return [];
+    const inside = sets.flatMap((set) => set[segment] ?? []);
+    return search(names, value, item, wanted, inside).map((path) => [segment, ...path]);
+  });
+}
+
+/** Returns the item that a segment such as `k:{"name":"web"}` names. */
+function itemOf(list: unknown, segment: string): unknown {
+  if (!Array.isArray(list)) return undefined;
+  const keys = Object.entries(JSON.parse(segment.slice(2)) as Record<string, unknown>);
+  return list.find((item: unknown) => keys.every(([name, key]) => memberOf(item, name) === key));
 }

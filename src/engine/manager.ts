@@ -5,26 +5,22 @@ import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
-import { Applier, Vanished } from './apply.js';
-import { Stores } from './cache.js';
+import { Settlements } from './apply-state.js';
+import { Applier } from './apply.js';
+import { scopesOf, Stores } from './cache.js';
 import type { WatchedStore } from './cache.js';
 import type { Tools } from './carry-out.js';
 import { aborted, ServerTime, systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
-import { Deleter } from './deleter.js';
+import { Sweeper } from './delete.js';
 import { EventRecorder } from './events.js';
-import { Fights } from './fights.js';
 import { Gate } from './gate.js';
 import { Elector } from './leader.js';
 import type { ElectorProps } from './leader.js';
-import { NodePorts } from './node-ports.js';
 import { Reflector, watchLabel, WatchMetrics, watchName } from './reflector.js';
 import type { ReflectorProps } from './reflector.js';
-import { Refusals } from './refusals.js';
 import { DRAIN, WATCH } from './retry.js';
 import { Runner } from './runner.js';
-import { scopesOf } from './scopes.js';
-import { Settlements } from './settlements.js';
 import { StatusWriter } from './status.js';
 import type { Transport } from './transport.js';
 
@@ -110,13 +106,17 @@ export class Manager {
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const reporter = { reportingController: 'kosmos.io/reconstruct', reportingInstance: instance };
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
-    const tools = toolsOf(common);
+    const settlements = new Settlements();
+    const applier = new Applier({ ...common, settlements });
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
-      const deleter = new Deleter({ ...common, recorder, log: log.child({ controller: name, kind }) });
+      const tools: Tools = {
+        ...{ api: common.api, applier, recorder, statusWriter: new StatusWriter(common.api, settlements) },
+        sweeper: new Sweeper({ ...common, recorder, log: log.child({ controller: name, kind }) }),
+      };
       return new Runner({
         ...{ controller, stores, clock, random, log, metrics, time },
-        ...{ tools: { ...tools, recorder, deleter }, workers: props.workers ?? 16 },
+        ...{ tools, workers: props.workers ?? 16 },
       });
     });
     this.gate.onChange((isUnreachable) => {
@@ -151,7 +151,7 @@ export class Manager {
     for (const { store, readOnly } of stores.all()) {
       if (readOnly) continue;
       store.onChange((before, after) => {
-        tools.applier.changed(before, after);
+        if (before && !after) applier.gone(before);
       });
     }
     measureStores({ stores, controllers, metrics });
@@ -270,16 +270,6 @@ export class Manager {
         .map(({ reflector }) => reflector);
     }
   }
-}
-
-/** What all controllers share. */
-function toolsOf({ api, clock, metrics }: Common): Pick<Tools, 'applier' | 'statusWriter'> {
-  const settlements = new Settlements();
-  const applier = new Applier({
-    ...{ api, settlements, refusals: new Refusals(clock), fights: new Fights(clock), metrics },
-    ...{ vanished: new Vanished(clock), nodePorts: new NodePorts(clock) },
-  });
-  return { applier, statusWriter: new StatusWriter(api, settlements) };
 }
 
 function watchesOf(

@@ -1,71 +1,70 @@
+import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
-import { controllerOf, describeRef, groupOf, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+import type { Api } from './api.js';
+import { withoutContent, withUid } from './apply-state.js';
+import type { Task } from './apply-state.js';
+import type { Clock } from './clock.js';
+import { deleteObject, refresh } from './delete.js';
+import { isAppliedBy, managedFieldsOf, without } from './managed-fields.js';
+import type { ManagedFieldsEntry } from './managed-fields.js';
+import type { Entry } from './cache.js';
+import type { StoreReader } from './cache.js';
 
 /**
- * Whether an owner may write an object that exists.
- * @throws OperatorError `OwnershipConflict` when the object belongs to somebody else, or to nobody and wasn't handed
+ * Checks that an owner may write an object that exists.
+ * @throws OperatorError `OwnershipConflict` when the object belongs to another controller, or to none and wasn't handed
  * over; `WaitingForGarbageCollection` when its owner was a namesake that is gone
  */
 export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   const controller = controllerOf(object);
   if (controller?.uid === owner.uid) return;
   const what = describeRef(refOf(object));
+  const rename = `create the ${owner.kind} under another name`;
   if (!controller) {
     const offer = `${owner.kind}/${owner.name}`;
     if (object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offer) return;
     throw new OperatorError({
       reason: 'OwnershipConflict',
-      message: `${what} exists already and belongs to nobody; create the ${owner.kind} under another name or, where it may have the object, annotate the object with ${ADOPT_BY_ANNOTATION}=${offer}`,
+      message: `${what} exists already and has no owner; ${rename} or, where it may have the object, annotate the object with ${ADOPT_BY_ANNOTATION}=${offer}`,
     });
   }
   if (isNamesake(controller, owner)) {
     throw new OperatorError({
       reason: 'WaitingForGarbageCollection',
-      message: `${what} belongs to an earlier ${owner.kind} ${owner.name}; it is made anew once it is collected`,
+      message: `${what} belongs to an earlier ${owner.kind} ${owner.name}; it is created once the old one is collected`,
       retry: 'backoff',
     });
   }
+  // The group where only that tells the two apart.
+  const group = isTwin(controller, owner) ? ` of ${groupOf(controller.apiVersion)}` : '';
   throw new OperatorError({
     reason: 'OwnershipConflict',
-    message: `${what} exists already and is controlled by ${told(controller, owner)}; create the ${owner.kind} under another name`,
+    message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}${group}; ${rename}`,
   });
 }
 
-/** With the group where only that tells the two apart. */
-function told(controller: OwnerReference, owner: OwnerReference): string {
-  const group = isTwinOf(controller, owner) ? ` of ${groupOf(controller.apiVersion)}` : '';
-  return `${controller.kind} ${controller.name}${group}`;
-}
-
-/** Whether the two have the same kind and name, in different API groups. */
-export function isTwinOf(controller: OwnerReference, owner: OwnerReference): boolean {
-  return (
-    controller.kind === owner.kind &&
-    controller.name === owner.name &&
-    groupOf(controller.apiVersion) !== groupOf(owner.apiVersion)
-  );
-}
-
 /**
- * What is being deleted can't be brought back, only made anew.
+ * What is being deleted can't be brought back, only created again.
  * @throws OperatorError `Terminating`
  */
 export function checkNotTerminating(object: AnyObject): void {
   if (!object.metadata.deletionTimestamp) return;
   throw new OperatorError({
     reason: 'Terminating',
-    message: `${describeRef(refOf(object))} is being deleted; it is made anew once it is gone`,
+    message: `${describeRef(refOf(object))} is being deleted; it is created once it is gone`,
     retry: 'backoff',
   });
 }
 
 /**
- * Whether an object was left behind by a namesake of the owner, and by nobody else: one that was deleted, as a rule,
- * since there can be only one of a name.
+ * Reports whether an object was left behind by a namesake of the owner, and by nothing else: one that was deleted, since
+ * there can be only one of a name.
  */
-export function isLeftover(object: AnyObject, owner: OwnerReference): boolean {
+function isLeftover(object: AnyObject, owner: OwnerReference): boolean {
   const controller = controllerOf(object);
   return (
     controller !== undefined &&
@@ -75,10 +74,286 @@ export function isLeftover(object: AnyObject, owner: OwnerReference): boolean {
   );
 }
 
-function isNamesake(controller: OwnerReference, owner: OwnerReference): boolean {
-  return (
-    controller.kind === owner.kind &&
-    controller.name === owner.name &&
-    groupOf(controller.apiVersion) === groupOf(owner.apiVersion)
+function isNamesake(a: OwnerReference, b: OwnerReference): boolean {
+  return a.kind === b.kind && a.name === b.name && groupOf(a.apiVersion) === groupOf(b.apiVersion);
+}
+
+/** Reports whether two have the same kind and name, in different API groups. */
+function isTwin(a: OwnerReference, b: OwnerReference): boolean {
+  return a.kind === b.kind && a.name === b.name && groupOf(a.apiVersion) !== groupOf(b.apiVersion);
+}
+
+/**
+ * Keeps a plan from creating objects while one of its objects belongs to a custom resource of the same kind and name in
+ * another API group.
+ *
+ * **Guarantees.** Two that are created at once don't divide the objects between them, so that neither ever had them all
+ * and each waited for the other. The one that creates the first object of the plan has them; what exists already is
+ * corrected as ever.
+ *
+ * **Assumptions.** Both plan their first object under the same type and name.
+ */
+export class TwinGuard {
+  private met: boolean;
+
+  constructor(
+    steps: readonly ApplyStep[],
+    private readonly reader: StoreReader,
+  ) {
+    this.met = steps.some((step) => this.isInTheWay(step));
+  }
+
+  /** A step has failed: the other may have created its object meanwhile. */
+  failed(step: ApplyStep): void {
+    this.met ||= this.isInTheWay(step);
+  }
+
+  /** Reports whether a step would create an object that has to wait. */
+  holds(step: ApplyStep): boolean {
+    return this.met && step.owner !== undefined && this.known(step) === undefined;
+  }
+
+  private isInTheWay(step: ApplyStep): boolean {
+    const known = step.owner && this.known(step);
+    const controller = known && controllerOf(known);
+    return controller !== undefined && step.owner !== undefined && isTwin(controller, step.owner);
+  }
+
+  private known({ object }: ApplyStep): AnyObject | undefined {
+    if (!this.reader.watches(object)) return undefined;
+    const { namespace, name } = object.metadata;
+    return this.reader.get(object, objectKey(namespace, name));
+  }
+}
+
+/** The garbage collector may need as long as this to come to the next child. */
+const REMEMBERED_MILLISECONDS = 600_000;
+
+/** From so many children on that have vanished, their owners are listed instead of read one by one. */
+const MANY = 16;
+/** A list of owners may have so many times as many items as children have vanished. */
+const LIST_FACTOR = 10;
+
+interface Vanished {
+  /** Of the owner. */
+  readonly uid: string;
+  readonly at: number;
+}
+
+interface OwnerList {
+  readonly at: number;
+  readonly generations: Promise<ReadonlyMap<string, number>>;
+}
+
+/**
+ * What the cached state alone can't tell about whose an object is: asks the API server in the few cases where a watch may
+ * have missed it.
+ *
+ * **Guarantees.** A child isn't recreated for an owner that is gone. What a deleted namesake of the owner has left behind is
+ * deleted. An object that others created just before our first apply is given back: what they had set stays as it was, and
+ * the custom resource isn't among its owners. An object that we created ourselves, and whose first answer was lost, stays ours.
+ *
+ * **Caveats.** An object in which nothing is set, such as a bare ServiceAccount, doesn't tell who has created it. One that
+ * has nothing in common with ours isn't told apart from ours in the second in which it was created. A process that ends
+ * before it gives the object back leaves it as its own.
+ */
+export class Ownership {
+  /**
+   * Objects that have gone while their owner, as far as is known, has not; the latest at the end. Either such an object was
+   * deleted by itself, and has to be recreated; or its owner is gone too, the watch has missed it, and the garbage collector
+   * is at work: recreating it would keep both at it forever.
+   */
+  private readonly vanished = new Map<string, Vanished>();
+  /** By kind and namespace of owners. */
+  private readonly lists = new Map<string, OwnerList>();
+  /** By object, the UID of what has yet to be given back. */
+  private readonly owed = new Map<string, string | undefined>();
+
+  constructor(
+    private readonly api: Api,
+    private readonly clock: Clock,
+  ) {}
+
+  /** An object is gone. */
+  gone(object: AnyObject): void {
+    const uid = controllerOf(object)?.uid;
+    if (uid === undefined) return;
+    const at = this.clock.monotonic();
+    for (const [id, before] of this.vanished) {
+      if (at - before.at < REMEMBERED_MILLISECONDS) break;
+      this.vanished.delete(id);
+    }
+    const id = objectId(object);
+    this.vanished.delete(id);
+    this.vanished.set(id, { uid, at });
+    if (this.vanished.size === 1) this.lists.clear();
+  }
+
+  /** It is we who have deleted the object. */
+  deleted(id: string): void {
+    this.vanished.delete(id);
+  }
+
+  /**
+   * Before an object is created: if it had been there and has gone, checks that its owner hasn't gone too.
+   * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+   */
+  async checkOwner(task: Task, owner: OwnerReference): Promise<void> {
+    const vanished = this.vanished.get(task.objectId);
+    if (vanished?.uid !== owner.uid) return;
+    if (!(await this.isListed(task, owner, vanished))) {
+      const live = await this.read(task, owner);
+      if (live?.metadata.uid !== owner.uid) throw ownerGone(owner);
+    }
+    this.vanished.delete(task.objectId);
+  }
+
+  /**
+   * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
+   * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced while
+   * its watch was down. Returns what is still there.
+   * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+   */
+  async collect(task: Task, known: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+    if (!isLeftover(known.object, owner)) return known;
+    const live = await this.read(task, owner);
+    if (!live) throw ownerGone(owner);
+    if (live.metadata.uid === owner.uid && !known.object.metadata.deletionTimestamp) {
+      const { error } = await deleteObject(this.api, known.object, task.reader);
+      if (error) throw error;
+    }
+    return task.store.get(task.key);
+  }
+
+  /**
+   * Gives back what a first apply has taken over: an object that no watch has told of yet, and in which nothing contradicted
+   * what was applied.
+   * @param answer to the apply of an object that wasn't known, and was there
+   * @throws OperatorError `OwnershipConflict` once it is given back
+   */
+  async checkNewcomer(task: Task, answer: AnyObject, owner: OwnerReference): Promise<void> {
+    if (!isMadeByOthers(answer, task.step.fieldManager)) return;
+    const ownerReferences = answer.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
+    try {
+      // One that was handed over may be kept.
+      checkOwnership({ ...answer, metadata: { ...answer.metadata, ownerReferences } }, owner);
+    } catch (conflict) {
+      this.owed.set(task.objectId, answer.metadata.uid);
+      await this.giveBack(task, answer.metadata.uid);
+      throw conflict;
+    }
+  }
+
+  /** Gives back what couldn't be given back at once, if the object is still there. */
+  async settleUp(task: Task): Promise<void> {
+    const { step, reader, objectId: id } = task;
+    if (!this.owed.has(id)) return;
+    const live = await refresh(this.api, step.object, reader);
+    if (live && live.metadata.uid === this.owed.get(id)) await this.giveBack(task, live.metadata.uid);
+    else this.owed.delete(id);
+  }
+
+  /** An apply that names nothing lets go of all that was applied, and of nothing else. */
+  private async giveBack(
+    { step, reader, store, objectId: id }: Task,
+    uid: string | undefined,
+  ): Promise<void> {
+    const nothing = withUid(withoutContent(step.object), uid);
+    const options = { fieldManager: step.fieldManager, force: false };
+    const { object } = await this.api.apply(reader.resourceType(step.object), nothing, options);
+    store.written(object);
+    this.owed.delete(id);
+  }
+
+  /** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */
+  private async read({ reader, step }: Task, owner: OwnerReference): Promise<AnyObject | undefined> {
+    const { apiVersion, kind, name } = owner;
+    const namespace = namespaceOf(reader.resourceType(owner), step.object);
+    const metadata = { name, ...(namespace && { namespace }) };
+    const known = reader.get(owner, objectKey(namespace, name))?.metadata.generation;
+    const live = await refresh(this.api, { apiVersion, kind, metadata }, reader);
+    const { uid, generation = known } = live?.metadata ?? {};
+    if (uid !== owner.uid || generation === (known ?? generation)) return live;
+    const message = `${kind} ${name} is not as it was when the plan was made`;
+    throw new OperatorError({ reason: 'Conflict', message, retry: 'now' });
+  }
+
+  /**
+   * Reports whether a list of the owners, asked for since the child has gone, shows this one as it is known. One list
+   * serves all of many children that have gone at once.
+   */
+  private async isListed({ reader, step }: Task, owner: OwnerReference, { at }: Vanished): Promise<boolean> {
+    if (this.vanished.size < MANY || reader.store(owner).size > LIST_FACTOR * this.vanished.size)
+      return false;
+    const type = reader.resourceType(owner);
+    const namespace = namespaceOf(type, step.object);
+    const id = `${type.apiVersion} ${type.kind} ${namespace ?? ''}`;
+    let list = this.lists.get(id);
+    if (!list || list.at < at) {
+      list = { at: this.clock.monotonic(), generations: this.generations(type, namespace) };
+      this.lists.set(id, list);
+    }
+    const generation = (await list.generations).get(owner.uid);
+    const known = reader.get(owner, objectKey(namespace, owner.name))?.metadata.generation;
+    return generation !== undefined && known !== undefined && generation <= known;
+  }
+
+  /** By UID. Empty where they can't be listed: then each is read. */
+  private async generations(
+    type: ResourceType,
+    namespace: string | undefined,
+  ): Promise<ReadonlyMap<string, number>> {
+    const scope = { type, metadataOnly: true, ...(namespace && { namespace }) };
+    const found = new Map<string, number>();
+    try {
+      let page: string | undefined;
+      do {
+        const { items, continueToken } = await this.api.list(scope, page, NEVER);
+        for (const { metadata } of items) found.set(metadata.uid ?? '', metadata.generation ?? 0);
+        page = continueToken;
+      } while (page);
+    } catch {
+      found.clear();
+    }
+    return found;
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+function namespaceOf({ namespaced }: ResourceType, child: AnyObject): string | undefined {
+  return namespaced ? child.metadata.namespace : undefined;
+}
+
+function ownerGone({ kind, name }: OwnerReference): OperatorError {
+  const message = `${kind} ${name} is gone; its children are left to the garbage collector`;
+  return new OperatorError({ reason: 'OwnerGone', message, retry: 'now' });
+}
+
+/** Reports whether others have created an object, going by who has set what in it. */
+function isMadeByOthers(object: AnyObject, manager: string): boolean {
+  const entries = managedFieldsOf(object);
+  const own = entries.find((entry) => isAppliedBy(manager, entry));
+  return entries.some(
+    (entry) =>
+      !entry.subresource &&
+      entry.manager !== manager &&
+      (shares(entry, own) || (isOlderThan(object, own) && setsMoreThanMetadata(entry))),
   );
+}
+
+/** A later writer has to differ to own a field; so one that owns the same field was there before. */
+function shares({ fieldsV1 = {} }: ManagedFieldsEntry, own: ManagedFieldsEntry | undefined): boolean {
+  return without(fieldsV1, own?.fieldsV1 ?? {}) !== fieldsV1;
+}
+
+/** An apply that changes nothing leaves its time as it is. Both are by the API server's clock, in whole seconds. */
+function isOlderThan({ metadata }: AnyObject, own: ManagedFieldsEntry | undefined): boolean {
+  const { creationTimestamp } = metadata;
+  return creationTimestamp !== undefined && own?.time !== undefined && creationTimestamp < own.time;
+}
+
+/** Controllers annotate what they come upon. */
+function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
+  return Object.keys(fieldsV1).some((segment) => segment !== 'f:metadata');
 }

@@ -1,25 +1,25 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Change, ChangeSet } from '../contract/change.js';
-import type { Controller, Plan, TypeRef, Metric } from '../contract/controller.js';
-import { describeRef, splitKey } from '../contract/object.js';
+import type { Controller, Metric, Plan, TypeRef } from '../contract/controller.js';
+import { describeRef, objectId, splitKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { declareMetric } from '../telemetry/declared-metric.js';
 import type { RecordSample } from '../telemetry/declared-metric.js';
-import type { Logger } from '../telemetry/logger.js';
+import type { Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { carryOut } from './carry-out.js';
-import type { Outcome, Tools } from './carry-out.js';
-import type { Clock } from './clock.js';
-import { Deletions } from './deletions.js';
-import { FollowUp, ReconcileLog } from './follow-up.js';
-import type { MadePlan } from './follow-up.js';
-import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
-import { waitsFor } from './node-ports.js';
-import { Queue, QueueMetrics } from './work-queue.js';
-import { ServerTime } from './clock.js';
 import { StoreReader } from './cache.js';
 import type { Stores } from './cache.js';
-import { Blockers, Rush, Triggers } from './triggers.js';
+import { carryOut } from './carry-out.js';
+import type { Outcome, Tools } from './carry-out.js';
+import { ServerTime } from './clock.js';
+import type { Clock } from './clock.js';
+import { Deletions } from './delete.js';
+import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
+import { Requeue } from './requeue.js';
+import { Blockers, Burst, Triggers } from './triggers.js';
+import { Queue, QueueMetrics } from './work-queue.js';
 
 const RECONCILE_TIMEOUT_MILLISECONDS = 120_000;
 
@@ -56,48 +56,38 @@ export class Runner {
   private readonly reader: StoreReader;
   private readonly log: Logger;
   private readonly blockers = new Blockers();
-  private readonly rush: Rush;
-  private readonly postponed: Postponed;
+  private readonly burst: Burst;
   private readonly inFlight: InFlight;
   private readonly nextTurn: () => Promise<void>;
   private readonly breather: Breather;
   private readonly changes: ChangeMetrics;
-  private readonly followUp: FollowUp;
+  private readonly requeue: Requeue;
   private readonly kindMetrics: KindMetrics;
   private readonly triggers: Triggers;
   private readonly time: ServerTime;
 
   constructor(private readonly props: RunnerProps) {
-    const { controller, stores, clock, random, log, metrics } = props;
+    const { controller, stores, clock, random, log, metrics, tools } = props;
     const { reconcileTimeoutMilliseconds: timeoutMilliseconds = RECONCILE_TIMEOUT_MILLISECONDS } = props;
-    const queueMetrics = new QueueMetrics(metrics, controller.name);
-    this.queue = new Queue({ clock, random, observer: queueMetrics });
-    queueMetrics.readOnScrape(this.queue, clock);
-    this.time = props.time ?? new ServerTime(clock);
-    const { time } = this;
-    this.reader = StoreReader.open(controller.watches, stores, {
-      controller: controller.name,
-      deletions: new Deletions(clock, time),
-      time,
-    });
-    this.log = log.child({ controller: controller.name, kind: controller.kind });
+    const { name } = controller;
+    const queueMetrics = new QueueMetrics(metrics, name);
+    const queue = (this.queue = new Queue({ clock, random, observer: queueMetrics }));
+    queueMetrics.readOnScrape(queue, clock);
+    const time = (this.time = props.time ?? new ServerTime(clock));
+    const deletions = new Deletions(clock, time);
+    const reader = StoreReader.open(controller.watches, stores, { controller: name, deletions, time });
+    this.reader = reader;
+    this.log = log.child({ controller: name, kind: controller.kind });
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
-    this.rush = new Rush(clock);
-    this.postponed = new Postponed(clock);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
-    this.breather = new Breather({ clock, nextTurn: this.nextTurn });
-    this.changes = new ChangeMetrics(metrics, controller.name);
-    const { queue, reader, blockers } = this;
-    this.followUp = new FollowUp({
-      controller: controller.name,
-      queue,
-      queueMetrics,
-      clock,
-      random,
-      metrics,
-    });
-    this.triggers = new Triggers({ controller, reader, queue, blockers, rush: this.rush, log: this.log });
+    this.breather = new Breather(clock, this.nextTurn);
+    this.changes = new ChangeMetrics(metrics, name);
+    this.requeue = new Requeue({ controller: name, queue, queueMetrics, clock, random, metrics });
+    const burst = (this.burst = new Burst(clock));
+    const { applier, statusWriter } = tools;
+    const shared = { controller, reader, queue, blockers: this.blockers, burst, log: this.log };
+    this.triggers = new Triggers({ ...shared, applier, statusWriter });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -111,7 +101,7 @@ export class Runner {
   /** A complete list of a kind has come: keys that have failed since it wasn't served are taken again. */
   kindServed(type: TypeRef): void {
     const watched = this.props.controller.watches.some((watch) => groupKind(watch.type) === groupKind(type));
-    if (watched) this.followUp.kindServed();
+    if (watched) this.requeue.kindServed();
   }
 
   /** Begins nothing while it is doubtful what there is of a kind, unless only plans that name an object of it depend on that. */
@@ -123,24 +113,24 @@ export class Runner {
     else this.queue.release(reason);
   }
 
-  /** While the server is out of reach nothing is begun; keys that it has failed are taken again when it is back. */
+  /** While the server can't be reached nothing is begun; keys that it has failed are taken again when it is back. */
   serverUnreachable(isUnreachable: boolean): void {
     if (isUnreachable) {
       this.queue.hold('server');
       return;
     }
-    this.followUp.serverReached();
+    this.requeue.serverReached();
     this.queue.release('server');
   }
 
-  /** Something that no watch tells of has changed: all keys are taken again, behind those that somebody waits for. */
+  /** Something that no watch shows has changed: all keys are taken again, behind those with changes. */
   lookAgain(): void {
     this.triggers.all();
   }
 
   stop(): void {
     this.queue.close();
-    this.props.tools.deleter.stop();
+    this.props.tools.sweeper.stop();
   }
 
   /**
@@ -157,86 +147,81 @@ export class Runner {
     this.queue.release('interrupt');
   }
 
+  /**
+   * Reports whether a status may be left: in a burst, children come first. A user waits for them all, and a status that is
+   * written once things have calmed down is one write instead of several. A key that was taken for its status gets it, and
+   * so does one whose status has been left for as long as it may.
+   */
+  othersWait(key: string): boolean {
+    const { queue, burst } = this;
+    if (queue.laneOf(key) === 'status' || burst.isDue(key)) return false;
+    return burst.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
+  }
+
+  /** See `Requeue.mayPass`. */
+  mayPass(...args: Parameters<Requeue['mayPass']>): boolean {
+    return this.requeue.mayPass(...args);
+  }
+
   private async work(): Promise<void> {
+    const activeWorkers = this.props.metrics.activeWorkers.labels(this.props.controller.name);
     for (;;) {
       const pause = this.breather.pause();
       if (pause) await pause;
       const key = await this.queue.take();
       if (key === undefined) return;
-      await this.process(key);
+      const flight = this.inFlight.begin();
+      activeWorkers.inc();
+      const outcome = await this.reconcile(key, flight.signal);
+      activeWorkers.dec();
+      if (outcome?.pending) {
+        void outcome.pending.then(() => {
+          this.queue.done(key);
+          flight.end();
+        });
+      } else {
+        this.queue.done(key);
+        flight.end();
+      }
     }
   }
 
-  private async process(key: string): Promise<void> {
-    const flight = this.inFlight.begin();
-    const activeWorkers = this.props.metrics.activeWorkers.labels(this.props.controller.name);
-    activeWorkers.inc();
-    const { ended } = await this.reconcile(key, flight.signal);
-    activeWorkers.dec();
-    const land = (): void => {
-      this.queue.done(key);
-      flight.end();
-    };
-    if (ended) void ended.then(land);
-    else land();
-  }
-
-  /** Never rejects, and never loses the key. Tells what has to end before the key may be taken again, if anything. */
-  private async reconcile(key: string, signal: AbortSignal): Promise<{ readonly ended?: Promise<void> }> {
+  /** Never rejects, and never loses the key. */
+  private async reconcile(key: string, signal: AbortSignal): Promise<Outcome | undefined> {
     const { controller, clock, metrics, tools } = this.props;
     let outcome: Outcome | undefined;
     try {
-      const startedAt = clock.monotonic();
-      const log = new ReconcileLog(this.log, key);
+      const plannedAt = clock.monotonic();
       const plannedFor = this.time.corrected(clock.now());
       const plan = controller.reconcile(key, this.reader, plannedFor);
       // While the plan is carried out, what it touches may already change again.
-      this.blockers.wait(
-        key,
-        [...plan.apply, ...plan.delete.filter(({ foreign }) => !foreign)].flatMap(({ object }) =>
-          waitsFor(object),
-        ),
-      );
-      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, {
-        othersWait: () => this.othersWait(key),
-        mayPass: (errors) => this.followUp.mayPass(key, errors),
-      });
-      metrics.reconcileSeconds.observe(
-        { controller: controller.name },
-        (clock.monotonic() - startedAt) / 1000,
-      );
-      this.conclude(key, { plan, plannedFor, plannedAt: startedAt }, outcome, log);
+      this.waitFor(key, [...plan.apply, ...plan.delete]);
+      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, this);
+      const seconds = (clock.monotonic() - plannedAt) / 1000;
+      metrics.reconcileSeconds.observe({ controller: controller.name }, seconds);
+      this.conclude(key, { plan, plannedFor, plannedAt }, outcome);
     } catch (error) {
       this.threw(key, error);
     }
-    return outcome?.pending ? { ended: outcome.pending } : {};
+    return outcome;
   }
 
-  /**
-   * In a burst, children come first: whoever waits for them waits for them all, and a status that is written once
-   * things have calmed down is one write instead of several. A key that was taken for its status gets it, and so does
-   * one whose status has been left for as long as it may.
-   */
-  private othersWait(key: string): boolean {
-    const { queue, rush, postponed } = this;
-    if (queue.laneOf(key) === 'status' || postponed.isDue(key, rush.statusDelayMilliseconds)) return false;
-    return rush.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
-  }
-
-  private conclude(key: string, made: MadePlan, outcome: Outcome, log: ReconcileLog): void {
+  private conclude(
+    key: string,
+    made: { plan: Plan; plannedFor: Date; plannedAt: number },
+    outcome: Outcome,
+  ): void {
     const { plan } = made;
-    const { changes, statusChanges, givenUp } = outcome;
+    const { changes, statusChanges, givenUp, statusLeft } = outcome;
+    const log = new ReconcileLog(this.log, key);
     this.kindMetrics.record(plan, changes);
-    const undone = [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index]));
-    this.blockers.wait(
+    this.waitFor(
       key,
-      undone.flatMap(({ object }) => waitsFor(object)),
+      [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index])),
     );
     if (givenUp?.reason === INTERRUPTED_REASON) {
-      this.changes.record(
-        changes.filter(({ error }) => error !== givenUp),
-        log,
-      );
+      const finished = changes.filter(({ error }) => error !== givenUp);
+      this.changes.record(finished, log);
       this.queue.add(key, 'change');
       log.at('debug')?.debug('Reconcile interrupted');
       return;
@@ -244,20 +229,25 @@ export class Runner {
     this.changes.record(changes, log);
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
-    this.followUp.ended(key, made, outcome, log);
-    if (!outcome.statusLeft && !outcome.statusUntold) this.postponed.written(key);
-    if (outcome.statusLeft)
-      this.queue.addCoalesced(key, this.postponed.left(key, this.rush.statusDelayMilliseconds), 'status');
+    this.requeue.ended(key, made, outcome, log);
+    if (!statusLeft) this.burst.written(key);
+    if (statusLeft === 'busy') this.queue.addCoalesced(key, this.burst.left(key), 'status');
+  }
+
+  /** From now on the key is woken by changes of these objects, and by what they claim becoming free. */
+  private waitFor(key: string, steps: readonly { readonly object: AnyObject }[]): void {
+    const ids = steps.flatMap(({ object }) => [objectId(object), ...this.reader.claimsOf(object)]);
+    this.blockers.wait(key, ids);
   }
 
   /** The key is planned before anything else that could throw. */
   private threw(key: string, error: unknown): void {
     try {
-      const retryMilliseconds = Math.round(this.followUp.threw(key));
+      const retryMilliseconds = Math.round(this.requeue.threw(key));
       const log = this.log.child(splitKey(key));
       log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug');
     } catch {
-      // The log or the metrics are broken, and there is nobody left to tell.
+      // The log or the metrics are broken, and nothing is left to report it with.
     }
   }
 }
@@ -271,26 +261,24 @@ const TURN_MILLISECONDS = 10;
 /** For a clock that stands still. */
 const TURN_ITEMS = 100;
 
-interface BreatherProps {
-  readonly clock: Clock;
-  /** Ends when the event loop has looked after everything else. */
-  readonly nextTurn: () => Promise<void>;
-}
-
 /**
- * Lets the event loop breathe. Work that never waits for anything, such as reconciles of what is as it should be,
- * goes on in one turn of the loop as long as there is some; timers, answers and probes would wait for all of it.
+ * Lets the event loop breathe. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
+ * of the loop as long as there is some; timers, answers and probes would wait for all of it.
  */
 export class Breather {
   private turn: { readonly until: number; left: number; readonly over: Promise<void> } | undefined;
 
-  constructor(private readonly props: BreatherProps) {}
+  /** @param nextTurn ends when the event loop has looked after everything else */
+  constructor(
+    private readonly clock: Clock,
+    private readonly nextTurn: () => Promise<void>,
+  ) {}
 
-  /** To be called before each item: what to wait for if this turn of the event loop has had enough of them. */
+  /** To be called before each item. Returns what to wait for if this turn of the event loop has had enough of them. */
   pause(): Promise<void> | undefined {
-    const now = this.props.clock.monotonic();
+    const now = this.clock.monotonic();
     if (!this.turn) {
-      const over = this.props.nextTurn().then(() => {
+      const over = this.nextTurn().then(() => {
         this.turn = undefined;
       });
       this.turn = { until: now + TURN_MILLISECONDS, left: TURN_ITEMS, over };
@@ -300,38 +288,7 @@ export class Breather {
   }
 }
 
-/**
- * Since when statuses have been left for later.
- *
- * **Guarantees.** However often a key is taken meanwhile for other reasons, what it may still wait is counted from the
- * first time that its status was left.
- */
-class Postponed {
-  private readonly since = new Map<string, number>();
-
-  constructor(private readonly clock: Clock) {}
-
-  /** The status of the key is left. Returns for how much longer it may be, in milliseconds. */
-  left(key: string, longestMilliseconds: number): number {
-    const now = this.clock.monotonic();
-    const since = this.since.get(key) ?? now;
-    this.since.set(key, since);
-    return Math.max(0, since + longestMilliseconds - now);
-  }
-
-  /** It was written, or nothing is to be written any more. */
-  written(key: string): void {
-    this.since.delete(key);
-  }
-
-  /** Whether it has been left for so long that it may not be left once more. */
-  isDue(key: string, longestMilliseconds: number): boolean {
-    const since = this.since.get(key);
-    return since !== undefined && this.clock.monotonic() - since >= longestMilliseconds;
-  }
-}
-
-/** What the plans of one controller measure, by the metrics that it declares. */
+/** Records what the plans of one controller measure, by the metrics that it declares. */
 export class KindMetrics {
   private readonly byName: ReadonlyMap<string, RecordSample>;
 
@@ -353,12 +310,12 @@ export class KindMetrics {
         record(labels, value);
       }
     } catch (error) {
-      this.log.error({ err: error }, 'Samples can not be recorded, which is a bug of the kind');
+      this.log.error({ err: error }, 'samples can not be recorded, which is a bug of the kind');
     }
   }
 }
 
-/** Whoever writes under ever new names mustn't make ever new series. */
+/** Writers with ever new names mustn't make ever new series. */
 const MANAGER_LIMIT = 20;
 
 const LEVELS = {
@@ -369,7 +326,7 @@ const LEVELS = {
   corrected: 'warn',
   unchanged: 'debug',
   skipped: 'debug',
-  // Why is told where the retry is planned.
+  // Why is logged where the retry is planned.
   failed: 'debug',
 } as const satisfies Record<Change['action'], keyof Logger>;
 
@@ -389,13 +346,10 @@ export class ChangeMetrics {
       const level = LEVELS[action];
       const more = { ...drift, ...(conflicts && { conflicts }) };
       log.at(level)?.[level]({ child: ref.kind, action, ...more }, `${describeRef(ref)} ${action}`);
-      if (action === 'corrected') this.countDrift(drift?.managers ?? []);
+      if (action !== 'corrected') continue;
+      const names = drift?.managers.length ? drift.managers.map((name) => this.named(name)) : ['unknown'];
+      for (const manager of new Set(names)) metrics.drift.inc({ controller, manager });
     }
-  }
-
-  private countDrift(managers: readonly string[]): void {
-    const names = managers.length > 0 ? managers.map((manager) => this.named(manager)) : ['unknown'];
-    for (const manager of new Set(names)) this.metrics.drift.inc({ controller: this.controller, manager });
   }
 
   private named(manager: string): string {
@@ -403,5 +357,21 @@ export class ChangeMetrics {
     if (this.managers.size >= MANAGER_LIMIT) return 'other';
     this.managers.add(manager);
     return manager;
+  }
+}
+
+/** Log of one reconcile. Most have nothing to log, so its fields are made for the first line that is written. */
+export class ReconcileLog {
+  private child: Logger | undefined;
+
+  constructor(
+    private readonly parent: Logger,
+    private readonly key: string,
+  ) {}
+
+  /** Returns nothing where lines of this level aren't written. */
+  at(level: LogLevel): Logger | undefined {
+    if (!this.parent.isLevelEnabled(level)) return undefined;
+    return (this.child ??= this.parent.child({ ...splitKey(this.key), reconcileId: randomUUID() }));
   }
 }

@@ -1,16 +1,19 @@
+import { canonicalJson } from '../contract/canonical.js';
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 import { describeThrown } from '../contract/origin.js';
 import { ApiError, classify } from './api-error.js';
-import type { Api, Applied } from './api.js';
-import { canonicalJson, ownerKey } from './managed-fields.js';
-import { refresh } from './refresh.js';
-import type { Settlement, Settlements } from './settlements.js';
-import type { Entry, Store, StoreReader } from './cache.js';
+import type { Api } from './api.js';
+import type { Settlement, Settlements } from './apply-state.js';
+import { refresh } from './delete.js';
+import { ownerKey } from './managed-fields.js';
+import type { Entry, Store } from './cache.js';
+import type { StoreReader } from './cache.js';
 
-/** A status that is wanted, beside the one that is there. */
+/** A wanted status, beside the one that is there. */
 interface Comparison {
   readonly key: string;
   readonly store: Store;
@@ -20,11 +23,27 @@ interface Comparison {
   readonly stands: boolean;
 }
 
+/** Writes of one object's status that are under way. */
+interface Writing {
+  writes: number;
+  /** A change of the status was seen meanwhile. */
+  changed: boolean;
+  readonly versions: Set<string | undefined>;
+}
+
 /**
- * Writes the status of custom resources: by server-side apply, so that conditions of others stay, and only where it
- * differs from what is there.
+ * Writes the status of custom resources for one controller: by server-side apply, so that conditions of others stay, and
+ * only where it differs from what is there.
+ *
+ * **Guarantees.** What the controller writes itself wakes no key of it, also where the watch delivers it before the answer: a
+ * message that is new each time would loop.
  */
 export class StatusWriter {
+  /** Called where others have changed a status, or may have, while it was written. */
+  overtaken: (object: AnyObject) => void = () => undefined;
+  /** By object. */
+  private readonly writing = new Map<string, Writing>();
+
   constructor(
     private readonly api: Api,
     private readonly settlements: Settlements,
@@ -40,13 +59,20 @@ export class StatusWriter {
     }
   }
 
-  /** Whether a write would find nothing to change. What the kind throws is told when it is written. */
+  /** Reports whether a write would find nothing to change. What the kind throws is reported when it is written. */
   stands(step: StatusStep, changes: ChangeSet, reader: StoreReader): boolean {
     try {
       return this.compare(step, step.status(changes), reader).stands;
     } catch {
       return false;
     }
+  }
+
+  /** Reports whether a change of a status is to be ignored for now, since it may be our own. */
+  withholds(object: AnyObject): boolean {
+    const writing = this.writing.get(objectId(object));
+    if (writing) writing.changed = true;
+    return writing !== undefined;
   }
 
   private compare({ target, fieldManager }: StatusStep, status: object, reader: StoreReader): Comparison {
@@ -68,38 +94,57 @@ export class StatusWriter {
 
   private async ensure(step: StatusStep, status: object, reader: StoreReader): Promise<Action> {
     const { target, fieldManager } = step;
-    const { key, store, known, settlement, stands } = this.compare(step, status, reader);
-    const { namespace, name, uid } = target.metadata;
+    const comparison = this.compare(step, status, reader);
+    const { known, stands } = comparison;
     // Its successor, if there is one, has a reconcile of its own.
-    if (known?.object.metadata.uid !== uid) return 'skipped';
+    if (known?.object.metadata.uid !== target.metadata.uid) return 'skipped';
     if (stands) return 'unchanged';
-
-    const { apiVersion, kind } = target;
-    const body = {
-      apiVersion,
-      kind,
-      metadata: { ...(namespace && { namespace }), name, ...(uid && { uid }) },
-      status,
-    };
+    const { apiVersion, kind, metadata } = target;
+    const { namespace, name, uid } = metadata;
+    const identity = { ...(namespace && { namespace }), name, ...(uid && { uid }) };
+    const body = { apiVersion, kind, metadata: identity, status };
     try {
-      const options = { fieldManager, force: true, subresource: 'status' } as const;
-      const send = async (): Promise<Applied> => this.api.apply(reader.resourceType(target), body, options);
-      const applied = await store.write(key, reader.writer, send, 'status');
-      const owned = store.ownedOf(applied.object).get(ownerKey(fieldManager, 'status'));
-      const expected = store.paths.expected({ status }, owned, 'status');
-      this.settlements.remember(objectId(target), fieldManager, { ...settlement, owned }, expected);
+      await this.send(body, fieldManager, comparison, reader);
       return 'configured';
     } catch (error) {
-      // Deleted meanwhile, or replaced by a namesake: there is nobody left to tell.
+      // Deleted meanwhile, or replaced by a namesake.
       if (
         error instanceof ApiError &&
         (error.objectIsGone || error.wrongUid || (error.code === 409 && !error.fieldConflict))
       ) {
-        // The watch may have missed it; another reconcile would make children for nobody.
+        // The watch may have missed it; another reconcile would create children without an owner.
         await refresh(this.api, target, reader);
         return 'skipped';
       }
       throw error;
+    }
+  }
+
+  private async send(
+    body: AnyObject & { readonly status: object },
+    fieldManager: string,
+    { key, store, settlement }: Comparison,
+    reader: StoreReader,
+  ): Promise<void> {
+    const id = objectId(body);
+    const writing = this.writing.get(id) ?? { writes: 0, changed: false, versions: new Set() };
+    writing.writes++;
+    this.writing.set(id, writing);
+    try {
+      const options = { fieldManager, force: true, subresource: 'status' } as const;
+      const { object } = await this.api.apply(reader.resourceType(body), body, options);
+      writing.versions.add(object.metadata.resourceVersion);
+      store.written(object);
+      const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
+      const expected = store.paths.expected({ status: body.status }, owned, 'status');
+      this.settlements.remember(id, fieldManager, { ...settlement, owned }, expected);
+    } finally {
+      if (--writing.writes === 0) {
+        this.writing.delete(id);
+        const now = store.get(key)?.object;
+        if (writing.changed && now && !writing.versions.has(now.metadata.resourceVersion))
+          this.overtaken(now);
+      }
     }
   }
 }

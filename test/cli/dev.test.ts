@@ -20,7 +20,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Api } from '../../src/engine/api.js';
 import { systemClock } from '../../src/engine/clock.js';
-import type { FieldsV1 } from '../../src/engine/field-set.js';
+import type { FieldsV1 } from '../../src/engine/managed-fields.js';
 import type { Cluster } from '../../src/install/cluster.js';
 import * as devStand from '../../src/testing/dev-stand.js';
 import { eventually } from '../../src/testing/eventually.js';

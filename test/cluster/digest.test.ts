@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/engine/field-set.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import { FieldPaths } from '../../src/engine/managed-fields.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { valuesAt } from './support/values-at.js';

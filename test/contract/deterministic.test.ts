@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { unsteadiness } from '../../src/contract/deterministic.js';
+import { inAnotherWorld, unsteadiness } from '../../src/contract/deterministic.js';
 import type { AnyObject } from '../../src/contract/object.js';
 
 const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({
@@ -10,7 +10,7 @@ const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({
 
 /** What is told of objects that are made twice. */
 function told(make: () => readonly AnyObject[]): string | undefined {
-  const error = unsteadiness('Widget shop/web', make(), make);
+  const error = unsteadiness('Widget shop/web', make(), () => inAnotherWorld(make));
   if (error) expect([error.reason, error.retry]).toEqual(['NotDeterministic', 'onChange']);
   return error?.message;
 }
@@ -89,9 +89,10 @@ it('tells of an object that has another name each time, that comes, and that thr
 it('leaves the clock as it was, also where it is thrown', () => {
   const { Date: before } = globalThis;
   const { random } = Math;
-  unsteadiness('a', [], () => {
+  const throwing = (): never => {
     throw new Error('no');
-  });
+  };
+  expect(() => inAnotherWorld(throwing)).toThrow('no');
   expect([globalThis.Date, Math.random]).toEqual([before, random]);
   expect(new Date().constructor).toBe(before);
 });

@@ -47,7 +47,6 @@ function planned({ own, children = [], related = [], render }: Given): Plan {
     get: () => CR,
     controlledBy: (type) => children.filter((child) => groupKind(child) === groupKind(type)),
     mappedTo: (type, key) => (type.kind === 'Pod' && key === 'shop/web' ? related : []),
-    deletions: () => [],
     clockSkewMilliseconds: undefined,
   };
   const adapter = new OwnedChildren(KIND, render ?? (() => [object(DEPLOYMENT, 'web')]), own);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { isAppliedBy, managedFieldsOf, setOf, withoutSubtree } from '../../src/engine/field-set.js';
-import type { FieldPath, FieldsV1 } from '../../src/engine/field-set.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
+import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
 import { deployment, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
@@ -10,10 +10,18 @@ import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 const REPLICAS = ['f:spec', 'f:replicas'];
 const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];
 
+const setOf = (path: FieldPath): FieldsV1 =>
+  path.reduceRight<FieldsV1>((below, segment) => ({ [segment]: below }), {});
+
+const withoutSubtree = (fields: FieldsV1, [segment = '', ...rest]: FieldPath): FieldsV1 => {
+  const { [segment]: child, ...others } = fields;
+  return rest.length === 0 || !child ? others : { ...others, [segment]: withoutSubtree(child, rest) };
+};
+
 /** Another manager changes fields of ours, as the API server records it. */
 function take(setup: Setup, manager: string, paths: readonly FieldPath[], operation = 'Update'): void {
   const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
-  const theirs = paths.map((path) => ({ ...applied(manager, setOf(path, {}), 'apps/v1'), operation }));
+  const theirs = paths.map((path) => ({ ...applied(manager, setOf(path), 'apps/v1'), operation }));
   const ours = managedFieldsOf(live).map((entry) =>
     isAppliedBy(MANAGER, entry)
       ? { ...entry, fieldsV1: paths.reduce<FieldsV1>(withoutSubtree, entry.fieldsV1 ?? {}) }
@@ -170,7 +178,7 @@ describe('Applier, fights', () => {
       retry: 'backoff',
       retryAfterMilliseconds: 10_000,
     });
-    expect(first?.message).toContain('Deployment shop/web: rival changes .spec.replicas');
+    expect(first?.message).toContain('Deployment shop/web: rival keeps changing .spec.replicas');
     for (const other of others) expect(other?.message).toBe(first?.message);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/engine/field-set.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
 import { deployment, edit, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
@@ -347,10 +347,11 @@ describe('Applier, what cannot be changed', () => {
     setup.server.intercept = ({ method }) =>
       method === 'POST' ? refusal : method === 'PATCH' ? immutable : undefined;
     expect(await setup.apply(changed)).toMatchObject({ action: 'failed', error });
-    expect(requests(setup)).toEqual(['PATCH', 'POST']);
+    const writes = (): string[] => requests(setup).filter((method) => method !== 'GET');
+    expect(writes()).toEqual(['PATCH', 'POST']);
     // A refusal for good is remembered.
     await setup.apply(changed);
-    expect(requests(setup)).toHaveLength(error.retry === 'onChange' ? 2 : 4);
+    expect(writes()).toHaveLength(error.retry === 'onChange' ? 2 : 4);
   });
 
   it('goes where a quota is used up by it', async () => {

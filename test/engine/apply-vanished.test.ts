@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { AnyObject } from '../../src/contract/object.js';
 import { DEPLOYMENT, ownedBy, widget, WIDGET } from './support/builders.js';
-import { deployment, settledSetup, step } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 
 /** A settled child that has gone, and whose owner is still believed to be there. */
@@ -86,5 +87,34 @@ describe('Applier, a child that has gone', () => {
       .observedDeletion({ ...other, metadata: { ...other.metadata, resourceVersion: '902' } });
     await setup.apply();
     expect(methods(setup)).toEqual(['PATCH']);
+  });
+
+  it('is one of many: their owners are listed once, and not read one by one', async () => {
+    const setup = newSetup();
+    const { server, reader } = setup;
+    const names = Array.from({ length: 40 }, (_, n) => `w${n}`);
+    const of = (name: string): AnyObject => ({
+      ...deployment(),
+      metadata: { ...deployment().metadata, name },
+    });
+    for (const name of names) {
+      reader.store(WIDGET).observed(server.put(WIDGET, widget(name) as unknown as AnyObject));
+      await setup.apply(step(of(name), ownedBy(name)));
+    }
+    for (const name of names) {
+      const live = server.get(DEPLOYMENT, `shop/${name}`)!;
+      server.remove(DEPLOYMENT, `shop/${name}`);
+      reader.store(DEPLOYMENT).gone(`shop/${name}`, live.metadata.uid);
+    }
+    server.requests.length = 0;
+    const items = names.map((name) => ({ metadata: widget(name).metadata }));
+    server.intercept = ({ path }) =>
+      path.endsWith('/widgets')
+        ? { status: 200, body: { metadata: { resourceVersion: '9' }, items } }
+        : undefined;
+    const changes = await Promise.all(names.map((name) => setup.apply(step(of(name), ownedBy(name)))));
+    expect(new Set(changes.map(({ action }) => action))).toEqual(new Set(['created']));
+    const reads = methods(setup).filter((method) => method === 'GET').length;
+    expect(reads).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { REFUSAL_MILLISECONDS } from '../../src/engine/refusals.js';
+import { REFUSAL_MILLISECONDS } from '../../src/engine/apply-state.js';
 import {
   deployment,
   edit,
@@ -192,13 +192,13 @@ describe('Applier, ownership', () => {
   });
 
   it.each([
-    ['belongs to nobody', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
+    ['has no owner', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
     ['belongs to somebody else', [ownedBy('other')], 'OwnershipConflict', 'controlled by Widget other'],
     [
       'only has the owner among its owners',
       [{ ...OWNER, controller: false }],
       'OwnershipConflict',
-      'belongs to nobody',
+      'has no owner',
     ],
     [
       'is left over from a namesake, and has another owner',

@@ -6,7 +6,7 @@ function newBreather(): { breather: Breather; clock: VirtualClock; turns: (() =>
   const clock = new VirtualClock();
   const turns: (() => void)[] = [];
   const nextTurn = async (): Promise<void> => new Promise((resolve) => turns.push(resolve));
-  return { breather: new Breather({ clock, nextTurn }), clock, turns };
+  return { breather: new Breather(clock, nextTurn), clock, turns };
 }
 
 it('lets work go on for ten milliseconds, and then waits for the next turn', async () => {

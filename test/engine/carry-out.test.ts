@@ -306,7 +306,11 @@ describe('carryOut, given up', () => {
       return { ...shared('c').object, data: { revised: 'yes' } };
     };
     const work = plan({
-      apply: [shared('a'), { ...shared('b'), revise: () => undefined }, { ...shared('c'), revise }],
+      apply: [
+        shared('a'),
+        { ...shared('b'), shared: { revise: () => undefined } },
+        { ...shared('c'), shared: { revise } },
+      ],
     });
     const outcome = await carryOut(work, reader, tools, NEVER);
     expect(actionsOf(outcome)).toEqual(['created', 'skipped', 'created']);
@@ -325,7 +329,12 @@ describe('carryOut, given up', () => {
   ])('fails of a shared object alone whose revise %s, and goes on', async (_, revise) => {
     const { reader, tools, server } = setup();
     const y = { ...SHARED, object: { ...SHARED.object, metadata: { name: 'y' } } };
-    const outcome = await carryOut(plan({ apply: [{ ...SHARED, revise }, y] }), reader, tools, NEVER);
+    const outcome = await carryOut(
+      plan({ apply: [{ ...SHARED, shared: { revise } }, y] }),
+      reader,
+      tools,
+      NEVER,
+    );
     expect(actionsOf(outcome)).toEqual(['failed', 'created']);
     expect(outcome.changes[0]?.error).toMatchObject({ reason: 'ReconcileFailed', isBug: true });
     expect(server.get(CONFIG_MAP, 'x')).toBeUndefined();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { itemsInTheWay } from '../../src/engine/repair.js';
+import { itemsInTheWay } from '../../src/engine/managed-fields.js';
 import { anObject, applied, DEPLOYMENT, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 

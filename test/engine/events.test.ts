@@ -3,8 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { EventProps, EventStep } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { carryOut } from '../../src/engine/carry-out.js';
-import { microTime } from '../../src/engine/event-sender.js';
-import { EventSeriesBook } from '../../src/engine/event-series.js';
+import { microTime } from '../../src/engine/events.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
@@ -192,16 +191,6 @@ describe('an event that is repeated', () => {
     expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x7', 'POST']);
   });
 
-  it('is remembered among four thousand others, of which the oldest gives way', () => {
-    const book = new EventSeriesBook(({ name }) => name);
-    const observe = (n: number) =>
-      book.observe({ ...REGARDING, name: String(n) }, EVENT, { wall: 0, monotonic: 0 });
-    for (let n = 0; n < 4_096; n++) expect(observe(n).ended).toBeUndefined();
-    expect(observe(0).series.count).toBe(2);
-    expect(observe(4_096).ended?.name).toBe('0');
-    expect(book.size).toBe(4_096);
-  });
-
   it('is created anew when its object is gone', async () => {
     await tell();
     bench.server.answers.push(notFound);
@@ -224,7 +213,7 @@ describe('an event that cannot be sent', () => {
     await bench.clock.advance(60 * MINUTE);
     expect(asked()).toEqual(Array.from({ length: 12 }, () => 'POST'));
     expect(new Set(bodies().map(({ metadata }) => metadata.name)).size).toBe(1);
-    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'Event for Widget shop/web not sent' }]);
+    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'event for Widget shop/web not sent' }]);
     expect(await counted()).toEqual({ dropped: 1 });
   });
 
@@ -307,7 +296,7 @@ describe('an event that cannot be sent', () => {
     for (let n = 0; n < 1_101; n++) bench.tools.recorder.send({ ...REGARDING, name: `w${String(n)}` }, EVENT);
     await settled();
     expect(await counted()).toEqual({ dropped: 100 });
-    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'Too many events wait, dropping some' }]);
+    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'too many events wait, dropping some' }]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/field-set.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import {
   isHeld,
   isLegacy,

@@ -174,7 +174,7 @@ describe('A change of what is only read', () => {
 
 describe('What goes of what is only read', () => {
   it('is nothing that the applier has to remember', async () => {
-    const changed = vi.spyOn(Applier.prototype, 'changed');
+    const changed = vi.spyOn(Applier.prototype, 'gone');
     const server = new FakeApiServer();
     const controller = { name: 'widget', kind: 'Widget', watches: [WATCH], reconcile: () => plan({}) };
     const manager = new Manager({

@@ -33,7 +33,7 @@ const step = (object: AnyObject, more: Partial<ApplyStep> = {}): ApplyStep => ({
 });
 
 const reducible = (...keys: string[]): ApplyStep =>
-  step(entries(...keys), { onConflict: withoutOthers(entries(...keys)) });
+  step(entries(...keys), { shared: { onConflict: withoutOthers(entries(...keys)) } });
 
 interface Shared extends Bench {
   /** Data keys that somebody else owns, and who it is. */
@@ -49,7 +49,7 @@ function setup(seed?: AnyObject): Shared {
   const others = new Map<string, string>();
   for (const { store } of stores.all())
     store.onChange((before, after) => {
-      tools.applier.changed(before, after);
+      if (before && !after) tools.applier.gone(before);
     });
   server.intercept = (request) => conflictOf(request, others);
   if (seed) reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, seed));
@@ -118,7 +118,7 @@ describe('A shared object', () => {
   describe('that somebody else has to make', () => {
     it('is waited for', async () => {
       const { apply, server } = setup();
-      expect(await apply(step(entries('9000'), { mustExist: true }))).toMatchObject({
+      expect(await apply(step(entries('9000'), { shared: { mustExist: true } }))).toMatchObject({
         action: 'failed',
         error: { reason: 'TargetMissing', retry: 'onChange' },
       });
@@ -128,7 +128,9 @@ describe('A shared object', () => {
     it('is not brought back by an apply that was under way when it went', async () => {
       const { apply, server } = setup(anObject(CONFIG_MAP, 'tcp'));
       server.remove(CONFIG_MAP, KEY);
-      expect((await apply(step(entries('9000'), { mustExist: true }))).error?.reason).toBe('Conflict');
+      expect((await apply(step(entries('9000'), { shared: { mustExist: true } }))).error?.reason).toBe(
+        'Conflict',
+      );
       expect(server.get(CONFIG_MAP, KEY)).toBeUndefined();
     });
   });
@@ -265,8 +267,8 @@ describe('A conflict', () => {
   it('that the kind answers with a throw, or another object, is told as its bug', async () => {
     const { apply, others } = setup(anObject(CONFIG_MAP, 'tcp'));
     others.set('9000', 'helm');
-    const broken = (onConflict: ApplyStep['onConflict']): ApplyStep =>
-      step(entries('9000'), { ...(onConflict && { onConflict }) });
+    const broken = (onConflict: () => AnyObject): ApplyStep =>
+      step(entries('9000'), { shared: { onConflict } });
     const thrown = broken(() => {
       throw new Error('oh');
     });

@@ -70,8 +70,8 @@ describe('Store', () => {
     fc.assert(
       fc.property(fc.array(input), (inputs) => {
         const { store } = newStore();
-        store.onChange((before, after, origin) => {
-          if (before && after && origin !== 'list')
+        store.onChange((before, after, source) => {
+          if (before && after && !source.list)
             expect(Number(after.metadata.resourceVersion)).toBeGreaterThan(
               Number(before.metadata.resourceVersion),
             );

@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
-import type { AnyObject } from '../../src/contract/object.js';
+import { describe, expect, it, vi } from 'vitest';
+import type { Plan } from '../../src/contract/controller.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { LANES } from '../../src/engine/work-queue.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { plan } from './support/bench.js';
-import { CONFIG_MAP, configMap, ownedBy, widget, WIDGET } from './support/builders.js';
+import { CONFIG_MAP, configMap, failure, ownedBy, widget, WIDGET } from './support/builders.js';
 import type { Meta } from './support/builders.js';
 import { apply, cr, startedRunner, WATCHES } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
@@ -224,5 +225,97 @@ describe('Triggers, a storm', () => {
     }
     expect(most).toBe(1);
     expect(reconciled.length).toBeLessThan(200);
+  });
+});
+
+describe('What a plan writes itself', () => {
+  const told = (count: number): Plan =>
+    plan({
+      status: [
+        {
+          target: cr('web') as unknown as CustomResource,
+          fieldManager: 'widget-status',
+          status: () => ({ count }),
+        },
+      ],
+    });
+
+  it.each([
+    ['after', false],
+    ['before', true],
+  ])('does not wake it by a status that is new each time, delivered %s the answer', async (_, isFaster) => {
+    const runner = startedRunner((_key, count) => told(count));
+    const { server, reader, reconciled, clock } = runner;
+    const echo = (): void => {
+      const live = server.get(WIDGET, 'shop/web');
+      if (live) reader.store(WIDGET).observed(live);
+    };
+    const { apply: send } = runner.api;
+    vi.spyOn(runner.api, 'apply').mockImplementation(async (...args) => {
+      const answer = await send.call(runner.api, ...args);
+      if (isFaster) echo();
+      return answer;
+    });
+    await runner.deliver(cr('web'));
+    echo();
+    await clock.advance(5_000);
+    expect(reconciled).toHaveLength(1);
+  });
+
+  it('wakes it where others have written the status meanwhile', async () => {
+    const { server, reader, reconciled, deliver, api } = startedRunner((_key, count) => told(count));
+    const { apply: send } = api;
+    vi.spyOn(api, 'apply').mockImplementationOnce(async (...args) => {
+      const answer = await send.call(api, ...args);
+      const live = server.get(WIDGET, 'shop/web')!;
+      reader.store(WIDGET).observed(server.put(WIDGET, { ...live, status: { count: -1 } }));
+      return answer;
+    });
+    await deliver(cr('web'));
+    expect(reconciled).toHaveLength(2);
+  });
+
+  it('does not wake it by an object that it has created', async () => {
+    const { reconciled, deliver, clock } = startedRunner(() => plan({ apply: [apply('a')] }));
+    await deliver(cr('web'));
+    await clock.advance(5_000);
+    expect(reconciled).toHaveLength(1);
+  });
+});
+
+describe('A value that another object has, such as a node port', () => {
+  const claims = (object: AnyObject): string[] => [
+    (object.data as { port?: string } | undefined)?.port ?? '',
+  ];
+  const holder = (port: string): AnyObject => ({ ...configMap('holder', '1'), data: { port } });
+
+  it.each(['goes', 'gives it up'])('is asked for once, and again as soon as its holder %s', async (how) => {
+    const watches = [WATCHES[0]!, { ...WATCHES[1]!, keep: (object: AnyObject) => object, claims }];
+    const { server, reader, deliver, clock } = startedRunner(
+      () => plan({ apply: [{ ...apply('a'), object: { ...apply('a').object, data: { port: '1' } } }] }),
+      2,
+      watches,
+    );
+    const causes = [
+      {
+        ...{ reason: 'FieldValueInvalid', field: 'spec.ports[0].nodePort' },
+        message: 'Invalid value: 1: provided port is already allocated',
+      },
+    ];
+    server.intercept = ({ path }) =>
+      path.endsWith('/a') ? failure(422, 'Invalid', 'taken', { causes }) : undefined;
+    const store = reader.store(CONFIG_MAP);
+    store.observed(server.put(CONFIG_MAP, holder('1')));
+    const sent = (): number => server.writes.filter((write) => write.includes('/a')).length;
+    await deliver(cr('web'));
+    await deliver({ ...cr('web'), spec: { size: 2 } });
+    await clock.advance(60_000);
+    expect(sent()).toBe(1);
+    server.intercept = () => undefined;
+    const next = server.put(CONFIG_MAP, holder('2'));
+    if (how === 'goes') store.observedDeletion(next);
+    else store.observed(next);
+    await settled();
+    expect(sent()).toBe(2);
   });
 });

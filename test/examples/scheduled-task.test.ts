@@ -94,7 +94,6 @@ describe('the status', () => {
       get: () => ({ ...cr, spec: { ...cr.spec, ...changes } }),
       controlledBy: (type: { kind: string }) => (type.kind === 'CronJob' ? [cronJob] : []),
       mappedTo: () => [],
-      deletions: () => [],
       clockSkewMilliseconds: undefined,
     };
     const plan = kind.controller(render).reconcile('shop/good-morning', reader, new Date(0));

@@ -1,4 +1,4 @@
-import type { ObjectPreview } from '../../engine/preview/object-preview.js';
+import type { ObjectPreview } from '../../engine/preview/preview.js';
 import { fieldChanges } from './fields.js';
 import { differs } from './outcome.js';
 import type { Outcome } from './outcome.js';

@@ -1,6 +1,6 @@
 import type { Explanation } from '../../contract/controller.js';
 import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
-import type { ObjectPreview } from '../../engine/preview/object-preview.js';
+import type { ObjectPreview } from '../../engine/preview/preview.js';
 
 /** Everything that would follow from the custom resources that were given; they come first. */
 export interface Outcome {

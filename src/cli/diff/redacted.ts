@@ -1,5 +1,5 @@
 import type { AnyObject } from '../../contract/object.js';
-import { visible } from '../../engine/preview/visible.js';
+import { visible } from '../../engine/preview/dry-run.js';
 
 interface Pair {
   readonly before?: AnyObject;

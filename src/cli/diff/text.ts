@@ -2,7 +2,7 @@ import type { FieldConflict } from '../../contract/change.js';
 import type { Explanation, Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
 import { writeYaml } from '../../contract/yaml.js';
-import type { ObjectPreview, PreviewAction } from '../../engine/preview/object-preview.js';
+import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
 import type { Color, Paint } from '../paint.js';
 import { plain } from '../plain.js';
 import { fieldChanges } from './fields.js';

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
+import { isHashAnnotation } from '../../contract/names.js';
 import { objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
-import { APPLY } from '../api.js';
+import { Api, APPLY } from '../api.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
-import { visible } from './visible.js';
 
 /** What a request fails with that would delete: the object has to go before it is made anew. */
 export const WOULD_DELETE = 'WouldDelete';
@@ -126,9 +127,134 @@ function isOvertaken(live: AnyObject | undefined, { status, body }: ApiResponse)
   return resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion;
 }
 
+/** See the caveats of `DryRun`. */
+function withoutBlockingIn(owners: readonly OwnerReference[]): OwnerReference[] {
+  return owners.map(({ blockOwnerDeletion, ...owner }) => owner);
+}
+
 function withoutBlocking(object: AnyObject): AnyObject {
   const { ownerReferences } = object.metadata;
   if (!ownerReferences) return object;
-  const loose = ownerReferences.map(({ blockOwnerDeletion, ...owner }): OwnerReference => owner);
+  const loose = withoutBlockingIn(ownerReferences);
   return { ...object, metadata: { ...object.metadata, ownerReferences: loose } };
+}
+
+const FIELD_MANAGER = 'reconstruct-diff';
+
+/**
+ * A custom resource as the API server would store it, found out by a dry run.
+ *
+ * What the file says is all that is to be there; labels and annotations are laid over those that are there already.
+ *
+ * @param live as it is, in the version of the file. @default - it would be new
+ * @throws ApiError where the API server refuses it
+ */
+export async function tryResource(
+  transport: Transport,
+  type: ResourceType,
+  wanted: AnyObject,
+  live?: AnyObject,
+): Promise<AnyObject> {
+  return putResource(new Api(new DryRun(transport)), type, wanted, { live, fieldManager: FIELD_MANAGER });
+}
+
+export interface PutResourceOptions {
+  readonly live: AnyObject | undefined;
+  readonly fieldManager: string;
+}
+
+/**
+ * The same, where it is meant. It takes the place of the version that is given as live, and of no other.
+ * @throws ApiError where the API server refuses it; 409 where it has changed since
+ */
+export async function putResource(
+  api: Api,
+  type: ResourceType,
+  { status, ...wanted }: AnyObject,
+  { live, fieldManager }: PutResourceOptions,
+): Promise<AnyObject> {
+  const body = live ? { ...wanted, metadata: metadataOver(live.metadata, wanted.metadata) } : wanted;
+  return api.put(type, body, { fieldManager, exists: live !== undefined });
+}
+
+function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']): AnyObject['metadata'] {
+  const labels = { ...live.labels, ...wanted.labels };
+  const annotations = { ...live.annotations, ...wanted.annotations };
+  const { uid, resourceVersion } = live;
+  return {
+    ...{ ...live, ...wanted },
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
+}
+
+/** What the API server keeps for itself, and changes with every write. */
+const SERVERS_OWN: readonly string[] = [
+  ...['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'],
+];
+
+/** What `kubectl apply` keeps for itself: a copy of the object, secrets included. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * What people mean by an object: without what the API server, this project and `kubectl` keep in it for themselves, and
+ * without the status.
+ */
+export function visible({ status, ...object }: AnyObject): AnyObject {
+  const metadata = Object.entries(object.metadata)
+    .filter(([name]) => !SERVERS_OWN.includes(name))
+    .flatMap(([name, value]) => {
+      if (name === 'annotations') return nonEmpty(name, visibleAnnotations(value as object));
+      if (name === 'ownerReferences') return [[name, withoutBlockingIn(value as OwnerReference[])] as const];
+      return [[name, value] as const];
+    });
+  return { ...object, metadata: Object.fromEntries(metadata) as unknown as AnyObject['metadata'] };
+}
+
+function visibleAnnotations(annotations: object): object {
+  return Object.fromEntries(
+    Object.entries(annotations).filter(([name]) => !isHashAnnotation(name) && name !== LAST_APPLIED),
+  );
+}
+
+function nonEmpty(name: string, value: object): (readonly [string, object])[] {
+  return Object.keys(value).length === 0 ? [] : [[name, value]];
+}
+
+interface ServicePort {
+  readonly port?: unknown;
+  readonly protocol?: unknown;
+  readonly nodePort?: unknown;
+}
+
+interface ServiceSpec {
+  readonly ports?: readonly ServicePort[];
+  readonly [field: string]: unknown;
+}
+
+const PICKED: readonly string[] = ['clusterIP', 'clusterIPs', 'healthCheckNodePort'];
+
+/**
+ * What a dry run came to, without what the API server has picked for it: addresses and node ports that nobody has asked
+ * for, and that would be others in the end.
+ * @param wanted what was applied
+ */
+export function withoutPicks(after: AnyObject, before: AnyObject | undefined, wanted: AnyObject): AnyObject {
+  if (after.kind !== 'Service' || after.apiVersion !== 'v1') return after;
+  const [spec, was, asked] = [after, before, wanted].map((object) => (object?.spec ?? {}) as ServiceSpec);
+  if (!spec || !was || !asked) return after;
+  const known = [...(was.ports ?? []), ...(asked.ports ?? [])];
+  const isKnown = (port: ServicePort): boolean =>
+    known.some((other) => other.nodePort === port.nodePort && other.port === port.port);
+  const ports = spec.ports?.map((port) => {
+    if (port.nodePort === undefined || isKnown(port)) return port;
+    const { nodePort, ...rest } = port;
+    return rest;
+  });
+  const others = Object.entries(spec).filter(
+    ([name]) => !PICKED.includes(name) || name in was || name in asked,
+  );
+  return { ...after, spec: { ...Object.fromEntries(others), ...(ports && { ports }) } };
 }

@@ -38,6 +38,11 @@ export function keepService(object: AnyObject): Readonly<Record<string, unknown>
   return { spec: { ...given(spec ?? {}, 'type'), ports } };
 }
 
+/** Returns the node ports that a Service has or asks for: only one in the cluster may have each. */
+export function nodePortsOf(service: AnyObject): string[] {
+  return (servicePorts(service) ?? []).flatMap(({ nodePort }) => (nodePort ? `node port ${nodePort}` : []));
+}
+
 /** Where the route leads in. */
 export function keepRoute(object: AnyObject): Readonly<Record<string, unknown>> {
   const spec = (object.spec ?? {}) as { hostnames?: unknown; parentRefs?: unknown };

@@ -3,7 +3,7 @@ import { defineKind } from '../../contract/define-kind.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
-import { keepDeployment, keepRoute, keepService } from './kept.js';
+import { keepDeployment, keepRoute, keepService, nodePortsOf } from './kept.js';
 import { podsOf } from './pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
@@ -25,7 +25,7 @@ export function defineAppService(file: URL): OwnedKind {
     construct: AppService,
     children: [
       { apiVersion: 'apps/v1', kind: 'Deployment', keep: keepDeployment },
-      { apiVersion: 'v1', kind: 'Service', keep: keepService },
+      { apiVersion: 'v1', kind: 'Service', keep: keepService, claims: nodePortsOf },
       { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler' },
       { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
       { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', optional: true, keep: keepRoute },

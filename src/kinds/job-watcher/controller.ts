@@ -1,11 +1,13 @@
-import { TOLERATED_SKEW_MILLISECONDS, DELETIONS_KEPT_MILLISECONDS } from '../../contract/controller.js';
-import type { Controller, EventStep, Plan, Reader, StatusStep, Watch } from '../../contract/controller.js';
+import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
+import type { Controller, EventStep, Plan, StatusStep, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectMeta } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
+import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/sweep.js';
+import type { SweepReader } from '../../contract/sweep.js';
 import { ALL_NEWS } from './events.js';
 import { explanationOf } from './explain.js';
 import { keepJob } from './keep-job.js';
@@ -93,13 +95,13 @@ export class JobWatcherController implements Controller {
     ];
   }
 
-  reconcile(key: string, reader: Reader, now: Date): Plan {
+  reconcile(key: string, reader: SweepReader, now: Date): Plan {
     const seen = this.see(key, reader);
     return seen ? this.plan(seen, reader, now) : this.goOn(key, reader, now);
   }
 
   /** Reads and matches what hasn't been yet, and goes on in the next plan where that takes long. */
-  private see(key: string, reader: Reader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
+  private see(key: string, reader: SweepReader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
     const { clock } = this.props;
     const end = clock() + milliseconds;
     const isTimeUp = (): boolean => clock() > end;
@@ -118,7 +120,7 @@ export class JobWatcherController implements Controller {
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
   }
 
-  private goOn(key: string, reader: Reader, now: Date): Plan {
+  private goOn(key: string, reader: SweepReader, now: Date): Plan {
     return {
       ...{ apply: [], delete: [], status: [], events: [], again: () => true },
       explain: () => {
@@ -128,7 +130,7 @@ export class JobWatcherController implements Controller {
     };
   }
 
-  private plan(seen: Seen, reader: Reader, now: Date): Plan {
+  private plan(seen: Seen, reader: SweepReader, now: Date): Plan {
     const reports = this.look(seen, reader, now.getTime());
     const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
     const deleted = due.slice(0, MAX_DELETES);
@@ -137,8 +139,8 @@ export class JobWatcherController implements Controller {
     const isLeft = left.some(({ isNew }) => isNew);
     return {
       apply: [],
-      delete: deleted.map(deleteStep),
-      deletesPerSecond: this.props.deletesPerSecond,
+      delete: [],
+      sweep: { steps: deleted.map(deleteStep), deletesPerSecond: this.props.deletesPerSecond },
       again: () => seen.waiting.size > 0 || isLeft,
       status: told.map((report) => this.statusStep(report)),
       events: told.flatMap(eventSteps),
@@ -174,7 +176,7 @@ export class JobWatcherController implements Controller {
     return { told: [...told], left: pending.filter((report) => !told.has(report)) };
   }
 
-  private look({ all, watchers, jobs, waiting }: Seen, reader: Reader, now: number): Report[] {
+  private look({ all, watchers, jobs, waiting }: Seen, reader: SweepReader, now: number): Report[] {
     const context: PlanContext = {
       now,
       isSkewed: Math.abs(reader.clockSkewMilliseconds ?? 0) > TOLERATED_SKEW_MILLISECONDS,
@@ -234,7 +236,7 @@ function eventSteps(report: Report): EventStep[] {
   }));
 }
 
-function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefined {
+function deletionTime(one: Pick<DueJob, 'job'>, reader: SweepReader): number | undefined {
   const { uid } = one.job.metadata;
   return reader
     .deletions(JOBS, jobKey(one))
@@ -243,7 +245,7 @@ function deletionTime(one: Pick<DueJob, 'job'>, reader: Reader): number | undefi
 }
 
 /** Until the older of the last two deletions of that name is forgotten. */
-function recreatedUntil({ metadata }: KeptJob, reader: Reader): number | undefined {
+function recreatedUntil({ metadata }: KeptJob, reader: SweepReader): number | undefined {
   const before = reader.deletions(JOBS, objectKey(metadata.namespace, metadata.name));
   const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
   const older = [...others.values()].at(-RECREATED_AFTER);

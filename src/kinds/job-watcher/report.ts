@@ -1,8 +1,8 @@
 import type { ChangeSet } from '../../contract/change.js';
 import { rfc3339Seconds } from '../../contract/conditions.js';
-import type { DeleteStep } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { objectId, objectKey } from '../../contract/object.js';
+import type { SweepStep } from '../../contract/sweep.js';
 import { conditionsOf, refusedConditions } from './conditions.js';
 import type { KeptJob } from './keep-job.js';
 import type { DueJob, WatcherPass } from './pass.js';
@@ -236,13 +236,12 @@ function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 /** The deletion of a Job as it was judged, with what is told of it before and after. */
-export function deleteStep({ job, watcher, finish, dueAt }: DueJob): DeleteStep {
+export function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
   const finishedAt = isoSeconds(finish.at);
   const ttlSeconds = (dueAt - finish.at) / 1000;
   return {
     object: job,
     propagation: watcher.propagation,
-    foreign: true,
     announce: {
       type: 'Normal',
       reason: 'TTLExpired',

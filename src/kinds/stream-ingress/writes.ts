@@ -28,13 +28,15 @@ function step(object: AnyObject, revise: (changes: ChangeSet) => AnyObject = () 
   return {
     object,
     fieldManager: FIELD_MANAGER,
-    ...(object.kind === 'Service' && { mustExist: true }),
-    revise: (changes) => (intent = revise(changes)),
-    onConflict: (conflicts) =>
-      withoutConflicts(
-        intent,
-        conflicts.map(({ field }) => field),
-      ),
+    shared: {
+      ...(object.kind === 'Service' && { mustExist: true }),
+      revise: (changes) => (intent = revise(changes)),
+      onConflict: (conflicts) =>
+        withoutConflicts(
+          intent,
+          conflicts.map(({ field }) => field),
+        ),
+    },
   };
 }
 

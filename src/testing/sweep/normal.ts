@@ -4,7 +4,7 @@ import type { Kind } from '../../contract/kind.js';
 import { isHashAnnotation } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import type { FieldsV1 } from '../../engine/field-set.js';
+import type { FieldsV1 } from '../../engine/managed-fields.js';
 import { render } from '../../synth/render.js';
 import { policyFor } from './stand.js';
 import type { Surroundings } from './stand.js';

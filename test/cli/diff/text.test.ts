@@ -5,7 +5,7 @@ import { textOf } from '../../../src/cli/diff/text.js';
 import type { Paint } from '../../../src/cli/paint.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { ObjectPreview, PreviewAction } from '../../../src/engine/preview/object-preview.js';
+import type { ObjectPreview, PreviewAction } from '../../../src/engine/preview/preview.js';
 
 const plain: Paint = (_, text) => text;
 const coloured: Paint = (color, text) => `<${color}>${text}</>`;

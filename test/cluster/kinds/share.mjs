@@ -136,13 +136,12 @@ export function shareKind({ group, namespace, blind = false }) {
           {
             object: configMap(free),
             fieldManager: MANAGER,
-            onConflict: (conflicts) => configMap(left(conflicts)),
+            shared: { onConflict: (conflicts) => configMap(left(conflicts)) },
           },
           {
             object: service(free),
             fieldManager: MANAGER,
-            mustExist: true,
-            revise: ([change]) => service(left(change?.conflicts ?? [])),
+            shared: { mustExist: true, revise: ([change]) => service(left(change?.conflicts ?? [])) },
           },
         ],
         delete: [],

@@ -39,13 +39,15 @@ const controller = {
     const expired = sweeps.length === 0 ? [] : reader.mappedTo(CONFIG_MAP, key);
     return {
       apply: [],
-      delete: expired.map((object) => ({
-        object,
-        foreign: true,
-        announce: { type: 'Normal', reason: 'Expired', action: 'Sweep', note: 'It has expired' },
-        audit: { sweptBy: sweeps[0].metadata.name },
-      })),
-      deletesPerSecond: 20,
+      delete: [],
+      sweep: {
+        deletesPerSecond: 20,
+        steps: expired.map((object) => ({
+          object,
+          announce: { type: 'Normal', reason: 'Expired', action: 'Sweep', note: 'It has expired' },
+          audit: { sweptBy: sweeps[0].metadata.name },
+        })),
+      },
       status: sweeps.map((target) => ({
         ...{ target, fieldManager: 'sweep-status' },
         status: (changes) => ({

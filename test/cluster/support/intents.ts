@@ -1,9 +1,7 @@
 import type { Kind, Policy } from '../../../src/contract/kind.js';
 import { childrenFieldManager } from '../../../src/contract/names.js';
 import type { AnyObject, OwnerReference } from '../../../src/contract/object.js';
-import { taskOf } from '../../../src/engine/apply-task.js';
-import { systemClock } from '../../../src/engine/clock.js';
-import { NodePorts } from '../../../src/engine/node-ports.js';
+import { taskOf } from '../../../src/engine/apply-state.js';
 import type { StoreReader } from '../../../src/engine/cache.js';
 import { render } from '../../../src/synth/render.js';
 import type { LiveResource } from './subject.js';
@@ -23,7 +21,7 @@ export function intentsOf(kind: Kind, crs: readonly LiveResource[], policy: Poli
     const step = { object, fieldManager: manager, ...(of && { owner: ownerReferenceTo(of) }) };
     // It asks the reader for nothing but the store, and that for nothing.
     const reader = { store: () => undefined } as unknown as StoreReader;
-    const { intent } = taskOf(step, reader, new NodePorts(systemClock));
+    const { intent } = taskOf(step, reader);
     return { manager, object: intent, force: of !== undefined };
   });
 }

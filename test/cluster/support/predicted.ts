@@ -1,7 +1,7 @@
 import { fieldChanges } from '../../../src/cli/diff/fields.js';
 import type { FieldChange } from '../../../src/cli/diff/fields.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { visible, withoutPicks } from '../../../src/engine/preview/visible.js';
+import { visible, withoutPicks } from '../../../src/engine/preview/dry-run.js';
 import { render } from '../../../src/synth/render.js';
 import type { DiffDocument } from './diff.js';
 import type { Subject } from './subject.js';

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Reader } from '../../../src/contract/controller.js';
+
 import { groupKind } from '../../../src/contract/resource.js';
+import type { SweepReader } from '../../../src/contract/sweep.js';
 import { JOBS, KEY } from '../../../src/kinds/job-watcher/controller.js';
 import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
@@ -15,13 +16,13 @@ const HOUR = 3_600_000;
 export async function untold(stand: ExampleStand): Promise<string[]> {
   const jobs = (await stand.all(JOBS)).map(keepJob);
   const watchers = await stand.all(jobWatcher.type);
-  const reader: Partial<Reader> = {
+  const reader: Partial<SweepReader> = {
     mappedTo: (type) => (groupKind(type) === groupKind(JOBS) ? jobs : watchers),
     deletions: () => [],
     clockSkewMilliseconds: 0,
   };
   const [controller] = jobWatcher.controllers({ render, operatorNamespace: OPERATOR_NAMESPACE });
-  const plan = controller!.reconcile(KEY, reader as Reader, new Date(Date.now() + HOUR));
+  const plan = controller!.reconcile(KEY, reader as SweepReader, new Date(Date.now() + HOUR));
   return plan.status
     .filter(({ target, status }) => {
       const live = watchers.find(({ metadata }) => metadata.uid === target.metadata.uid);

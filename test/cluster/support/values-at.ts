@@ -1,5 +1,5 @@
-import { canonicalJson } from '../../../src/engine/managed-fields.js';
-import type { FieldsV1 } from '../../../src/engine/field-set.js';
+import { canonicalJson } from '../../../src/contract/canonical.js';
+import type { FieldsV1 } from '../../../src/engine/managed-fields.js';
 
 /**
  * What an object has at each path of a set, as JSON. An item of a keyed list is found by its keys, wherever it stands;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplyStep } from '../../../src/contract/controller.js';
-import { HandedOver } from '../../../src/engine/preview/handed-over.js';
+import { HandedOver } from '../../../src/engine/preview/preview.js';
 import { anObject, DEPLOYMENT } from '../support/builders.js';
 
 const deployment = (spec?: object) => anObject(DEPLOYMENT, 'web', {}, spec ? { spec } : {});

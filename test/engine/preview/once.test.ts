@@ -3,8 +3,8 @@ import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/
 import { OperatorError } from '../../../src/contract/error.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { carryOutOnce } from '../../../src/engine/preview/once.js';
-import type { OnceProps } from '../../../src/engine/preview/once.js';
+import { carryOutOnce } from '../../../src/engine/preview/planning.js';
+import type { OnceProps } from '../../../src/engine/preview/planning.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { anObject, CONFIG_MAP, failure, MANAGER, ownedBy, WIDGET, widget } from '../support/builders.js';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { preview } from '../../../src/engine/preview/controller-preview.js';
-import type { PreviewProps } from '../../../src/engine/preview/controller-preview.js';
+import { preview } from '../../../src/engine/preview/preview.js';
+import type { PreviewProps } from '../../../src/engine/preview/preview.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import {
   anObject,
@@ -347,7 +347,7 @@ describe('A preview', () => {
     const explained = { of: { ...WIDGET, name: 'web' }, summary: 'would delete 1 of 1', differs: true };
     const controller = controllerOf(() => ({
       ...NOTHING,
-      delete: [{ object: map('theirs', '1'), foreign: true }],
+      sweep: { deletesPerSecond: 1, steps: [{ object: map('theirs', '1') }] },
       explain: () => [explained],
     }));
     expect(await previewed(new Server([given]), controller)).toEqual({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { visible, withoutPicks } from '../../../src/engine/preview/visible.js';
+import { visible, withoutPicks } from '../../../src/engine/preview/dry-run.js';
 import { anObject, CONFIG_MAP, ownedBy, SERVICE } from '../support/builders.js';
 
 test('what the API server, kubectl and we keep for ourselves is not shown', () => {

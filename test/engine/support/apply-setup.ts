@@ -2,11 +2,8 @@ import type { Change } from '../../../src/contract/change.js';
 import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
-import { Applier, Vanished } from '../../../src/engine/apply.js';
-import { Fights } from '../../../src/engine/fights.js';
-import { NodePorts } from '../../../src/engine/node-ports.js';
-import { Refusals } from '../../../src/engine/refusals.js';
-import { Settlements } from '../../../src/engine/settlements.js';
+import { Settlements } from '../../../src/engine/apply-state.js';
+import { Applier } from '../../../src/engine/apply.js';
 import { StoreReader, Stores } from '../../../src/engine/cache.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
@@ -50,18 +47,10 @@ export function newSetup(server = new FakeApiServer()): Setup {
   );
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const metrics = new Metrics();
-  const applier = new Applier({
-    api: new Api(server),
-    settlements: new Settlements(),
-    refusals: new Refusals(clock),
-    fights: new Fights(clock),
-    vanished: new Vanished(clock),
-    nodePorts: new NodePorts(clock),
-    metrics,
-  });
+  const applier = new Applier({ api: new Api(server), clock, settlements: new Settlements(), metrics });
   for (const { store } of stores.all()) {
     store.onChange((before, after) => {
-      applier.changed(before, after);
+      if (before && !after) applier.gone(before);
     });
   }
   return {

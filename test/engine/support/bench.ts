@@ -1,14 +1,10 @@
 import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
-import { Applier, Vanished } from '../../../src/engine/apply.js';
+import { Settlements } from '../../../src/engine/apply-state.js';
+import { Applier } from '../../../src/engine/apply.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
-import { Deleter } from '../../../src/engine/deleter.js';
-import { Deletions } from '../../../src/engine/deletions.js';
+import { Deletions, Sweeper } from '../../../src/engine/delete.js';
 import { EventRecorder } from '../../../src/engine/events.js';
-import { Fights } from '../../../src/engine/fights.js';
-import { NodePorts } from '../../../src/engine/node-ports.js';
-import { Refusals } from '../../../src/engine/refusals.js';
-import { Settlements } from '../../../src/engine/settlements.js';
 import { StatusWriter } from '../../../src/engine/status.js';
 import { StoreReader, Stores } from '../../../src/engine/cache.js';
 import type { Transport } from '../../../src/engine/transport.js';
@@ -51,19 +47,9 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: 'pod-1',
   });
-  const applier = new Applier({
-    ...{
-      api,
-      settlements,
-      refusals: new Refusals(clock),
-      fights: new Fights(clock),
-      vanished: new Vanished(clock),
-      nodePorts: new NodePorts(clock),
-    },
-    metrics,
-  });
-  const deleter = new Deleter({ api, clock, recorder, log: recordingLogger(lines) });
-  const tools = { applier, deleter, statusWriter: new StatusWriter(api, settlements), recorder };
+  const applier = new Applier({ api, clock, settlements, metrics });
+  const sweeper = new Sweeper({ api, clock, recorder, log: recordingLogger(lines) });
+  const tools = { api, applier, sweeper, statusWriter: new StatusWriter(api, settlements), recorder };
   const reader = StoreReader.open(watches, stores, { deletions: new Deletions(clock) });
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   return { server, clock, api, stores, reader, tools, metrics, lines };

@@ -1,8 +1,8 @@
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
-import { without } from '../../../src/engine/field-set.js';
-import type { FieldsV1 } from '../../../src/engine/field-set.js';
+import { without } from '../../../src/engine/managed-fields.js';
+import type { FieldsV1 } from '../../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
 import { applied, failure } from './builders.js';
 import { recordedFields } from './recorded-fields.js';

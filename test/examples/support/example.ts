@@ -55,7 +55,6 @@ export class Example {
           .filter(({ kind }) => kind === type.kind && kind in children)
           .map((object) => ({ ...object, ...children[object.kind] })) as AnyObject[],
       mappedTo: () => [],
-      deletions: () => [],
       clockSkewMilliseconds: undefined,
     };
     const plan = this.kind.controller(render).reconcile(`shop/${metadata.name}`, reader, new Date(0));

@@ -42,9 +42,9 @@ describe('deletion', () => {
     world.addJob({ name: 'e', ended: 'Failed' });
     world.setWatcher({ failedTTL: '1s' });
     world.turn();
-    expect(world.plan?.delete).toMatchObject([
+    expect(world.plan?.sweep?.steps).toMatchObject([
       {
-        ...{ object: { metadata: { name: 'e', uid: 'e' } }, propagation: 'Background', foreign: true },
+        ...{ object: { metadata: { name: 'e', uid: 'e' } }, propagation: 'Background' },
         announce: { type: 'Normal', reason: 'TTLExpired' },
         audit: { watcher: 'default/sweeper', finish: 'failed', finishedAt: at(0), ttlSeconds: 1 },
       },
@@ -53,7 +53,7 @@ describe('deletion', () => {
       `JobWatcher default/sweeper deletes it: it failed at ${at(0)}, and its TTL is 1 s`,
     ]);
     expect(world.events).toMatchObject([{ reason: 'Deleted', note: 'Deleted 1 Job of 1' }]);
-    expect(world.plan?.deletesPerSecond).toBe(10);
+    expect(world.plan?.sweep?.deletesPerSecond).toBe(10);
   });
 
   test('goes oldest deadline first, over all watchers', () => {

@@ -83,7 +83,7 @@ describe('k8s-cleaner', () => {
     world.addJob({ ended: 'Complete' });
     world.now = 10;
     world.turn();
-    expect(world.plan?.delete[0]?.propagation).toBe('Background');
+    expect(world.plan?.sweep?.steps[0]?.propagation).toBe('Background');
   });
 });
 
@@ -190,7 +190,7 @@ describe('kyverno', () => {
     world.addJob({ ended: 'Complete', uid: 'judged' });
     world.now = 10;
     world.turn();
-    const { metadata } = world.plan!.delete[0]!.object;
+    const { metadata } = world.plan!.sweep!.steps[0]!.object;
     expect(metadata).toMatchObject({ uid: 'judged', resourceVersion: expect.any(String) as string });
   });
 });

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { vi } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
-import type { EventProps, Plan, Reader, Deletion, Sample } from '../../../src/contract/controller.js';
+import type { EventProps, Plan, Sample } from '../../../src/contract/controller.js';
+import type { Deletion, SweepReader } from '../../../src/contract/sweep.js';
 import type { OperatorError } from '../../../src/contract/error.js';
 import { objectKey, refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -77,7 +78,7 @@ export class World {
     const plan = this.controller.reconcile(KEY, this.reader(), this.counted());
     this.plan = plan;
     const changes: Change[] = [];
-    for (const { object, announce } of plan.delete) {
+    for (const { object, announce } of plan.sweep?.steps ?? []) {
       if (changes.some(isOutOfReach)) {
         changes.push({ ref: refOf(object), action: 'skipped' });
         continue;
@@ -133,7 +134,7 @@ export class World {
     return new Date(START + (now + (Math.abs(skew) > 30 ? skew : 0)) * 1000);
   }
 
-  private reader(): Reader {
+  private reader(): SweepReader {
     const ofKind = (kind: string): readonly AnyObject[] =>
       kind === 'Job' ? [...this.jobs.values()].map((live) => this.keep(live)) : (this.crs() as never);
     return {

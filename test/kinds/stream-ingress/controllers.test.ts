@@ -83,7 +83,7 @@ describe('the shared objects', () => {
   test('have what is wanted: an entry and a port', () => {
     const { apply } = plan(cr, ...cluster);
     expect(applied(plan(cr, ...cluster))).toEqual(['ConfigMap tcp-services: 9000', `${service}: 9000/TCP`]);
-    expect(apply.map(({ fieldManager, owner, mustExist }) => [fieldManager, owner, mustExist])).toEqual([
+    expect(apply.map(({ fieldManager, owner, shared }) => [fieldManager, owner, shared?.mustExist])).toEqual([
       ['streamingress-controller', undefined, undefined],
       ['streamingress-controller', undefined, true],
     ]);
@@ -133,17 +133,17 @@ describe('the shared objects', () => {
 
     test('a port isn’t opened whose entry somebody else has got meanwhile', () => {
       const { apply } = plan(...crs, ...cluster);
-      expect(ports(apply[1]!.revise!([done({})]))).toEqual([9000, 9001]);
+      expect(ports(apply[1]!.shared!.revise!([done({})]))).toEqual([9000, 9001]);
       const conflicts = [{ field: '.data.9001', manager: 'helm' }];
-      expect(ports(apply[1]!.revise!([done({ conflicts })]))).toEqual([9000]);
-      expect(ports(apply[1]!.revise!([done({ conflicts }, 'ConfigMap', 'udp-services')]))).toEqual([
+      expect(ports(apply[1]!.shared!.revise!([done({ conflicts })]))).toEqual([9000]);
+      expect(ports(apply[1]!.shared!.revise!([done({ conflicts }, 'ConfigMap', 'udp-services')]))).toEqual([
         9000, 9001,
       ]);
     });
 
     test('no port is opened where the entries couldn’t be written, and none is closed', () => {
       const { apply } = plan(...crs, ...upstream, nginxService(9000));
-      expect(ports(apply[1]!.revise!([done(failed)]))).toEqual([9000]);
+      expect(ports(apply[1]!.shared!.revise!([done(failed)]))).toEqual([9000]);
     });
 
     const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
@@ -151,7 +151,7 @@ describe('the shared objects', () => {
     test('an entry goes also where its port couldn’t be closed, so that nothing is behind that', () => {
       const { apply } = plan(...open);
       expect(applied({ ...plan(), apply })).toEqual([`${service}: `, 'ConfigMap tcp-services: ']);
-      const { object: map, revise } = apply[1]!;
+      const { object: map, shared: { revise } = {} } = apply[1]!;
       expect(revise ? revise([toService(failed)]) : map).toEqual(map);
     });
 
@@ -163,8 +163,8 @@ describe('the shared objects', () => {
         `${service}: 9001/TCP`,
       ]);
       // Where the one can't be closed, the other is opened all the same: that may be what the first waits for.
-      expect(ports(later.apply[2]!.revise!([toService(failed), done({})]))).toEqual([9001]);
-      expect(ports(later.apply[2]!.revise!([toService({}), done(failed)]))).toEqual([]);
+      expect(ports(later.apply[2]!.shared!.revise!([toService(failed), done({})]))).toEqual([9001]);
+      expect(ports(later.apply[2]!.shared!.revise!([toService({}), done(failed)]))).toEqual([]);
     });
 
     test('those whose port can’t be closed are told in an event, and those who wait of what concerns them', () => {
@@ -204,7 +204,7 @@ describe('the shared objects', () => {
       const { apply } = plan(...crs, streamIngress({ name: 'c', listen: 9002 }), ...cluster);
       const keys = (...fields: string[]) => {
         const conflicts = fields.map((field) => ({ field, manager: 'helm' }));
-        return Object.keys(apply[0]!.onConflict!(conflicts)?.data ?? {});
+        return Object.keys(apply[0]!.shared!.onConflict!(conflicts)?.data ?? {});
       };
       expect(keys('.data.9000')).toEqual(['9001', '9002']);
       expect(keys('.data.9000', '.data.9002')).toEqual(['9001']);
@@ -212,9 +212,9 @@ describe('the shared objects', () => {
 
     test('a conflict on the Service is met with the ports that were meant last', () => {
       const { apply } = plan(...crs, ...cluster);
-      apply[1]!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
+      apply[1]!.shared!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
       const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
-      expect(ports(apply[1]!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
+      expect(ports(apply[1]!.shared!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
     });
 
     test('those who wait are told why in an event', () => {

@@ -56,7 +56,6 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
       all(type).flatMap(({ object }) => (controllerOf(object)?.uid === uid ? object : [])),
     mappedTo: (type, key) =>
       all(type).flatMap(({ object, watch }) => (watch.mapsTo(object).includes(key) ? object : [])),
-    deletions: () => [],
     clockSkewMilliseconds: undefined,
   };
 }

@@ -1,7 +1,8 @@
-import type { Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import type { Controller, Plan } from '../../../src/contract/controller.js';
 import type { Kind } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { groupKind } from '../../../src/contract/resource.js';
+import type { SweepReader } from '../../../src/contract/sweep.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
 
@@ -27,10 +28,10 @@ function wrapped(kind: Kind, wrap: (reconcile: Reconcile) => Reconcile): Kind {
 function withData(plan: Plan, change: (data: Data) => Data): Plan {
   return {
     ...plan,
-    apply: plan.apply.map(({ revise: _, onConflict: __, ...step }) =>
+    apply: plan.apply.map(({ shared: { mustExist = false } = {}, ...step }) =>
       step.object.kind === 'ConfigMap'
         ? { ...step, object: { ...step.object, data: change((step.object.data ?? {}) as Data) } }
-        : step,
+        : { ...step, shared: { mustExist } },
     ),
   };
 }
@@ -61,7 +62,7 @@ export const hasty = wrapped(jobWatcher, (reconcile) => {
     if (completedTTL !== undefined) ttls.set(cr.metadata.uid, completedTTL);
     return { ...cr, spec: { ...spec, ...(completedTTL !== undefined && { completedTTL }) } };
   };
-  const seenBy = (reader: Reader): Reader => ({
+  const seenBy = (reader: SweepReader): SweepReader => ({
     get: (type, key) => reader.get(type, key),
     controlledBy: (type, uid) => reader.controlledBy(type, uid),
     deletions: (type, key) => reader.deletions(type, key),
@@ -71,5 +72,5 @@ export const hasty = wrapped(jobWatcher, (reconcile) => {
       return groupKind(type) === groupKind(jobWatcher.type) ? objects.map(withEarlierTtl) : objects;
     },
   });
-  return (key, reader, now) => reconcile(key, seenBy(reader), now);
+  return (key, reader, now) => reconcile(key, seenBy(reader as SweepReader), now);
 });

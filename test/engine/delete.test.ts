@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
-import type { Plan, DeleteStep } from '../../src/contract/controller.js';
+import type { Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import type { SweepStep } from '../../src/contract/sweep.js';
 import { carryOut } from '../../src/engine/carry-out.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
@@ -17,18 +18,24 @@ const NO_RIGHT = 'configmaps "a" is forbidden: User "u" cannot delete resource "
 
 interface Swept extends Bench {
   readonly seen: AnyObject[];
-  readonly sweep: (more?: Partial<Plan>, step?: Partial<DeleteStep>) => Promise<ChangeSet>;
+  readonly sweep: (step?: Partial<SweepStep>, deletesPerSecond?: number) => Promise<ChangeSet>;
 }
+
+const sweepOf = (
+  objects: readonly (AnyObject | undefined)[],
+  deletesPerSecond = 1_000,
+  step: Partial<SweepStep> = {},
+): Partial<Plan> => ({
+  sweep: { deletesPerSecond, steps: objects.flatMap((object) => (object ? [{ object, ...step }] : [])) },
+});
 
 function setup(...names: string[]): Swept {
   const bench = newBench(new FakeApiServer());
   const { server, reader, tools } = bench;
   const seen = names.map((name) => server.put(CONFIG_MAP, configMap(name, '1')));
   for (const object of seen) reader.store(CONFIG_MAP).observed(object);
-  const sweep: Swept['sweep'] = async (more = {}, step = {}) => {
-    const all = seen.map((object) => ({ object, foreign: true, ...step }));
-    return (await carryOut(plan({ delete: all, ...more }), reader, tools, NEVER)).changes;
-  };
+  const sweep: Swept['sweep'] = async (step, rate) =>
+    (await carryOut(plan(sweepOf(seen, rate, step)), reader, tools, NEVER)).changes;
   return { ...bench, seen, sweep };
 }
 
@@ -47,7 +54,7 @@ describe('What others own', () => {
       preconditions: { uid, resourceVersion },
     });
     const other = setup('a');
-    await other.sweep({}, { propagation: 'Foreground' });
+    await other.sweep({ propagation: 'Foreground' });
     expect(other.server.requests[0]?.body).toMatchObject({ propagationPolicy: 'Foreground' });
   });
 
@@ -101,8 +108,7 @@ describe('What we may not delete', () => {
 
   it('is deleted within three minutes where it was refused once, as by an API server that has just begun to serve', async () => {
     const runner = startedRunner(() => {
-      const object = runner.reader.get(CONFIG_MAP, 'shop/a');
-      return plan({ delete: object ? [{ object, foreign: true }] : [] });
+      return plan(sweepOf([runner.reader.get(CONFIG_MAP, 'shop/a')]));
     });
     runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
     runner.server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
@@ -135,8 +141,8 @@ describe('What we may not delete', () => {
     reader.store(CONFIG_MAP).observed(other);
     server.intercept = ({ path }) =>
       path.includes('/shop/') ? failure(403, 'Forbidden', NO_RIGHT) : undefined;
-    const both = [...swept.seen, other].map((object) => ({ object, foreign: true }));
-    const { changes } = await carryOut(plan({ delete: both }), reader, tools, NEVER);
+    const work = plan(sweepOf([...swept.seen, other]));
+    const { changes } = await carryOut(work, reader, tools, NEVER);
     expect(changes.map(({ action }) => action)).toEqual(['failed', 'deleted']);
   });
 
@@ -160,12 +166,7 @@ describe('What we may not delete', () => {
 
   it('is one failure in the log, however many objects it is about', async () => {
     const runner = startedRunner(() =>
-      plan({
-        delete: ['a', 'b', 'c'].map((name) => ({
-          object: runner.reader.get(CONFIG_MAP, `shop/${name}`)!,
-          foreign: true,
-        })),
-      }),
+      plan(sweepOf(['a', 'b', 'c'].map((name) => runner.reader.get(CONFIG_MAP, `shop/${name}`)))),
     );
     for (const name of ['a', 'b', 'c'])
       runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
@@ -177,9 +178,11 @@ describe('What we may not delete', () => {
   });
 
   it('is retried with a pause as before where it is ours', async () => {
-    const { sweep, server } = setup('a');
+    const { seen, server, reader, tools } = setup('a');
     server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
-    expect(await sweep({}, { foreign: false })).toMatchObject([{ error: { retry: 'backoff' } }]);
+    const work = plan({ delete: seen.map((object) => ({ object })) });
+    const { changes } = await carryOut(work, reader, tools, NEVER);
+    expect(changes).toMatchObject([{ error: { retry: 'backoff' } }]);
   });
 });
 
@@ -195,7 +198,7 @@ describe('A deletion', () => {
       toldBefore = server.requests.some(({ path }) => path.endsWith('/events'));
       return undefined;
     };
-    await sweep({}, { announce });
+    await sweep({ announce });
     expect(toldBefore).toBe(true);
     const told = server.requests.find(({ path }) => path.endsWith('/events'))?.body;
     expect(told).toMatchObject({
@@ -212,7 +215,7 @@ describe('A deletion', () => {
   ])('leaves one line of audit with its fields and the outcome %s', async (outcome, level, intercept) => {
     const { sweep, server, lines } = setup('a');
     server.intercept = ({ method }) => (method === 'DELETE' ? intercept() : undefined);
-    await sweep({}, { audit: { watcher: 'shop/w', ttlSeconds: 5 } });
+    await sweep({ audit: { watcher: 'shop/w', ttlSeconds: 5 } });
     const audits = lines.filter(({ fields }) => 'watcher' in fields);
     expect(audits).toMatchObject([
       {
@@ -251,15 +254,14 @@ describe('Deletions that are paced', () => {
   const NAMES = Array.from({ length: 400 }, (_, n) => `n${n}`);
 
   /** Deletes what is left of the objects, ten a second. */
-  function pacedRunner(more: Partial<Plan> = {}): StartedRunner {
+  function pacedRunner(more: Partial<Plan> = {}, rate = 10): StartedRunner {
     const runner: StartedRunner = startedRunner(
       () =>
         plan({
-          delete: NAMES.flatMap((name) => {
-            const object = runner.reader.get(CONFIG_MAP, `shop/${name}`);
-            return object ? [{ object, foreign: true }] : [];
-          }),
-          deletesPerSecond: 10,
+          ...sweepOf(
+            NAMES.map((name) => runner.reader.get(CONFIG_MAP, `shop/${name}`)),
+            rate,
+          ),
           ...more,
         }),
       1,
@@ -293,7 +295,7 @@ describe('Deletions that are paced', () => {
   });
 
   it('are tried once a second while the pace is so slow that none had its turn', async () => {
-    const runner = pacedRunner({ deletesPerSecond: 0.02 });
+    const runner = pacedRunner({}, 0.02);
     await runner.deliver(cr('web'));
     await runner.clock.advance(10_000);
     expect(runner.reconciled.length).toBeLessThan(13);
@@ -320,7 +322,7 @@ describe('Deletions that are paced', () => {
 
   it('share one bucket over the plans of the controller', async () => {
     const { sweep, server, clock } = setup(...NAMES.slice(0, 30));
-    const both = [sweep({ deletesPerSecond: 10 }), sweep({ deletesPerSecond: 10 })];
+    const both = [sweep({}, 10), sweep({}, 10)];
     await clock.advance(1_000);
     expect(deletes({ server })).toHaveLength(20);
     await clock.advance(60_000);
@@ -330,8 +332,7 @@ describe('Deletions that are paced', () => {
 
 it('A key whose object has changed is taken again at once, and after five times in a row with a pause', async () => {
   const runner = startedRunner(() => {
-    const object = runner.reader.get(CONFIG_MAP, 'shop/a')!;
-    return plan({ delete: [{ object, foreign: true }] });
+    return plan(sweepOf([runner.reader.get(CONFIG_MAP, 'shop/a')]));
   });
   runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
   runner.server.intercept = ({ method }) =>

@@ -1,17 +1,64 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Change, ChangeSet } from '../../contract/change.js';
+import type { Change, ChangeSet, FieldConflict } from '../../contract/change.js';
 import type { ApplyStep, Controller, Plan, Explanation } from '../../contract/controller.js';
-import { objectId, objectKey, refOf } from '../../contract/object.js';
+import type { OperatorError } from '../../contract/error.js';
+import { isMap, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
-import { applySteps } from '../apply-steps.js';
-import { holdsDeletionsBack } from '../prune.js';
+import { applySteps } from '../carry-out.js';
+import { holdsDeletionsBack } from '../delete.js';
 import type { Transport } from '../transport.js';
-import { DryRun, WOULD_DELETE } from './dry-run.js';
-import { HandedOver } from './handed-over.js';
-import { asDeleted, asFailed, layOver, note } from './object-preview.js';
-import type { ObjectPreview } from './object-preview.js';
+import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
 import { keyOf, Planning } from './planning.js';
-import { visible, withoutPicks } from './visible.js';
+
+/**
+ * What would become of an object.
+ *
+ * - `created`, `changed`, `deleted`, `unchanged`: as the words say.
+ * - `recreated`: deleted and made anew.
+ * - `failed`: refused; `error` says why.
+ * - `skipped`: not tried, because something before it failed.
+ */
+export type PreviewAction =
+  'created' | 'changed' | 'recreated' | 'deleted' | 'unchanged' | 'failed' | 'skipped';
+
+export interface ObjectPreview {
+  readonly ref: ObjectRef;
+  readonly action: PreviewAction;
+  /** As it is, whole. @default - it isn't there, or nothing was to be found out about it */
+  readonly before?: AnyObject;
+  /** As it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
+  readonly after?: AnyObject;
+  readonly error?: OperatorError;
+  /** Fields that would be taken from other managers. */
+  readonly takes: readonly FieldConflict[];
+  /** Fields that would be left out, since others own them. */
+  readonly leaves: readonly FieldConflict[];
+}
+
+/** An object may be in a plan twice; the last word is the one that counts, unless it wasn't said. */
+export function note(objects: Map<string, ObjectPreview>, found: ObjectPreview): void {
+  const id = objectId(found.ref);
+  const known = objects.get(id);
+  const saysLess = found.action === 'unchanged' || found.action === 'skipped';
+  if (known && saysLess) return;
+  const leaves = [...(known?.leaves ?? []), ...found.leaves];
+  objects.set(id, { ...found, leaves });
+}
+
+/** Of an object that exists in the dry run alone. */
+export function layOver(objects: Map<string, ObjectPreview>, id: string, handed: HandedOver): void {
+  const known = objects.get(id);
+  if (known?.after) objects.set(id, { ...known, after: handed.laidOver(known.after) });
+}
+
+/** @param failed nothing is deleted then */
+export function asDeleted(object: AnyObject, failed: boolean): ObjectPreview {
+  return { ref: refOf(object), action: failed ? 'skipped' : 'deleted', takes: [], leaves: [] };
+}
+
+export function asFailed(ref: ObjectRef, error: OperatorError): ObjectPreview {
+  return { ref, action: 'failed', error, takes: [], leaves: [] };
+}
 
 /** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
 const MOST_ROUNDS = 5;
@@ -76,7 +123,7 @@ export class ControllerPreview {
         explanations.push(...explained);
         explainedBefore.push(...(await this.explainedBefore(key, now, explained)));
       }
-      const deleted = plan.delete.filter(({ foreign }) => !foreign).map(({ object }) => object);
+      const deleted = plan.delete.map(({ object }) => object);
       if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
       const changes = await this.apply(plan, made, objects);
       const tried = changes.filter(({ error }) => error?.reason !== WOULD_DELETE);
@@ -131,7 +178,7 @@ export class ControllerPreview {
     const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
     const { reader, applier } = this.planning;
     await this.planning.look(tried.map(({ object }) => object));
-    const changes = await applySteps(tried, reader, applier, (_, step) => step());
+    const changes = await applySteps(tried, reader, applier);
     for (const [index, change] of changes.entries())
       note(objects, this.previewOf(change, steps[index] as ApplyStep, handed));
     for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
@@ -197,4 +244,96 @@ export async function preview(props: PreviewProps): Promise<Preview> {
     explanations: parts.flatMap(({ explanations }) => explanations),
     explainedBefore: parts.flatMap(({ explainedBefore }) => explainedBefore),
   };
+}
+
+type Path = readonly string[];
+type Map_ = Readonly<Record<string, unknown>>;
+
+/** A field that passes to another manager, and what it comes to. */
+interface Handed {
+  readonly path: Path;
+  /** @default - nobody says it any more, so it goes */
+  readonly value?: unknown;
+}
+
+/**
+ * The fields that a plan hands over. A dry run leaves nothing on which another could build, so they are left out of what
+ * is tried, and set in what it came to.
+ */
+export class HandedOver {
+  private readonly byObject = new Map<string, readonly Handed[]>();
+
+  constructor(steps: readonly ApplyStep[]) {
+    const ids = new Set(steps.filter(({ handOver }) => handOver).map(({ object }) => objectId(object)));
+    for (const id of ids)
+      this.byObject.set(id, handedIn(steps.filter(({ object }) => objectId(object) === id)));
+  }
+
+  /** The objects of which something is handed over. */
+  get objects(): readonly string[] {
+    return [...this.byObject.keys()];
+  }
+
+  /** What is tried of an apply. */
+  without(object: AnyObject): AnyObject {
+    return this.of(object).reduce((left, { path }) => withoutPath(left, path), object);
+  }
+
+  /** What an object comes to once everything has been handed over. */
+  laidOver(object: AnyObject): AnyObject {
+    return this.of(object).reduce(
+      (left, { path, value }) =>
+        value === undefined ? withoutPath(left, path) : withPath(left, path, value),
+      object,
+    );
+  }
+
+  private of(object: AnyObject): readonly Handed[] {
+    return this.byObject.get(objectId(object)) ?? [];
+  }
+}
+
+/** Who applies last has the last word, else the last step of those who hand over. */
+function handedIn(steps: readonly ApplyStep[]): Handed[] {
+  const handing = steps.filter(({ handOver }) => handOver);
+  const last = [...new Map(handing.map((step) => [step.fieldManager, step])).values()];
+  const final = [...steps.filter(({ handOver }) => !handOver), ...last].map(({ object }) => object);
+  const paths = new Map(
+    handing.flatMap(({ object }) => leaves(object)).map((path) => [path.join('\0'), path]),
+  );
+  return [...paths.values()].map((path) => {
+    const value = final.map((object) => valueAt(object, path)).find((found) => found !== undefined);
+    return { path, ...(value !== undefined && { value }) };
+  });
+}
+
+/** Of what an object says beside which it is. */
+function leaves({ apiVersion, kind, metadata, ...content }: AnyObject): Path[] {
+  return leavesOf(content, []);
+}
+
+function leavesOf(value: unknown, path: Path): Path[] {
+  if (!isMap(value)) return value === undefined ? [] : [path];
+  return Object.entries(value).flatMap(([name, member]) => leavesOf(member, [...path, name]));
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce(
+    (at: unknown, name) => (isMap(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+    value,
+  );
+}
+
+function withoutPath<T extends Map_>(map: T, [name = '', ...rest]: Path): T {
+  if (!Object.hasOwn(map, name)) return map;
+  const { [name]: member, ...others } = map;
+  const left = rest.length > 0 && isMap(member) ? withoutPath(member, rest) : undefined;
+  const isGone = left === undefined || Object.keys(left).length === 0;
+  return { ...others, ...(!isGone && { [name]: left }) } as unknown as T;
+}
+
+function withPath<T extends Map_>(map: T, [name = '', ...rest]: Path, value: unknown): T {
+  const member = Object.hasOwn(map, name) ? map[name] : undefined;
+  const inner = rest.length === 0 ? value : withPath(isMap(member) ? member : {}, rest, value);
+  return { ...map, [name]: inner };
 }

@@ -1,0 +1,333 @@
+import { contentHash } from '../contract/canonical.js';
+import type { Drift } from '../contract/change.js';
+import type { ApplyStep } from '../contract/controller.js';
+import { OperatorError } from '../contract/error.js';
+import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../contract/names.js';
+import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { mostPause } from './api-error.js';
+import type { Clock } from './clock.js';
+import type { Store } from './cache.js';
+import type { StoreReader } from './cache.js';
+
+/** One step, and what it needs over and over. */
+export interface Task {
+  readonly step: ApplyStep;
+  readonly reader: StoreReader;
+  readonly store: Store;
+  readonly key: string;
+  readonly objectId: string;
+  /** What is sent. */
+  readonly intent: AnyObject;
+  readonly hash: string;
+  /** The annotation that carries the hash. */
+  readonly hashName: string;
+}
+
+export function taskOf(step: ApplyStep, reader: StoreReader): Task {
+  const { object, owner, fieldManager } = step;
+  const hash = contentHash(object);
+  const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
+  const { metadata } = object;
+  const bookkeeping = {
+    annotations: { ...metadata.annotations, [hashName]: hash },
+    ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
+  };
+  return {
+    ...{ step, reader, hash, hashName },
+    store: reader.store(object),
+    key: objectKey(metadata.namespace, metadata.name),
+    objectId: objectId(object),
+    intent:
+      !owner && saysNothing(object)
+        ? withoutContent(object)
+        : { ...object, metadata: { ...metadata, ...bookkeeping } },
+  };
+}
+
+/** Returns an intent that names nothing but the object: then all that was applied is given up. */
+export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
+}
+
+/** Adds the UID: with it in the body, an apply fails where it would otherwise bring a deleted object back. */
+export function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
+  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
+}
+
+/** Reports whether an intent names nothing but the object. */
+export function saysNothing({ apiVersion, kind, metadata, ...content }: AnyObject): boolean {
+  const { namespace, name, ...rest } = metadata;
+  return isEmpty(content) && isEmpty(rest);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
+}
+
+/** One apply, and what we owned after it. */
+export interface Settlement {
+  /** Hash of the intent. */
+  readonly hash: string;
+  readonly uid: string | undefined;
+  /** Digest of the paths that we own. */
+  readonly owned: string | undefined;
+}
+
+/**
+ * Applies that still stand although the server records something else than computed from the intent, e.g. because it
+ * drops an empty value: so such a value costs one apply per object and start.
+ */
+export class Settlements {
+  /** By object, then by field manager. */
+  private readonly exceptions = new Map<string, Map<string, Settlement>>();
+
+  /**
+   * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
+   * @param expected called only where we own something
+   */
+  stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
+    if (now.owned !== undefined && now.owned === expected()) return true;
+    const then = this.exceptions.get(objectId)?.get(manager);
+    return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
+  }
+
+  remember(objectId: string, manager: string, settlement: Settlement, expected: string): void {
+    const known = this.exceptions.get(objectId);
+    if (settlement.owned !== expected) {
+      this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
+    } else if (known?.delete(manager) && known.size === 0) {
+      this.exceptions.delete(objectId);
+    }
+  }
+
+  /** The object is gone. */
+  forget(objectId: string): void {
+    this.exceptions.delete(objectId);
+  }
+}
+
+/** How long a refusal counts at most, where nothing changes. */
+export const REFUSAL_MILLISECONDS = 600_000;
+
+/** The same, for answers of these reasons. */
+export function refusalMilliseconds(reasons: readonly string[]): number {
+  return Math.min(REFUSAL_MILLISECONDS, mostPause(reasons));
+}
+
+/** What was refused: the intent by its hash, for which owner, and the version of the object in the way, if there is one. */
+export interface Refused {
+  readonly hash: string;
+  /** UID of the owner: a namesake of one that was refused has its own try. */
+  readonly owner: string | undefined;
+  /** The object in the way. */
+  readonly inTheWay: AnyObject | undefined;
+  /** See `Watch.claims`. */
+  readonly claims: readonly string[];
+}
+
+interface Refusal {
+  readonly hash: string;
+  readonly owner: string | undefined;
+  readonly version: string | undefined;
+  readonly claims: readonly string[];
+  readonly until: number;
+  readonly error: OperatorError;
+}
+
+/** The API server tells of a change to a Service first, and releases its node ports afterwards. */
+const RELEASE_MILLISECONDS = 10_000;
+
+/** Bodies that the API server has refused for good, so that they aren't sent again and again. */
+export class Refusals {
+  /** By what was refused, the one that was remembered last at the end. */
+  private readonly refusals = new Map<string, Refusal>();
+  /** By claim, when it was last given up; the latest at the end. */
+  private readonly released = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  get size(): number {
+    return this.refusals.size;
+  }
+
+  /** Returns the error that sending this again would bring. */
+  find(id: string, asked: Refused): OperatorError | undefined {
+    const refusal = this.refusals.get(id);
+    if (!refusal) return undefined;
+    const same =
+      refusal.hash === asked.hash &&
+      refusal.owner === asked.owner &&
+      refusal.version === versionOf(asked, refusal.error);
+    if (same && this.clock.monotonic() < refusal.until) return refusal.error;
+    this.refusals.delete(id);
+    return undefined;
+  }
+
+  remember(id: string, refused: Refused, error: OperatorError): void {
+    const now = this.clock.monotonic();
+    for (const [other, { until }] of this.refusals) {
+      if (until > now) break;
+      this.refusals.delete(other);
+    }
+    this.refusals.delete(id);
+    const { hash, owner, claims } = refused;
+    const until = now + refusalMilliseconds([error.reason]);
+    this.refusals.set(id, { hash, owner, claims, version: versionOf(refused, error), until, error });
+  }
+
+  forget(id: string): void {
+    this.refusals.delete(id);
+  }
+
+  /** An object has given up these claims: whatever was refused for want of one is sent again. */
+  release(claims: readonly string[]): void {
+    const now = this.clock.monotonic();
+    for (const [claim, at] of this.released) {
+      if (now - at < RELEASE_MILLISECONDS) break;
+      this.released.delete(claim);
+    }
+    for (const claim of claims) {
+      this.released.delete(claim);
+      this.released.set(claim, now);
+    }
+    for (const [id, refusal] of this.refusals)
+      if (refusal.claims.some((claim) => claims.includes(claim))) this.refusals.delete(id);
+  }
+
+  /** Returns a refusal as one that passes by itself where a claim of the object is just being released. */
+  judged(failure: OperatorError, claims: readonly string[]): OperatorError {
+    if (failure.reason !== 'NodePortConflict') return failure;
+    const since = this.clock.monotonic() - RELEASE_MILLISECONDS;
+    if (!claims.some((claim) => (this.released.get(claim) ?? -Infinity) > since)) return failure;
+    const { reason, message, cause } = failure;
+    return new OperatorError({ reason, message, cause, retry: 'backoff' });
+  }
+}
+
+/** A field that is given up changes no generation, so conflicts go by the resource version. */
+function versionOf({ inTheWay }: Refused, { reason }: OperatorError): string | undefined {
+  const { generation, resourceVersion } = inTheWay?.metadata ?? {};
+  return reason === 'FieldConflict' || generation === undefined ? resourceVersion : String(generation);
+}
+
+/** So many corrections of one object are made at once. */
+const FREE_CORRECTIONS = 5;
+const FIRST_PAUSE_MILLISECONDS = 10_000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+/** After this long without a correction, all is forgotten. */
+const FORGET_MILLISECONDS = 600_000;
+
+interface Fight {
+  readonly corrections: number;
+  /** Of the last intent. */
+  readonly hash: string;
+  /** When the last correction was made; all times are by the monotonic clock. */
+  readonly last: number;
+  /** Until then, drift isn't corrected. */
+  readonly pausedUntil: number;
+  /** If nothing changes until then, the fight is over. */
+  readonly watchedUntil: number;
+  readonly drift: Drift;
+  readonly message: string;
+}
+
+/**
+ * The brake against writers that change a field of ours again and again: correcting it each time would keep both
+ * writing forever. Per object the first five corrections are free; each further one has to wait, 10 s at first, then twice
+ * as long each time, up to 5 min. Ten minutes without a correction make it free again.
+ *
+ * While an object is contested its step fails with the reason `FieldContested`, in words that stay the same, so that
+ * this is logged once: also just after a correction, until as long a time has passed in peace as was waited before.
+ */
+export class Fights {
+  /** By UID, the object that was corrected last at the end. */
+  private readonly fights = new Map<string, Fight>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Number of objects that are remembered. */
+  get size(): number {
+    return this.fights.size;
+  }
+
+  /**
+   * Before a correction. Another intent than the last is applied at once.
+   * @param hash of what is to be applied
+   * @throws OperatorError `FieldContested` while it has to wait
+   */
+  checkPause(object: AnyObject, hash: string): void {
+    const fight = this.find(object);
+    if (fight?.hash === hash) this.failUntil(fight, fight.pausedUntil);
+  }
+
+  /** An object of ours is as we want it. @throws OperatorError `FieldContested` while it isn't sure to stay so */
+  checkPeace(object: AnyObject): void {
+    const fight = this.find(object);
+    if (fight) this.failUntil(fight, fight.watchedUntil);
+  }
+
+  /** Drift was corrected. @throws OperatorError `FieldContested` if that happens too often */
+  corrected(object: AnyObject, drift: Drift, hash: string): void {
+    const before = this.find(object);
+    const now = this.clock.monotonic();
+    const corrections = (before?.corrections ?? 0) + 1;
+    // What was reported once keeps its words.
+    const told = before && before.corrections >= FREE_CORRECTIONS ? before : undefined;
+    const known = told?.drift ?? merged(before?.drift, drift);
+    const fight: Fight = {
+      ...{ corrections, hash },
+      last: now,
+      pausedUntil: now + pauseAfter(corrections),
+      watchedUntil: now + Math.min(pauseAfter(corrections), pauseAfter(corrections - 1) || Infinity),
+      drift: known,
+      message: told?.message ?? messageOf(object, known),
+    };
+    const { uid = '' } = object.metadata;
+    this.fights.delete(uid);
+    this.fights.set(uid, fight);
+    this.failUntil(fight, fight.watchedUntil);
+  }
+
+  private failUntil({ message }: Fight, time: number): void {
+    const rest = time - this.clock.monotonic();
+    if (rest <= 0) return;
+    const retry = { retry: 'backoff', retryAfterMilliseconds: rest } as const;
+    throw new OperatorError({ reason: 'FieldContested', message, ...retry });
+  }
+
+  private find({ metadata: { uid = '' } }: AnyObject): Fight | undefined {
+    if (this.fights.size === 0) return undefined;
+    const now = this.clock.monotonic();
+    for (const [id, { last }] of this.fights) {
+      if (now - last < FORGET_MILLISECONDS) break;
+      this.fights.delete(id);
+    }
+    return this.fights.get(uid);
+  }
+}
+
+/** In milliseconds. */
+function pauseAfter(corrections: number): number {
+  if (corrections < FREE_CORRECTIONS) return 0;
+  return Math.min(
+    FIRST_PAUSE_MILLISECONDS * 2 ** (corrections - FREE_CORRECTIONS),
+    LONGEST_PAUSE_MILLISECONDS,
+  );
+}
+
+function merged(a: Drift | undefined, b: Drift): Drift {
+  const distinct = (before: readonly string[], added: readonly string[]): string[] =>
+    [...new Set([...before, ...added])].sort().slice(0, 10);
+  return {
+    managers: distinct(a?.managers ?? [], b.managers),
+    fields: distinct(a?.fields ?? [], b.fields),
+  };
+}
+
+function messageOf(object: AnyObject, { managers, fields }: Drift): string {
+  const who = managers.length === 0 ? 'another writer' : managers.join(', ');
+  const what = fields.length === 0 ? 'fields' : fields.join(', ');
+  return `${describeRef(refOf(object))}: ${who} keeps changing ${what}, which the custom resource sets too; remove the field from one of the two writers`;
+}
