@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { kubeconfigFor } from '#sandbox/kubeconfig.js';
 import { paths } from '#sandbox/layout.js';
-import { resourceType } from '../contract/resource.js';
+import type { Kind } from '../contract/kind.js';
+import type { AnyObject } from '../contract/object.js';
+import { definitionType, resourceType } from '../contract/resource.js';
 import { accessObjects } from '../install/access.js';
 import type { AccessObject } from '../install/access.js';
 import { INSTALL_NAME } from '../install/names.js';
@@ -16,21 +19,15 @@ const accounts = resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' });
 /** Longer than any test. */
 const LIFETIME_SECONDS = 86_400;
 
-/** By sandbox and user. */
+/** Tokens by sandbox and user. */
 const known = new Map<string, Promise<string>>();
 
-/**
- * Who the API server takes an operator under test for: the ServiceAccount that an installation in a namespace of this
- * name would run as. A name that says so itself is left as it is.
- */
+/** Returns the ServiceAccount of an installation in a namespace of this name; a whole user name is returned as it is. */
 export function identityOf(user: string): string {
   return user.includes(':') ? user : `system:serviceaccount:${user}:${INSTALL_NAME}`;
 }
 
-/**
- * The token of an operator's own ServiceAccount, in a namespace that is called like the user, as an installation there
- * would have it. Both are made if need be.
- */
+/** Returns a token of that ServiceAccount. The account and its namespace are made if need be. */
 export function accountToken(cluster: Cluster, user: string): Promise<string> {
   const id = `${cluster.sandbox.dir} ${user}`;
   const token = known.get(id) ?? makeAccount(cluster, user);
@@ -38,7 +35,7 @@ export function accountToken(cluster: Cluster, user: string): Promise<string> {
   return token;
 }
 
-/** The path of a kubeconfig with which an operator is its own ServiceAccount. */
+/** Returns the path of a kubeconfig for that ServiceAccount. */
 export async function accountKubeconfig(cluster: Cluster, user: string): Promise<string> {
   const { sandbox } = cluster;
   const token = await accountToken(cluster, user);
@@ -57,7 +54,7 @@ async function makeAccount(cluster: Cluster, user: string): Promise<string> {
   return tokenOf(cluster, account);
 }
 
-/** As the Pods of a ServiceAccount are given one. */
+/** Requests a token as for a Pod of a ServiceAccount. */
 export async function tokenOf(
   cluster: Cluster,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -77,17 +74,14 @@ const reviews = resourceType({
 });
 
 export interface Grant {
-  /** Its ServiceAccount, in a namespace of this name, has the rights. */
+  /** Namespace of the ServiceAccount that gets the rights. */
   readonly user: string;
   readonly rules: readonly PolicyRule[];
   /** Roles in these, and nothing cluster-wide. @default - a ClusterRole */
   readonly namespaces?: readonly string[];
 }
 
-/**
- * Gives an operator exactly these rights, by the very objects that an installation has, in place of those that it was
- * given in the same namespaces before. Waits until they hold.
- */
+/** Grants exactly these rights by the objects of an installation, in place of earlier ones there, and waits for them. */
 export async function grant(cluster: Cluster, given: Grant): Promise<void> {
   const objects = grantObjects(given);
   for (const object of objects) {
@@ -99,7 +93,7 @@ export async function grant(cluster: Cluster, given: Grant): Promise<void> {
     if (granted) await eventually(() => requireRights(cluster, given.user, granted, metadata.namespace));
 }
 
-/** Takes away what somebody was granted in the whole cluster. What holds in a namespace goes with it. */
+/** Withdraws what was granted in the whole cluster. What holds in a namespace goes with it. */
 export async function withdraw(cluster: Cluster, given: Grant): Promise<void> {
   const everywhere = grantObjects(given).filter(({ metadata }) => metadata.namespace === undefined);
   for (const { apiVersion, kind, metadata } of everywhere) {
@@ -108,7 +102,7 @@ export async function withdraw(cluster: Cluster, given: Grant): Promise<void> {
   }
 }
 
-/** The Roles and ClusterRoles of a grant, each followed by what binds it. */
+/** Returns the Roles and ClusterRoles of a grant, each followed by its binding. */
 export function grantObjects({ user, rules, namespaces }: Grant): AccessObject[] {
   return accessObjects(rules, { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) });
 }
@@ -120,20 +114,20 @@ async function requireRights(
   namespace: string | undefined,
 ): Promise<void> {
   const held = await heldRights(cluster, user, rules, namespace);
-  const missing = every(rules)
+  const missing = rightsIn(rules)
     .map(textOf)
     .filter((right) => !held.includes(right));
   if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
 }
 
-interface Asked {
+interface Right {
   readonly group: string | undefined;
   readonly resource: string;
   readonly verb: string;
   readonly name: string | undefined;
 }
 
-function every(rules: readonly PolicyRule[]): Asked[] {
+function rightsIn(rules: readonly PolicyRule[]): Right[] {
   return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
     resources.flatMap((resource) =>
       verbs.flatMap((verb) => resourceNames.map((name) => ({ group: apiGroups[0], resource, verb, name }))),
@@ -141,11 +135,11 @@ function every(rules: readonly PolicyRule[]): Asked[] {
   );
 }
 
-function textOf({ verb, resource, name }: Asked): string {
+function textOf({ verb, resource, name }: Right): string {
   return [verb, resource, ...(name === undefined ? [] : [name])].join(' ');
 }
 
-/** Which of these rights the API server says that it has, however it came by them. */
+/** Returns which of these rights the API server says that the operator has, granted in whatever way. */
 export async function heldRights(
   cluster: Cluster,
   user: string,
@@ -153,7 +147,7 @@ export async function heldRights(
   namespace: string | undefined,
 ): Promise<string[]> {
   const answers = await Promise.all(
-    every(rules).map(async (asked) => {
+    rightsIn(rules).map(async (asked) => {
       const [resource, subresource] = asked.resource.split('/');
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
@@ -166,4 +160,44 @@ export async function heldRights(
     }),
   );
   return answers.flat();
+}
+
+/** Installs a CRD and waits until the whole API server knows it. Nothing else is left; tests may call it at once. */
+export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
+  await eventually(() => cluster.apply(definitionType, kind.crd as unknown as AnyObject, 'test'));
+  // Established isn't enough: the type is served a moment later.
+  await eventually(() => cluster.list(kind.type, 'default'));
+  // An admin may finalize anything, and isn't asked about the kind.
+  const user = `probe-${randomBytes(6).toString('hex')}`;
+  const rules = [
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    { apiGroups: [kind.crd.spec.group], resources: [`${kind.type.plural}/finalizers`], verbs: ['update'] },
+  ];
+  try {
+    await grant(cluster, { user, rules });
+    await eventually(() => requireKnownToAdmission(cluster, kind, user));
+  } finally {
+    await withdraw(cluster, { user, rules });
+  }
+}
+
+/**
+ * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every half minute only, and refuses
+ * children of those that it doesn't know yet.
+ */
+async function requireKnownToAdmission(
+  cluster: Cluster,
+  { type, crd }: Pick<Kind, 'type' | 'crd'>,
+  user: string,
+): Promise<void> {
+  const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
+  const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
+    query: { dryRun: 'All' },
+    impersonate: identityOf(user),
+    body: {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      metadata: { name: 'probe', ownerReferences: [{ ...owner, blockOwnerDeletion: true }] },
+    },
+  });
+  if (status !== 201) throw new Error(`The owner isn't known yet: ${String(body.message)}`);
 }

@@ -14,7 +14,7 @@ import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { PolicyRule } from '../install/rules.js';
 import { accountKubeconfig, grant } from './account.js';
 import { Cluster } from './cluster.js';
-import { installCrd } from './install-crd.js';
+import { installCrd } from './account.js';
 
 /** Ends processes with this one, and with whatever ends it. */
 export { startWatchdog as startGuard };

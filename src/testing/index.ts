@@ -19,13 +19,18 @@ export { Cluster } from './cluster.js';
 export type { Answer, DeleteOptions, Manifest, Method, Place, RequestOptions } from './cluster.js';
 export { eventually } from './eventually.js';
 export type { EventuallyOptions } from './eventually.js';
-export { Operator } from './operator.js';
-export type { OperatorProps } from './operator.js';
+export { Operator, withSandbox } from './operator.js';
+export type { OperatorProps, SandboxContext, WithSandboxOptions } from './operator.js';
 export { render } from './render.js';
-export type { Failure, Outcome, CheckName, CheckResult, SweepReport } from './sweep/outcome.js';
-export { formatReport, requireHeld } from './sweep/outcome.js';
-export { sweep } from './sweep/sweep.js';
-export type { MakeSurroundings, Site, Surroundings } from './sweep/stand.js';
-export type { SweepOptions } from './sweep/sweep.js';
-export { withSandbox } from './with-sandbox.js';
-export type { SandboxContext, WithSandboxOptions } from './with-sandbox.js';
+export { formatReport, requireHeld, sweep } from './sweep.js';
+export type {
+  CheckName,
+  CheckResult,
+  Failure,
+  MakeSurroundings,
+  Outcome,
+  Site,
+  Surroundings,
+  SweepOptions,
+  SweepReport,
+} from './sweep.js';

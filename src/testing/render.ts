@@ -1,17 +1,24 @@
+import { storedVersion } from '../contract/crd.js';
+import type { StructuralSchema } from '../contract/crd.js';
+import { inAnotherWorld } from '../contract/deterministic.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
-import { OperatorError } from '../contract/error.js';
+import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
+import { applyDefaults } from '../synth/defaults.js';
 import { formatProblem, InputError } from '../synth/problem.js';
 import { render as renderOne } from '../synth/render.js';
+import type { Failure, Outcome } from './sweep.js';
+import type { Sample, Swept } from './trial.js';
 
 /**
- * What the operator applies for a custom resource, for snapshots: in memory, without a cluster.
+ * Renders what the operator applies for a custom resource, for snapshots: in memory, without a cluster.
  *
  * **Guarantees.** The custom resource is judged by its CRD and gets its defaults, as the API server would do it. The same
  * custom resource gives the same objects, in the same order, with the members of their maps sorted.
  *
- * **Errors.** `InvalidInput` with each mistake in the custom resource; what the renderer tells; `InvalidInput` too for a
+ * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together.
  */
 export function render(kind: Kind, cr: object, policy?: Policy): AnyObject[] {
@@ -26,4 +33,213 @@ export function render(kind: Kind, cr: object, policy?: Policy): AnyObject[] {
   const problems = judge(version, candidate);
   if (problems.length > 0) throw new InputError(problems.map(formatProblem));
   return renderOne(kind.rendering.each, version.stored(candidate) as CustomResource, policy);
+}
+
+/** Renders one custom resource, of which a spec that is valid is known at least. */
+export function rendered(
+  { kind, context }: Pick<Swept, 'kind' | 'context'>,
+  given: Pick<CustomResource, 'metadata' | 'spec'>,
+): AnyObject[] {
+  const { apiVersion, kind: kindName } = kind.type;
+  const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
+  const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
+  if ('each' in kind.rendering) {
+    const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
+    return renderOne(kind.rendering.each, cr, policy);
+  }
+  const { manifests, findings = [] } = kind.rendering.together([cr], context);
+  const refused = findings.find(({ level }) => level === 'error');
+  if (refused) throw new Error(refused.message);
+  return manifests.flatMap(({ objects }) => [...objects]);
+}
+
+/** Checks that every list of objects in the CRD has keys, so that several managers may write it. */
+export function listKeys({ kind }: Pick<Swept, 'kind'>): Outcome {
+  const lists = listsIn(storedVersion(kind.crd).schema.openAPIV3Schema, '');
+  const failures = lists
+    .filter(({ schema }) => schema.items?.type === 'object' && schema['x-kubernetes-list-type'] === undefined)
+    .map(({ path }) => ({
+      what: `${path} is a list of objects without keys, which an apply can only replace as a whole`,
+      sequence: [
+        `add "x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [name]" to ${path} in the CRD, or "x-kubernetes-list-type: atomic" where that is meant`,
+      ],
+    }));
+  return { tried: `${lists.length} lists of the schema`, failures };
+}
+
+interface SchemaList {
+  readonly path: string;
+  readonly schema: StructuralSchema;
+}
+
+function listsIn(schema: StructuralSchema, path: string): SchemaList[] {
+  const { items, properties = {}, additionalProperties } = schema;
+  return [
+    ...Object.entries(properties).flatMap(([name, property]) =>
+      listsIn(property, path === '' ? name : `${path}.${name}`),
+    ),
+    ...(typeof additionalProperties === 'object' ? listsIn(additionalProperties, `${path}.*`) : []),
+    ...(items ? [{ path, schema }, ...listsIn(items, `${path}[]`)] : []),
+  ];
+}
+
+let renderings = 0;
+
+/** Checks that objects follow from the custom resource alone, and that those of two have different names. */
+export function rendering(swept: Swept): Outcome {
+  const { kind, samples } = swept;
+  const failures = samples.flatMap((sample) => {
+    try {
+      return samples.flatMap((other) => impurities(sample, other));
+    } catch (error) {
+      return [{ what: messageOf(error), sequence: [`render ${JSON.stringify(sample.spec)}`] }];
+    }
+  });
+  const rendersNone = failures.length === 0 && samples.every((sample) => made('none', sample).length === 0);
+  return {
+    ...{ tried: `${samples.length} samples`, failures },
+    ...(rendersNone && { notApplicable: 'it renders no objects' }),
+  };
+
+  function made(name: string, { spec }: Sample): AnyObject[] {
+    return rendered(swept, { metadata: { name, namespace: 'sweep' }, spec });
+  }
+
+  function impurities(sample: Sample, before: Sample): Failure[] {
+    // Names that no construct has seen before, so that memory by name shows.
+    const [first, second] = [`first-${++renderings}`, `other-${renderings}`];
+    const alone = made(first, sample);
+    made(second, before);
+    const after = made(second, sample);
+    const later = inAnotherWorld(() => made(first, sample));
+    const turned = made(first, { ...sample, spec: reversed(sample.spec) as Sample['spec'] });
+    // Under another name, a hash of the name differs too.
+    const alike = (name: string, objects: AnyObject[]): unknown => {
+      const digests = digestsOf((other) => made(other, sample), name, objects);
+      return anonymous(objects, name, digests);
+    };
+    const exact = (objects: AnyObject[]): unknown => anonymous(objects, first, []);
+    const shown = JSON.stringify(sample.spec);
+    return [
+      ...difference('on another day, with other random numbers', exact(alone), exact(later), [
+        `render ${shown}`,
+        'render it again a year later',
+      ]),
+      ...difference('after another spec', alike(first, alone), alike(second, after), [
+        `render ${JSON.stringify(before.spec)}`,
+        `render ${shown} under the same name`,
+      ]),
+      ...difference('with the members of its maps in another order', exact(alone), exact(turned), [
+        `render ${shown}`,
+        'render it with the members of its maps in reverse order',
+      ]),
+      // Custom resources that are rendered together may share objects.
+      ...('each' in kind.rendering ? collision() : []),
+    ];
+  }
+
+  function collision(): Failure[] {
+    const [sample] = samples;
+    const [one, two] = longNames((name) => made(name, sample));
+    const taken = new Set(made(one, sample).map(objectId));
+    const twice = made(two, sample).find((object) => taken.has(objectId(object)));
+    if (!twice) return [];
+    const what = `${twice.kind} ${twice.metadata.name} is made for two custom resources: put the whole name of the custom resource into its name`;
+    return [{ what, sequence: [`render it under the name ${one}`, `render it under the name ${two}`] }];
+  }
+}
+
+/** Returns names as long as a label's value, or as the kind allows, that differ at the very end. */
+function longNames(made: (name: string) => unknown): readonly [string, string] {
+  for (const length of [63, 52, 40]) {
+    const start = 'long-name-'.repeat(7).slice(0, length - 1);
+    try {
+      made(`${start}a`);
+      return [`${start}a`, `${start}b`];
+    } catch (error) {
+      if (!(error instanceof OperatorError && error.reason === 'NameTooLong')) throw error;
+    }
+  }
+  return ['name-a', 'name-b'];
+}
+
+function difference(when: string, expected: unknown, found: unknown, sequence: readonly string[]): Failure[] {
+  const [first] = differences(expected, found);
+  return first ? [{ what: `rendered ${when}, ${first.text}`, sequence }] : [];
+}
+
+function anonymous(objects: readonly AnyObject[], name: string, digests: readonly string[]): unknown {
+  return Object.fromEntries(
+    objects.map((object) => [
+      objectId(object).replaceAll(name, '<name>'),
+      JSON.parse(withoutDigests(JSON.stringify(object), digests).replaceAll(name, '<name>')) as unknown,
+    ]),
+  );
+}
+
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (!isMap(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toReversed()
+      .map(([key, member]) => [key, reversed(member)]),
+  );
+}
+
+/** A place where two values differ. */
+export interface Difference {
+  /** As in `ConfigMap <name>.data.color is "red" instead of absent`. */
+  readonly text: string;
+  readonly expected: unknown;
+  readonly found: unknown;
+}
+
+/** Compares two values. Who owns what (`owned`) differs with the values, and counts only where these don't. */
+export function differences(expected: unknown, found: unknown, path = ''): Difference[] {
+  if (JSON.stringify(expected) === JSON.stringify(found)) return [];
+  if (isContainer(expected) && isContainer(found)) {
+    const keys = [...new Set([...Object.keys(expected), ...Object.keys(found)])];
+    const below = (key: string): Difference[] =>
+      differences(expected[key], found[key], path === '' ? key : `${path}.${key}`);
+    const values = keys.filter((key) => key !== 'owned').flatMap(below);
+    return values.length > 0 || !keys.includes('owned') ? values : below('owned');
+  }
+  return [{ text: `${path} is ${shown(found)} instead of ${shown(expected)}`, expected, found }];
+}
+
+/** Reports whether a value is a map or a list. */
+export function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'absent';
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** As long and as random as a hash is. */
+const DIGEST = /^[\w+/=:-]{6,}$/;
+
+/**
+ * Returns texts in the objects of a custom resource that are hashes of something with its name in it: what differs under
+ * another name of the same length, beside the name itself.
+ */
+export function digestsOf(
+  made: (name: string) => readonly AnyObject[],
+  name: string,
+  objects = made(name),
+): readonly string[] {
+  const other = `${name.startsWith('z') ? 'y' : 'z'}${name.slice(1)}`;
+  return differences(objects, made(other)).flatMap(({ expected, found }) => {
+    if (typeof expected !== 'string' || typeof found !== 'string') return [];
+    const isName = expected.replaceAll(name, other) === found;
+    return !isName && expected.length === found.length && DIGEST.test(expected) ? [expected] : [];
+  });
+}
+
+/** Replaces each digest by the same word. */
+export function withoutDigests(text: string, digests: readonly string[]): string {
+  return digests.reduce((left, digest) => left.replaceAll(digest, '<digest>'), text);
 }

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Chance } from '../../src/testing/random.js';
-import { isReached, nameOf } from '../../src/testing/walk/goals.js';
+import { isReached, nameOf } from '../../src/testing/walk.js';
+import type { Chance } from '../../src/testing/walk.js';
 import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -103,7 +103,7 @@ test(
   async () => {
     const property = fc.asyncProperty(fc.gen(), async (generator) => {
       const chance = chanceOf(generator);
-      const ways = planWalks(chance, { walks: 12, leastEdits: 320 }).map((walk, place) => ({
+      const ways = (await planWalks(chance, { walks: 12, leastEdits: 320 })).map((walk, place) => ({
         walker: new Walker(apps, place),
         edits: withMeans(chance, walk, place),
       }));

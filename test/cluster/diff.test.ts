@@ -353,7 +353,7 @@ test('of random edits, a diff lists exactly what the controller then changes, an
     }
   };
   const property = fc.asyncProperty(fc.gen(), async (generator) => {
-    const walks = planWalks(chanceOf(generator), { walks: 3, leastEdits: 320 });
+    const walks = await planWalks(chanceOf(generator), { walks: 3, leastEdits: 320 });
     const allowed = walks.map((specs) => specs.filter((spec) => !hasRefusedFields(spec)));
     const windows = eventfulWindows(allowed, STEPS);
     await Promise.all(windows.map((specs, index) => walk(`walker-${index}`, specs)));

@@ -9,7 +9,7 @@ import { inBatches } from './support/batches.js';
 import { Churn } from './support/churn.js';
 import { numberFrom } from './support/environment.js';
 import { inspectable, Inspector } from './support/inspector.js';
-import { Random } from '../../src/testing/random.js';
+import { Random } from '../../src/testing/walk.js';
 import { Scenario, summaryOf } from './support/scenario.js';
 
 const minutes = numberFrom('CHURN_MINUTES', 20);

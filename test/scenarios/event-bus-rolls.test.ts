@@ -8,7 +8,7 @@ import type { CustomResource } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { Cluster } from '../../src/testing/cluster.js';
 import { eventually } from '../../src/testing/eventually.js';
-import { installCrd } from '../../src/testing/install-crd.js';
+import { installCrd } from '../../src/testing/account.js';
 import { Operator } from '../../src/testing/operator.js';
 
 interface Status {

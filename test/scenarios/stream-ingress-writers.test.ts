@@ -6,7 +6,7 @@ import { IngressStage } from './support/ingress-stage.js';
 import { KeyWriter, waysToWrite } from './support/key-writers.js';
 import { numberFrom } from './support/environment.js';
 import { watches } from './support/proxied-request.js';
-import { Random } from '../../src/testing/random.js';
+import { Random } from '../../src/testing/walk.js';
 
 const { apply, forcedApply, merge, replace } = waysToWrite;
 const rounds = numberFrom('SCENARIO_WRITER_ROUNDS', 30);

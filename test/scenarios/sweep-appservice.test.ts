@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { formatReport } from '../../src/testing/sweep/outcome.js';
-import { sweep } from '../../src/testing/sweep/sweep.js';
+import { formatReport, sweep } from '../../src/testing/sweep.js';
 import { httpRouteCrd } from '../cluster/support/http-route-crd.js';
 import { appServiceSamples } from './support/app-service-samples.js';
 import { triedFor, verdictsOf } from './support/verdicts.js';

@@ -1,8 +1,7 @@
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { formatReport } from '../../src/testing/sweep/outcome.js';
-import { sweep } from '../../src/testing/sweep/sweep.js';
+import { formatReport, sweep } from '../../src/testing/sweep.js';
 import { hasty } from './planted/shared-faults.js';
 import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
 import { triedFor, verdictsOf } from './support/verdicts.js';

@@ -1,8 +1,7 @@
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { formatReport } from '../../src/testing/sweep/outcome.js';
-import { sweep } from '../../src/testing/sweep/sweep.js';
+import { formatReport, sweep } from '../../src/testing/sweep.js';
 import { leadingBack, lingering } from './planted/shared-faults.js';
 import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/stream-ingress-swept.js';
 import { triedFor, verdictsOf } from './support/verdicts.js';

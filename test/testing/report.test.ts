@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatReport, requireHeld } from '../../src/testing/sweep/outcome.js';
-import type { SweepReport } from '../../src/testing/sweep/outcome.js';
+import { formatReport, requireHeld, shortest } from '../../src/testing/sweep.js';
+import type { SweepReport } from '../../src/testing/sweep.js';
 
 const report: SweepReport = {
   ...{ version: 1, kind: 'Widget', seed: 7, held: false, seconds: 61.4 },
@@ -41,4 +41,14 @@ test('what does not hold can be required', () => {
     requireHeld(report);
   }).toThrow(formatReport(report));
   requireHeld({ ...report, held: true });
+});
+
+test('a failure of another trial is the same, whatever the trial was called and how long it waited', () => {
+  const failure = (name: string, seconds: number) => ({
+    what: `Still so after ${seconds} s: ConfigMap ${name} is missing`,
+    sequence: [name],
+  });
+  const failures = [failure('swept-00001', 12), failure('swept-00002', 10.43), failure('other', 12)];
+
+  expect(shortest(failures)).toEqual([failures[2], failures[0]]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { causes } from '../../src/testing/sweep/settling.js';
+import { causes } from '../../src/testing/checks.js';
 
 const ours = { manager: 'web-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:paused': {} } } };
 const theirs = { manager: 'kubectl-edit', operation: 'Update', fieldsV1: { 'f:spec': { 'f:paused': {} } } };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Failure } from '../../src/testing/sweep/outcome.js';
-import { shortened } from '../../src/testing/sweep/shortened.js';
-import type { Walk } from '../../src/testing/walk/plan.js';
+import { shortened } from '../../src/testing/checks.js';
+import type { Failure } from '../../src/testing/sweep.js';
+import type { Walk } from '../../src/testing/walk.js';
 
 const until: Walk = [{ size: 1 }, { size: 2 }, { size: 3 }];
 const wrong: Failure = {
@@ -17,14 +17,14 @@ const noted = {
 };
 
 /** @param goesWrong what comes of a walk */
-async function toldBy(goesWrong: (specs: Walk, pace: 'hasty' | 'patient') => readonly Failure[]) {
+async function toldBy(goesWrong: (specs: Walk, isHasty: boolean) => readonly Failure[]) {
   const walked: string[] = [];
   const failures = await shortened(
     { failures: [wrong], until },
     {
-      walk: (specs, pace) => {
-        walked.push(`${specs.length} ${pace}`);
-        return Promise.resolve(goesWrong(specs, pace));
+      walk: (specs, isHasty) => {
+        walked.push(`${specs.length} ${isHasty ? 'hasty' : 'patient'}`);
+        return Promise.resolve(goesWrong(specs, isHasty));
       },
       isValid: () => true,
       // Only the length counts here.
@@ -48,8 +48,8 @@ test('what nothing shorter shows is told as it was, once it has come again', asy
 });
 
 test('what goes wrong in haste alone is tried again as it was found', async () => {
-  const { failures } = await toldBy((specs, pace) =>
-    specs.length === 3 || pace === 'hasty' ? [again(specs)] : [],
+  const { failures } = await toldBy((specs, isHasty) =>
+    specs.length === 3 || isHasty ? [again(specs)] : [],
   );
 
   expect(failures).toEqual([again(until)]);

@@ -1,19 +1,134 @@
 import { expect, test } from 'vitest';
-import { Random } from '../../src/testing/random.js';
-import { sweptOf } from '../../src/testing/sweep/stand.js';
-import type { Stand } from '../../src/testing/sweep/stand.js';
-import { walk } from '../../src/testing/sweep/walk.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { fieldsOf, planWalks, Random, shorten } from '../../src/testing/walk.js';
+import type { Fields, Spec, Walk } from '../../src/testing/walk.js';
+import { plantedSamples } from '../scenarios/planted/crd.js';
 import { sound } from '../scenarios/planted/sound.js';
+import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
 
-test('a walk in which nothing may be edited is told as not applicable, and begins no trial', async () => {
-  const swept = sweptOf({ kind: sound, samples: [{ spec: { image: 'one:1' } }] });
-  // No cluster is asked, so that there needn't be one.
-  const stand = {
-    ...{ ...swept, random: new Random(1), keepsEarlier: () => false },
-    notWalked: ['image', 'color', 'parts'],
-  } as unknown as Stand;
+const specsOf = (all: readonly AnyObject[]): Spec[] => all.map(({ spec }) => spec as Spec);
+const samples = specsOf(plantedSamples);
+const soundFields = fieldsOf(sound, samples);
 
-  expect(await walk(stand)).toEqual({
-    ...{ tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' },
-  });
+const planOf = (seed: number) =>
+  planWalks(soundFields, new Random(seed), { starts: samples, leastEdits: 20, mostEdits: 200 });
+
+test('a walk does everything to every field, by valid specs, and its seed repeats it', async () => {
+  const plan = await planOf(3);
+
+  expect(plan.open).toEqual([]);
+  expect(plan.goals).toBeGreaterThan(8);
+  expect(plan.walks.flat().flatMap((spec) => soundFields.problems(spec))).toEqual([]);
+  expect(await planOf(3)).toEqual(plan);
+  expect(await planOf(4)).not.toEqual(plan);
+});
+
+test('a walk leaves alone what can never be changed, and what it is told to', async () => {
+  const specs = specsOf(streamIngressSamples);
+  const fields = fieldsOf(streamIngress, specs, ['proxyProtocol']);
+  const props = { starts: specs, leastEdits: 40, mostEdits: 120 };
+
+  const { walks, open } = await planWalks(fields, new Random(1), props);
+
+  const fixed = ['listen', 'protocol', 'is_service', 'upstream'].filter((field) => fields.isFixed?.([field]));
+  expect(fixed).toEqual(['listen', 'protocol']);
+  expect(open).toEqual([]);
+  const edits = walks.flatMap((walk) => walk.slice(1).map((spec, index) => [walk[index], spec] as const));
+  expect(edits.length).toBeGreaterThanOrEqual(40);
+  for (const [before, after] of edits) {
+    expect(fields.problems(after, before)).toEqual([]);
+    // A spec may be made anew as a whole, without it.
+    if (!before?.proxyProtocol) expect(after.proxyProtocol).toBeUndefined();
+  }
+});
+
+test('a walk that can go no further ends by itself, and the others go on', async () => {
+  const first = { image: 'one:1', color: 'stuck' };
+  const stuck: Fields = {
+    ...soundFields,
+    problems: (spec, before) =>
+      before === first
+        ? [{ path: ['spec', 'image'], message: 'it stays' }]
+        : soundFields.problems(spec, before),
+  };
+  const props = { starts: [first, { image: 'one:1' }], leastEdits: 20, mostEdits: 200 };
+
+  const { walks, open } = await planWalks(stuck, new Random(3), props);
+
+  expect(walks[0]).toEqual([first]);
+  expect(walks[1]?.length).toBeGreaterThan(20);
+  expect(open).toEqual([]);
+});
+
+test('what the cluster never accepts is tried, and left out of nearly all specs', async () => {
+  const starts = samples.filter(({ color }) => color === undefined);
+  const isAccepted = (spec: Spec): Promise<boolean> => Promise.resolve(spec.color === undefined);
+  const props = { starts, leastEdits: 40, mostEdits: 80, mostInVain: 50 };
+
+  const { walks, open } = await planWalks(soundFields, new Random(2), props, isAccepted);
+
+  expect(open.toSorted()).toEqual(['change: color', 'remove: color', 'set: color']);
+  const all = walks.flat();
+  const refused = all.filter(({ color }) => color !== undefined);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused.length).toBeLessThan(all.length / 5);
+});
+
+function shortenedBy(
+  goesWrong: (walk: Walk) => boolean,
+  { tries = Infinity, isValid = () => true }: { tries?: number; isValid?: (spec: object) => boolean } = {},
+) {
+  let left = tries;
+  return (walk: Walk): Promise<Walk> =>
+    shorten(walk, {
+      isValid,
+      hasTime: () => left > 0,
+      goesWrong: (tried) => {
+        left--;
+        return Promise.resolve(goesWrong(tried));
+      },
+    });
+}
+
+/** A field is remembered from any earlier spec. */
+const remembers = (walk: Walk): boolean => {
+  const last = walk.at(-1);
+  return walk.slice(0, -1).some((spec) => 'color' in spec) && last !== undefined && !('color' in last);
+};
+
+test('steps that have no part in it are dropped, wherever they are', async () => {
+  const walk = [{}, { color: 'red' }, { size: 1 }, { size: 2 }, { size: 3 }, { size: 4 }];
+
+  expect(await shortenedBy(remembers)(walk)).toEqual([{ color: 'red' }, {}]);
+});
+
+test('of the specs, only what it takes is left, also deep within', async () => {
+  const isWrong = ([first, ...others]: Walk): boolean =>
+    others.length > 0 && JSON.stringify(first).includes('"b"') && !JSON.stringify(others).includes('"b"');
+  const parts = [
+    { name: 'a', value: '1' },
+    { name: 'b', value: '2' },
+  ];
+
+  expect(
+    await shortenedBy(isWrong)([
+      { size: 1, parts },
+      { size: 2, parts: [{ name: 'a' }] },
+    ]),
+  ).toEqual([{ parts: [{ name: 'b' }] }, {}]);
+});
+
+test('what the API server would refuse is not tried', async () => {
+  const isValid = (spec: object): boolean => 'size' in spec;
+  const walk = [{ size: 1, color: 'red', more: 1 }, { size: 1 }];
+
+  expect(await shortenedBy(remembers, { isValid })(walk)).toEqual([{ size: 1, color: 'red' }, { size: 1 }]);
+});
+
+test('when time is up, what was found by then is told', async () => {
+  const walk = [{ color: 'red', size: 1 }, { size: 2 }, { size: 3 }];
+
+  expect(await shortenedBy(remembers, { tries: 2 })(walk)).toEqual([{ color: 'red', size: 1 }, { size: 3 }]);
+  expect(await shortenedBy(remembers, { tries: 0 })(walk)).toEqual(walk);
 });

@@ -1,1 +1,1 @@
-export { installCrd } from '../../../src/testing/install-crd.js';
+export { installCrd } from '../../../src/testing/account.js';

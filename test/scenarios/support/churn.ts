@@ -2,21 +2,23 @@ import type { Subject } from '../../cluster/support/subject.js';
 import { deployments, services } from '../../cluster/support/cluster.js';
 import type { FaultProxy } from './fault-proxy.js';
 import { watches } from './proxied-request.js';
-import type { Random } from '../../../src/testing/random.js';
+import type { Random } from '../../../src/testing/walk.js';
 import { WatchLine } from '../../../src/testing/watch-line.js';
 
-/** What happens at random; how often, relative to each other. */
-const ACTIONS = [
-  [40, 'edit'],
-  [10, 'create'],
-  [10, 'delete'],
-  [5, 'rebirth'],
-  [15, 'drift'],
-  [10, 'deleteChild'],
-  [1, 'cutWatch'],
-  [0.5, 'cutConnections'],
-  [0.3, 'expire'],
-] as const;
+/** What happens at random, each as often as it is there. */
+const ACTIONS = (
+  [
+    [400, 'edit'],
+    [100, 'create'],
+    [100, 'delete'],
+    [50, 'rebirth'],
+    [150, 'drift'],
+    [100, 'deleteChild'],
+    [10, 'cutWatch'],
+    [5, 'cutConnections'],
+    [3, 'expire'],
+  ] as const
+).flatMap(([times, action]) => Array.from({ length: times }, () => action));
 
 /** Does at random what happens in a cluster, by a seed. */
 export class Churn {
@@ -43,7 +45,7 @@ export class Churn {
 
   /** One thing, whatever comes of it. */
   async act(): Promise<void> {
-    const action = this.random.choose(ACTIONS);
+    const action = this.random.one(ACTIONS);
     try {
       await this[action]();
       this.done[action] = (this.done[action] ?? 0) + 1;

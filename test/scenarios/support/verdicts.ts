@@ -1,4 +1,4 @@
-import type { SweepReport } from '../../../src/testing/sweep/outcome.js';
+import type { SweepReport } from '../../../src/testing/sweep.js';
 
 /** What became of each check: `held`, `failed`, or why it doesn't apply. */
 export function verdictsOf({ checks }: SweepReport): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { GeneratorValue } from 'fast-check';
-import type { Chance } from '../../../../src/testing/random.js';
+import type { Chance } from '../../../../src/testing/walk.js';
 
 /** Drawn from one generator: the same seed leads to the same draws. */
 export function chanceOf(generator: GeneratorValue): Chance {

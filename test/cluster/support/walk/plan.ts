@@ -1,13 +1,10 @@
 import { appService } from '../../../../src/kinds/app-service/kind.js';
-import type { Chance } from '../../../../src/testing/random.js';
-import type { Fields } from '../../../../src/testing/walk/fields.js';
-import { goalsOf, topGoalsOf } from '../../../../src/testing/walk/goals.js';
-import { planWalks as planAny } from '../../../../src/testing/walk/plan.js';
-import type { Walk } from '../../../../src/testing/walk/plan.js';
+import { goalsOf, isRequired, planWalks as planAny } from '../../../../src/testing/walk.js';
+import type { Chance, Fields, Goal, Walk } from '../../../../src/testing/walk.js';
 import { barredFields } from '../app-service-options.js';
 import { offline } from '../verdicts.js';
 import { consistent, isRefused, unionAt } from './rules.js';
-import { leaves, lists, specSchema } from './shape.js';
+import { leaves, specSchema } from './shape.js';
 import type { Path } from './shape.js';
 import { keysFor, valuesFor } from './values.js';
 
@@ -22,7 +19,7 @@ const COMPANIONS: Readonly<Record<string, readonly Path[]>> = {
 };
 
 const fields: Fields = {
-  ...{ schema: specSchema, leaves, lists, consistent, isRefused },
+  ...{ schema: specSchema, leaves, consistent, isRefused },
   choices: valuesFor,
   keys: keysFor,
   union: unionAt,
@@ -38,7 +35,11 @@ const fields: Fields = {
 export const goals = goalsOf(fields);
 
 /** The goals for a top-level field as a whole, which need not be a value itself. */
-export const topGoals = topGoalsOf(fields);
+export const topGoals = Object.keys(specSchema.properties ?? {}).flatMap((field): Goal[] => {
+  const path = [field];
+  const change: Goal = { action: 'change', path };
+  return isRequired(fields, path) ? [change] : [{ action: 'set', path }, change, { action: 'remove', path }];
+});
 
 export interface PlanProps {
   readonly walks: number;
@@ -50,9 +51,9 @@ export interface PlanProps {
  * Walks that together do everything to every field that can be done to it, each edit along with others at random.
  * @throws where a goal isn't reached in ten times as many edits as asked for
  */
-export function planWalks(chance: Chance, { walks, leastEdits }: PlanProps): readonly Walk[] {
+export async function planWalks(chance: Chance, { walks, leastEdits }: PlanProps): Promise<readonly Walk[]> {
   const starts = Array.from({ length: walks }, () => ({ size: chance.upTo(1), image: 'example.com/web:1' }));
-  const plan = planAny(fields, chance, { starts, leastEdits, mostEdits: 10 * leastEdits });
+  const plan = await planAny(fields, chance, { starts, leastEdits, mostEdits: 10 * leastEdits });
   if (plan.open.length > 0) throw new Error(`Never reached: ${plan.open.join(', ')}`);
   return plan.walks;
 }

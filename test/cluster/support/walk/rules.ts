@@ -1,5 +1,5 @@
-import type { Union } from '../../../../src/testing/walk/fields.js';
-import { withoutDuplicates } from '../../../../src/testing/sweep/kind-fields.js';
+import { withoutDuplicates } from '../../../../src/testing/walk.js';
+import type { Union } from '../../../../src/testing/walk.js';
 import { leaves, schemaAt, specSchema, valuesAt } from './shape.js';
 import type { Path, Spec } from './shape.js';
 

@@ -1,16 +1,13 @@
 import { storedVersion } from '../../../../src/contract/crd.js';
 import type { StructuralSchema } from '../../../../src/contract/crd.js';
 import { appService } from '../../../../src/kinds/app-service/kind.js';
-import { leavesOf, listsOf } from '../../../../src/testing/walk/fields.js';
+import { leavesOf } from '../../../../src/testing/walk.js';
 
-export { schemaAt, valuesAt } from '../../../../src/testing/walk/fields.js';
-export type { Path, Spec } from '../../../../src/testing/walk/fields.js';
+export { schemaAt, valuesAt } from '../../../../src/testing/walk.js';
+export type { Path, Spec } from '../../../../src/testing/walk.js';
 
 export const specSchema: StructuralSchema = storedVersion(appService.crd).schema.openAPIV3Schema.properties!
   .spec!;
 
 /** Every field that holds a value. */
 export const leaves = leavesOf(specSchema);
-
-/** Every list, by the path of its items. */
-export const lists = listsOf(leaves);

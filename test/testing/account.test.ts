@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Cluster, Place } from '../../src/testing/cluster.js';
-import { installCrd } from '../../src/testing/install-crd.js';
+import { installCrd } from '../../src/testing/account.js';
 import { sound } from '../scenarios/planted/sound.js';
 
 /** One that takes everything, and knows what is there. */

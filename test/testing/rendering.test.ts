@@ -4,14 +4,11 @@ import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
-import { Random, chanceOf } from '../../src/testing/random.js';
-import { fieldsOf } from '../../src/testing/sweep/kind-fields.js';
-import { listKeys, rendering } from '../../src/testing/sweep/offline.js';
-import type { Outcome } from '../../src/testing/sweep/outcome.js';
-import { sweptOf } from '../../src/testing/sweep/stand.js';
-import type { Spec, Swept } from '../../src/testing/sweep/stand.js';
-import type { Fields } from '../../src/testing/walk/fields.js';
-import { planTakenWalks, planWalks } from '../../src/testing/walk/plan.js';
+import { listKeys, rendering } from '../../src/testing/render.js';
+import type { Outcome } from '../../src/testing/sweep.js';
+import { sweptOf } from '../../src/testing/trial.js';
+import type { Swept } from '../../src/testing/trial.js';
+import type { Spec } from '../../src/testing/walk.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -27,7 +24,7 @@ const samples = plantedSamples.map(({ spec }) => ({ spec: spec as Spec }));
 type Samples = Swept['samples'];
 
 /** What these checks read of it; they ask for no cluster. */
-const standFor = (kind: Kind, of = samples): Swept => sweptOf({ kind, samples: of as unknown as Samples });
+const standFor = (kind: Kind, of = samples): Swept => sweptOf(kind, of as unknown as Samples, undefined);
 
 const specsOf = (all: readonly AnyObject[]): { readonly spec: Spec }[] =>
   all.map(({ spec }) => ({ spec: spec as Spec }));
@@ -112,82 +109,4 @@ test('a kind whose objects must have shorter names is held against shorter ones'
   const { failures } = rendering(standFor(defineKind({ crd: plantedCrd(), construct: Nightly, children })));
 
   expect(failures).toEqual([]);
-});
-
-function planOf(seed: number) {
-  const fields = fieldsOf(
-    sound,
-    samples.map(({ spec }) => spec),
-  );
-  const starts = samples.map(({ spec }) => spec);
-  return {
-    fields,
-    plan: planWalks(fields, chanceOf(new Random(seed)), { starts, leastEdits: 20, mostEdits: 200 }),
-  };
-}
-
-test('a walk does everything to every field, by valid specs, and its seed repeats it', () => {
-  const { fields, plan } = planOf(3);
-
-  expect(plan.open).toEqual([]);
-  expect(plan.goals).toBeGreaterThan(8);
-  expect(plan.walks.flat().flatMap((spec) => fields.problems(spec))).toEqual([]);
-  expect(planOf(3).plan).toEqual(plan);
-  expect(planOf(4).plan).not.toEqual(plan);
-});
-
-test('a walk leaves alone what can never be changed, and what it is told to', () => {
-  const specs = specsOf(streamIngressSamples).map(({ spec }) => spec);
-  const fields = fieldsOf(streamIngress, specs, ['proxyProtocol']);
-  const { walks, open } = planWalks(fields, chanceOf(new Random(1)), {
-    ...{ starts: specs, leastEdits: 40, mostEdits: 120 },
-  });
-
-  const fixed = ['listen', 'protocol', 'is_service', 'upstream'].filter((field) => fields.isFixed?.([field]));
-  expect(fixed).toEqual(['listen', 'protocol']);
-  expect(open).toEqual([]);
-  const edits = walks.flatMap((walk) => walk.slice(1).map((spec, index) => [walk[index], spec] as const));
-  expect(edits.length).toBeGreaterThanOrEqual(40);
-  for (const [before, after] of edits) {
-    expect(fields.problems(after, before)).toEqual([]);
-    // A spec may be made anew as a whole, without it.
-    if (!before?.proxyProtocol) expect(after.proxyProtocol).toBeUndefined();
-  }
-});
-
-test('a walk that can go no further ends by itself, and the others go on', () => {
-  const fields = fieldsOf(
-    sound,
-    samples.map(({ spec }) => spec),
-  );
-  const first = { image: 'one:1', color: 'stuck' };
-  const stuck: Fields = {
-    ...fields,
-    problems: (spec, before) =>
-      before === first ? [{ path: ['spec', 'image'], message: 'it stays' }] : fields.problems(spec, before),
-  };
-  const props = { starts: [first, { image: 'one:1' }], leastEdits: 20, mostEdits: 200 };
-
-  const { walks, open } = planWalks(stuck, chanceOf(new Random(3)), props);
-
-  expect(walks[0]).toEqual([first]);
-  expect(walks[1]?.length).toBeGreaterThan(20);
-  expect(open).toEqual([]);
-});
-
-test('what the cluster never takes is tried, and left out of nearly all specs', async () => {
-  const specs = samples.map(({ spec }) => spec);
-  const fields = fieldsOf(sound, specs);
-  const isTaken = (spec: Spec): Promise<boolean> => Promise.resolve(spec.color === undefined);
-  const props = { starts: specs.filter(({ color }) => color === undefined), leastEdits: 40, mostEdits: 80 };
-
-  const { walks, open } = await planTakenWalks(
-    ...([fields, chanceOf(new Random(2)), { ...props, mostInVain: 50 }, isTaken] as const),
-  );
-
-  expect(open.toSorted()).toEqual(['change: color', 'remove: color', 'set: color']);
-  const all = walks.flat();
-  const refused = all.filter(({ color }) => color !== undefined);
-  expect(refused.length).toBeGreaterThan(0);
-  expect(refused.length).toBeLessThan(all.length / 5);
 });

@@ -1,0 +1,827 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf, OperatorError } from '../contract/error.js';
+import { isHashAnnotation } from '../contract/names.js';
+import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind, resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { driftOf } from '../engine/drift.js';
+import { describePath, managedFieldsOf } from '../engine/field-set.js';
+import type { FieldPath, FieldsV1 } from '../engine/field-set.js';
+import { collection } from './cluster.js';
+import { eventually } from './eventually.js';
+import { differences, isContainer, rendered } from './render.js';
+import { withoutMoment } from './sweep.js';
+import type { Failure, Outcome } from './sweep.js';
+import * as trials from './trial.js';
+import type { LiveResource, Sample, Stand, Trial } from './trial.js';
+import { fieldsOf, goalsOf, planWalks, shorten } from './walk.js';
+import type { Fields, Spec, Walk, WalkPlan } from './walk.js';
+import type { AcceptedApply, EventFault, KillPoint, RecordedLists, Wire } from './wire.js';
+
+const { attempt, becomes, conditionOf, fresh, hasCondition, isGone, ownEntries, rolledOut, trialOfEach } =
+  trials;
+
+const NO_OBJECTS: Outcome = { tried: '', failures: [], notApplicable: 'it makes no objects' };
+const WATCHED_MILLISECONDS = 2_000;
+/** How often what the cluster itself still does may lead to another write or request. */
+const ROUNDS = 4;
+const TOLD_MILLISECONDS = 10_000;
+
+/** Checks that a settled custom resource costs no request, and a restart no write. */
+export async function settling(stand: Stand): Promise<Outcome> {
+  const failures = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+    await trial.start();
+    await trial.create(sample);
+    await rolledOut(trial);
+    trial.steps.push('wait until it is settled');
+    await requireSilence(trial);
+    const last = new Map<string, AcceptedApply>();
+    for (let round = 1; ; round++) {
+      const before = await trial.objects();
+      for (const [id, apply] of trial.operator.wire.applies) last.set(id, apply);
+      const { writes, applies } = (await trial.restart()).wire;
+      await rolledOut(trial);
+      if (writes.length === 0) return;
+      // The status follows what the cluster has done to the objects meanwhile, once.
+      const isOfStatus = writes.every((write) => /\/status$| events(\/|$)/.test(write));
+      if (isOfStatus && round < ROUNDS && versionsOf(before) !== versionsOf(await trial.objects())) continue;
+      const why = causes(applies, last, before);
+      throw new Error(`settled, and after a restart it writes ${writes.slice(0, 5).join(', ')}${why}`);
+    }
+  });
+  return { tried: `${stand.samples.length} samples and restarts`, failures };
+}
+
+function versionsOf(objects: readonly AnyObject[]): string {
+  return objects.map(({ metadata: { uid, resourceVersion } }) => `${uid} ${resourceVersion}`).join();
+}
+
+async function requireSilence(trial: Trial): Promise<void> {
+  const { wire } = trial.operator;
+  for (let round = 1; ; round++) {
+    const [before, last, objects] = [wire.requests, new Map(wire.applies), await trial.objects()];
+    await delay(WATCHED_MILLISECONDS);
+    if (wire.requests === before) return;
+    if (round < ROUNDS) continue;
+    const again = new Map([...wire.applies].filter(([id, apply]) => apply !== last.get(id)));
+    throw new Error(
+      `settled, it still asks ${wire.requests - before} times in 2 s; its last writes: ${wire.writes.slice(-3).join(', ') || 'none'}${causes(again, last, objects)}`,
+    );
+  }
+}
+
+type Applies = ReadonlyMap<string, AcceptedApply>;
+
+/**
+ * Says why settled objects were applied again: at most three fields, each with both values and the cause.
+ * @param last the applies before these
+ * @param before the objects while they were settled
+ */
+export function causes(applies: Applies, last: Applies, before: readonly AnyObject[]): string {
+  const lines = [...applies].flatMap(([id, apply]) => {
+    const was = before.find((object) => objectId(object) === objectId(apply.kept)) ?? apply.kept;
+    const found = causesOf(apply, last.get(id)?.sent ?? apply.sent, was);
+    return found.map((cause) => `; ${describeRef(refOf(apply.kept))}: ${cause}`);
+  });
+  return lines.slice(0, 3).join('');
+}
+
+function causesOf({ manager, sent, kept }: AcceptedApply, earlier: AnyObject, was: AnyObject): string[] {
+  const wanted = contentOf(sent);
+  const rendering = differences(contentOf(earlier), wanted);
+  if (rendering.length > 0)
+    return rendering.map(({ text }) => `${text}: the render differs from the last one`);
+  const { managers } = driftOf(managedFieldsOf(was), kept, manager);
+  const changed = differences(within(kept, wanted), within(was, wanted));
+  const lines = [
+    ...changed.map(({ text }) => `${text}: changed by ${managers.join(' and ') || 'another writer'}`),
+    ...differences(wanted, within(kept, wanted)).map(({ text, expected, found }) => {
+      const isEmpty = ['null', '""', '[]', '{}'].includes(JSON.stringify(expected));
+      const what = found === undefined ? 'dropped' : 'normalised';
+      return `${text}: ${what} by the server${isEmpty ? ' because it is empty' : ''}`;
+    }),
+  ];
+  return lines.length > 0 ? lines : ['no field differs, but what managedFields record'];
+}
+
+/** Returns what an apply asks for, without the object's identity and the hash of all that. */
+function contentOf({ metadata, apiVersion: _, kind: __, ...content }: AnyObject): unknown {
+  const { labels, annotations } = metadata;
+  const withoutHash = (key: string, value: unknown): unknown => (isHashAnnotation(key) ? undefined : value);
+  return JSON.parse(JSON.stringify({ ...content, metadata: { labels, annotations } }, withoutHash));
+}
+
+/** Returns as much of a live value as an apply has asked for. */
+function within(live: unknown, wanted: unknown): unknown {
+  if (!isContainer(live) || !isContainer(wanted)) return live;
+  const names = Object.keys(wanted).filter((name) => Object.hasOwn(live, name));
+  if (Array.isArray(wanted)) return names.map((name) => within(live[name], wanted[name]));
+  return Object.fromEntries(names.map((name) => [name, within(live[name], wanted[name])]));
+}
+
+/** Checks that every object has the custom resource as its controller or is shared, and that nothing outlives it. */
+export async function ownership(stand: Stand): Promise<Outcome> {
+  if (stand.types.length === 0) return NO_OBJECTS;
+  let shared = 0;
+  const failures = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+    await trial.start();
+    await trial.create(sample);
+    const { metadata } = await trial.settled();
+    const objects = await trial.objects();
+    const own = objects.filter((object) => !trial.isShared(object));
+    const foreign = own.find((object) => controllerOf(object)?.uid !== metadata.uid);
+    if (foreign)
+      throw new Error(
+        `${foreign.kind} ${foreign.metadata.name} isn't owned by the custom resource: give its apply an owner`,
+      );
+    shared += objects.length - own.length;
+    await trial.delete();
+    await isGone(trial);
+  });
+  const those = shared > 0 ? `, ${shared} shared objects, which have to be as before in the end` : '';
+  return { tried: `${stand.samples.length} samples${those}`, failures };
+}
+
+/** Checks that two custom resources in a namespace have no object in common, and that neither takes anything from the other. */
+export async function collisions(stand: Stand): Promise<Outcome> {
+  const failures = await attempt(stand, async (trial) => {
+    const [sample] = stand.samples;
+    await trial.start();
+    await trial.create(sample, 'one');
+    await rolledOut(trial, 'one');
+    const ofOne = await trial.objects();
+    const before = await trial.conditions('one');
+    await trial.create(sample, 'two');
+    await rolledOut(trial, 'two');
+    const stalled = conditionOf(await trial.get('two'), 'Stalled');
+    if (stalled?.reason === 'OwnershipConflict') throw new Error(stalled.message);
+    requireApart(trial, ofOne, await trial.objects());
+    await soon(trial, trials.CONVERGENCE_MILLISECONDS, async () => {
+      const [changed] = differences(before, await trial.conditions('one'));
+      if (changed) throw new Error(`with a second one of the same spec, of the first ${changed.text}`);
+    });
+  });
+  return { tried: 'two custom resources in one namespace', failures };
+}
+
+function requireApart(trial: Trial, ofOne: readonly AnyObject[], ofBoth: readonly AnyObject[]): void {
+  const isOwn = (object: AnyObject): boolean => !trial.isShared(object);
+  const [own, both] = [ofOne.filter(isOwn), ofBoth.filter(isOwn)];
+  if (both.length !== 2 * own.length) {
+    const shared = own.map((object) => describeRef(refOf(object))).join(', ');
+    throw new Error(
+      `one makes ${own.length} objects (${shared}), both together ${both.length}: put the name of the custom resource into theirs`,
+    );
+  }
+  for (const before of ofOne.filter((object) => trial.isShared(object))) {
+    const after = ofBoth.find((object) => objectId(object) === objectId(before));
+    const lost = ownedFields(before)
+      .filter(([first]) => first !== 'f:metadata')
+      .find((path) => !isDeepStrictEqual(valueAt(before, path), valueAt(after, path)));
+    if (lost)
+      throw new Error(
+        `${before.kind} ${before.metadata.name}: a second one of the same spec takes ${describePath(lost)} from the first`,
+      );
+  }
+}
+
+const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
+
+/** Checks that the status is of the present generation, follows kstatus, and is Ready only of what is ready. */
+export async function status(stand: Stand): Promise<Outcome> {
+  let held = 0;
+  const undisturbed = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+    await trial.start();
+    await trial.create(sample);
+    await rolledOut(trial);
+    await requireTrue(trial);
+    if (!stand.waits(sample.spec)) await soon(trial, TOLD_MILLISECONDS, () => requireReady(trial));
+  });
+  const heldBack = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+    const metadata = { name: 'no-pods', namespace: trial.namespace };
+    trial.steps.push('allow no pods in the namespace, by a ResourceQuota');
+    const { apiVersion, kind } = quotas;
+    await stand.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
+    await trial.start();
+    await trial.create(sample);
+    if (await requireTrue(trial)) held++;
+    trial.steps.push('allow pods again');
+    await stand.cluster.delete({ type: quotas, ...metadata });
+    await requireTrue(trial);
+  });
+  const waiting = stand.samples.filter(({ spec }) => stand.waits(spec)).length;
+  const without = held === 0 ? ', none of which makes pods' : '';
+  const left = waiting > 0 ? `; ${waiting} of which needn't become ready` : '';
+  return {
+    tried: `${stand.samples.length} samples, with pods and held back from them${without}${left}`,
+    failures: [...undisturbed, ...heldBack],
+  };
+}
+
+async function requireReady(trial: Trial): Promise<void> {
+  const cr = await trial.settled();
+  const [ready, stalled] = ['Ready', 'Stalled'].map((type) => conditionOf(cr, type));
+  const told = (condition = ready): string => (condition ? `${condition.reason}: ${condition.message}` : '');
+  if (stalled?.status === 'True') throw new Error(`Stalled is True (${told(stalled)})`);
+  if (ready?.status === 'True' || !(await trial.objects()).every(trials.isReady)) return;
+  throw new Error(
+    `Ready is ${ready?.status ?? 'absent'} (${told()}), while nothing is done any more and all of its objects are ready`,
+  );
+}
+
+/** Waits until the status is consistent. @returns whether some object isn't ready */
+function requireTrue(trial: Trial): Promise<boolean> {
+  return soon(trial, TOLD_MILLISECONDS, async () => {
+    const cr = await trial.settled();
+    const contradiction = contradictionIn(cr);
+    if (contradiction !== undefined) throw new Error(contradiction);
+    const unready = (await trial.objects()).find((object) => !trials.isReady(object));
+    const ready = conditionOf(cr, 'Ready');
+    if (unready && ready?.status === 'True')
+      throw new Error(
+        `Ready is True (${ready.reason}: ${ready.message}), while ${describeRef(refOf(unready))} isn't ready`,
+      );
+    return unready !== undefined;
+  });
+}
+
+function contradictionIn(cr: LiveResource): string | undefined {
+  const ready = conditionOf(cr, 'Ready');
+  if (!ready) return 'there is no condition Ready';
+  if (ready.observedGeneration !== undefined && ready.observedGeneration !== cr.metadata.generation)
+    return `Ready is of generation ${ready.observedGeneration}, not of ${cr.metadata.generation ?? 0}`;
+  const active = ['Ready', 'Reconciling', 'Stalled'].filter(
+    (type) => conditionOf(cr, type)?.status === 'True',
+  );
+  return active.length > 1 ? `${active.join(' and ')} are both True` : undefined;
+}
+
+function soon<T>(trial: Trial, milliseconds: number, probe: () => Promise<T>): Promise<T> {
+  const deadlineMilliseconds = trial.stand.pace.scaled(milliseconds);
+  return eventually(probe, { deadlineMilliseconds, intervalMilliseconds: 200 });
+}
+
+/** The engine pauses after more than five corrections of one object; a new operator doesn't know of them. */
+const CORRECTIONS_BETWEEN_STARTS = 4;
+const CORRECTED_MILLISECONDS = 8_000;
+const CREATED_MILLISECONDS = 10_000;
+const WRITE_ATTEMPTS = 50;
+
+type DriftOutcome = 'changed' | 'left' | 'refused';
+
+/** Checks that every owned field is corrected when another manager changes it, and every deleted object created again. */
+export async function drift(stand: Stand): Promise<Outcome> {
+  if (stand.types.length === 0) return NO_OBJECTS;
+  const counts = { changed: 0, left: 0, refused: 0, removed: 0 };
+  const failures: Failure[] = [];
+  await trials.several(stand.samples, async (sample) => {
+    const driftAll = async (trial: Trial): Promise<void> => {
+      await trial.start();
+      await trial.create(sample);
+      await rolledOut(trial);
+      const begun = [...trial.steps];
+      const conditions = await trial.conditions();
+      for (const object of await trial.objects()) {
+        let corrections = 0;
+        for (const path of ownedFields(object).filter(isDriftable)) {
+          if (failures.length >= trials.ENOUGH) return;
+          if (corrections > 0 && corrections % CORRECTIONS_BETWEEN_STARTS === 0) await trial.restart();
+          trial.steps.splice(0, Infinity, ...begun);
+          try {
+            const outcome = await driftOne(trial, object, path, conditions);
+            counts[outcome]++;
+            if (outcome !== 'refused') corrections++;
+          } catch (error) {
+            failures.push({ what: messageOf(error), sequence: [...trial.steps] });
+            corrections++;
+          }
+        }
+      }
+    };
+    failures.push(...(await attempt(stand, driftAll)));
+    const removeAll = async (trial: Trial): Promise<void> => {
+      await trial.start();
+      await trial.create(sample);
+      await trial.settled();
+      const begun = trial.steps.length;
+      for (const object of (await trial.objects()).filter((one) => trial.isCreatedAgain(one))) {
+        trial.steps.splice(begun);
+        await trial.remove(object);
+        counts.removed++;
+        await soon(trial, CREATED_MILLISECONDS, async () => {
+          const again = (await trial.objects()).find((one) => objectId(one) === objectId(object));
+          if (!again || again.metadata.uid === object.metadata.uid)
+            throw new Error(`${object.kind} isn't created again when it is deleted`);
+        });
+        await becomes(trial, await fresh(stand, sample));
+      }
+    };
+    failures.push(...(await attempt(stand, removeAll)));
+  });
+  const { changed, left, refused, removed } = counts;
+  const leaving =
+    left > 0 ? `, ${left} of them left to another manager of a shared object, which the status says` : '';
+  const tried = `${changed + left} fields changed${leaving}, ${refused} that the API server lets nobody change, ${removed} objects removed`;
+  const nothing = changed + left + refused + removed + failures.length === 0;
+  return { tried, failures, ...(nothing && { notApplicable: 'no sample leads to an object' }) };
+}
+
+/** An object without its owner belongs to others, so what ties it to its owner isn't changed. */
+function isDriftable([first, second, third = '']: FieldPath): boolean {
+  return first !== 'f:metadata' || (second !== 'f:ownerReferences' && !isHashAnnotation(third.slice(2)));
+}
+
+/** Changes a field as another manager, and waits for its correction. @throws where that doesn't come */
+async function driftOne(
+  trial: Trial,
+  object: AnyObject,
+  path: FieldPath,
+  conditions: trials.Normal,
+): Promise<DriftOutcome> {
+  const { cluster, settleMilliseconds, pace } = trial.stand;
+  const place = trial.placeOf(object);
+  const live = (): Promise<AnyObject> => cluster.get(place);
+  const old = valueAt(await live(), path);
+  const isShared = trial.isShared(object);
+  const areConditionsBack = async (): Promise<boolean> =>
+    isDeepStrictEqual(await trial.conditions(), conditions);
+  const isBack = async (): Promise<boolean> =>
+    isDeepStrictEqual(valueAt(await live(), path), old) && (!isShared || (await areConditionsBack()));
+  const options = { deadlineMilliseconds: pace.scaled(CORRECTED_MILLISECONDS) + 4 * settleMilliseconds };
+  const requireBack = async (): Promise<void> => {
+    if (!(await isBack())) throw new Error(`${object.kind}: ${describePath(path)} isn't corrected`);
+  };
+  const put = async (value: unknown): Promise<boolean> => {
+    for (let attempts = 1; ; attempts++) {
+      const before = await live();
+      const answer = await cluster.send('PUT', `${collection(place.type, place.namespace)}/${place.name}`, {
+        ...{ body: withValueAt(before, path, value), query: { fieldManager: 'drift' } },
+      });
+      // Its status may have changed in between.
+      if (answer.status === 409 && attempts < WRITE_ATTEMPTS) continue;
+      return answer.status < 300 && !isDeepStrictEqual(valueAt(answer.body, path), valueAt(before, path));
+    }
+  };
+  for (const value of othersThan(old)) {
+    if (!(await put(value))) continue;
+    const shown = value === undefined ? 'nothing' : JSON.stringify(value);
+    trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
+    const isLeft = await eventually(async () => {
+      if (await isBack()) return false;
+      if (isShared) {
+        await trial.settled();
+        // A shared object isn't forced; then the status has to say so.
+        if (!(await areConditionsBack()) && !(await isBack())) return true;
+      }
+      await requireBack();
+      return false;
+    }, options);
+    if (!isLeft) return 'changed';
+    // Once the other manager gives it up, everything has to be as before.
+    await put(undefined);
+    await eventually(requireBack, options);
+    return 'left';
+  }
+  return 'refused';
+}
+
+/** Returns values to try instead; the API server may accept none of them. */
+function othersThan(value: unknown): unknown[] {
+  if (typeof value === 'boolean') return [!value];
+  if (typeof value === 'number') return [value + 1, value - 1, undefined];
+  if (typeof value !== 'string') return [undefined];
+  const bumped = value.replace(/\d/, (digit) => String((Number(digit) + 1) % 10));
+  return [...(bumped === value ? [] : [bumped]), `${value}-x`, `${value}x`, undefined];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Returns the fields that the operator owns, without the keys of list items. */
+function ownedFields(object: AnyObject): FieldPath[] {
+  return ownEntries(object).flatMap(({ fieldsV1 = {} }) => leavesOf(fieldsV1));
+}
+
+export function leavesOf(fields: FieldsV1, path: FieldPath = []): FieldPath[] {
+  const item = path.at(-1) ?? '';
+  const keys = item.startsWith('k:') ? (JSON.parse(item.slice(2)) as Json) : {};
+  return Object.entries(fields).flatMap(([segment, child]) => {
+    const isKey = Object.hasOwn(keys, segment.slice(2));
+    if (isKey || segment === '.' || segment.startsWith('v:') || segment.startsWith('i:')) return [];
+    const isLeaf = segment.startsWith('f:') && Object.keys(child).every((key) => key === '.');
+    return isLeaf ? [[...path, segment]] : leavesOf(child, [...path, segment]);
+  });
+}
+
+export function valueAt(value: unknown, [segment, ...rest]: FieldPath): unknown {
+  if (segment === undefined || value === undefined || value === null) return value;
+  if (segment.startsWith('f:')) return valueAt((value as Json)[segment.slice(2)], rest);
+  const item = (value as readonly Json[]).find((one) => isItem(one, segment));
+  return valueAt(item, rest);
+}
+
+/** Returns the same with another value there, or without it. */
+export function withValueAt(value: unknown, [segment, ...rest]: FieldPath, put: unknown): unknown {
+  if (segment === undefined) return put;
+  if (segment.startsWith('k:'))
+    return (value as readonly Json[]).map((item) =>
+      isItem(item, segment) ? withValueAt(item, rest, put) : item,
+    );
+  const { [segment.slice(2)]: old, ...others } = value as Json;
+  const inner = withValueAt(old, rest, put);
+  return inner === undefined ? others : { ...others, [segment.slice(2)]: inner };
+}
+
+function isItem(item: Json, segment: string): boolean {
+  const keys = JSON.parse(segment.slice(2)) as Json;
+  return Object.entries(keys).every(([key, value]) => isDeepStrictEqual(item[key], value));
+}
+
+/** Checks that an operator killed before or after any write ends where it would have undisturbed. */
+export async function kills(stand: Stand): Promise<Outcome> {
+  const [from, to = from] = stand.samples;
+  const { most, deleting } = await writesOf(stand, from, to);
+  const points = Array.from({ length: most }, (_, index) => index + 1).flatMap((write) =>
+    (['before', 'after'] as const).map((when): KillPoint => ({ write, when })),
+  );
+  let done = 0;
+  const failures = await trialOfEach(stand, points, async (trial, point) => {
+    const restarted = async (): Promise<boolean> => {
+      const at = trial.operator.wire.diedAt;
+      if (at === undefined) return false;
+      trial.steps.push(
+        `the operator is killed ${point.when} ${at}, its write ${point.write}, and started again`,
+      );
+      await trial.start();
+      done++;
+      return true;
+    };
+    const killed = async (act: () => Promise<void>, ...path: readonly Sample[]): Promise<void> => {
+      const { wire } = trial.operator;
+      wire.killAt(point);
+      await act();
+      await rolledOut(trial);
+      // Nor does it die later, when no other one would be started.
+      wire.spare();
+      await restarted();
+      await becomes(trial, await trials.undisturbed(stand, ...path));
+    };
+    await trial.start();
+    await killed(() => trial.create(from), from);
+    await killed(() => trial.edit(to), from, to);
+    const isWrite = point.write <= deleting;
+    if (isWrite) trial.operator.wire.killAt(point);
+    await trial.delete();
+    if (isWrite) await isGone(trial, true);
+    // Without a write, the end comes at any time.
+    if (!(await restarted())) await trial.restart();
+    await isGone(trial);
+  });
+  return { tried: `${done} kills at ${most} writes`, failures };
+}
+
+/** Counts the writes of a create, an update and a delete without faults. */
+async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {
+  await using trial = await trials.Trial.begin(stand);
+  const { wire } = await trial.start();
+  const written = async (act: () => Promise<void>, end: () => Promise<unknown>): Promise<number> => {
+    const before = wire.writes.length;
+    await act();
+    await end();
+    return wire.writes.length - before;
+  };
+  const creating = await written(
+    () => trial.create(from),
+    () => rolledOut(trial),
+  );
+  const updating = await written(
+    () => trial.edit(to),
+    () => rolledOut(trial),
+  );
+  const deleting = await written(
+    () => trial.delete(),
+    () => isGone(trial).then(() => trial.quiet()),
+  );
+  return { most: Math.max(creating, updating, deleting), deleting };
+}
+
+/** A fault in the events of watches. */
+interface WatchFault {
+  readonly name: string;
+  readonly begin: (wire: Wire, trial: Trial) => void;
+  /** Ends it where it would leave something unknown. */
+  readonly end?: (wire: Wire) => void;
+}
+
+const LATE_MILLISECONDS = 300;
+/** After each cut, an engine pauses twice as long. */
+const MOST_CUTS = 3;
+
+/** Checks that lost, late and doubled events, cut watches and stale lists lead to the same objects. */
+export async function events(stand: Stand): Promise<Outcome> {
+  const [from, to = from] = stand.samples;
+  const types = [stand.kind.type, ...stand.types, ...stand.removes];
+  const faults = [...types.map(lost), ...types.map(late), doubled, cut];
+  const failures = await trialOfEach(stand, faults, async (trial, { name, begin, end }) => {
+    const through = async (act: () => Promise<void>): Promise<void> => {
+      // A new one, since an engine takes longer to list again each time that a watch fails.
+      const { wire } = await trial.start();
+      trial.steps.push(`a new operator starts, and ${name}`);
+      begin(wire, trial);
+      await act();
+      await trial.quiet(LATE_MILLISECONDS + 100);
+      if (!end) return;
+      wire.eventFault = () => () => 'pass';
+      end(wire);
+    };
+    await through(() => trial.create(from));
+    await becomes(trial, await fresh(stand, from));
+    await through(() => trial.edit(to));
+    const edited = await trials.undisturbed(stand, from, to);
+    await becomes(trial, edited);
+    await through(async () => {
+      const object = (await trial.objects()).find((one) => trial.isCreatedAgain(one));
+      if (object) await trial.remove(object);
+    });
+    await becomes(trial, edited);
+    await through(() => trial.delete());
+    await isGone(trial);
+  });
+  const stale = await attempt(stand, async (trial) => {
+    const served = (lists: RecordedLists) => (wire: Wire) => {
+      wire.stale = new Map(lists);
+    };
+    const { wire: early } = await trial.start();
+    await trial.create(from);
+    await trial.settled();
+    trial.steps.push('kill the operator, and start it with lists from before all of this');
+    await trial.start(served(early.lists));
+    await becomes(trial, await fresh(stand, from));
+    const { wire: middle } = await trial.restart();
+    await trial.edit(to);
+    await trial.settled();
+    trial.steps.push('kill the operator, and start it with lists from before the edit');
+    await trial.start(served(middle.lists));
+    await becomes(trial, await trials.undisturbed(stand, from, to));
+    await trial.delete();
+    await isGone(trial);
+  });
+  return {
+    tried: `${types.length} watches: the events of each lost, and late; those of all doubled; all cut; stale lists`,
+    failures: [...failures, ...stale],
+  };
+}
+
+function ofType(type: ResourceType, fault: EventFault): WatchFault['begin'] {
+  return (wire, { namespaces }) => {
+    const watched = namespaces.map((namespace) => collection(type, namespace));
+    wire.eventFault = (path) => (watched.includes(path) ? fault : () => 'pass');
+  };
+}
+
+function lost(type: ResourceType): WatchFault {
+  return {
+    name: `events of ${type.plural} are lost, until the next list`,
+    begin: ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
+    end: (wire) => {
+      wire.expire();
+    },
+  };
+}
+
+function late(type: ResourceType): WatchFault {
+  const name = `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`;
+  return { name, begin: ofType(type, () => LATE_MILLISECONDS) };
+}
+
+const doubled: WatchFault = {
+  name: 'every event comes twice',
+  begin: (wire) => {
+    wire.eventFault = () => () => 'double';
+  },
+};
+
+const cut: WatchFault = {
+  name: `all watches are cut at every third event, ${MOST_CUTS} times`,
+  begin: (wire) => {
+    let seen = 0;
+    wire.eventFault = () => () => {
+      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
+        setImmediate(() => {
+          wire.cut();
+        });
+      return 'pass';
+    };
+  },
+};
+
+const WALKS = 4;
+/** Longer where a spec has many fields. */
+const MOST_EDITS = 120;
+const EDITS_PER_GOAL = 0.35;
+const SHORTENING_MILLISECONDS = 60_000;
+/** While a walk is shortened, a fault has to show in so long. */
+const HASTY_MILLISECONDS = 4_000;
+const NOT_AGAIN = 'it did not come again when the same edits were made once more';
+
+/** What came of one walk. */
+interface Walked {
+  readonly edits: number;
+  readonly refused: number;
+  /** Edits whose conditions alone are compared, since they are stalled. */
+  readonly stalled: number;
+  /** Others' objects that were deleted, and that were left. */
+  readonly gone: number;
+  readonly there: number;
+  readonly failures: readonly Failure[];
+  /** Specs up to where it went wrong. */
+  readonly until: Walk;
+}
+
+/** Checks that after any edits of the spec the objects are those of a new custom resource with that spec. */
+export async function walk(stand: Stand): Promise<Outcome> {
+  const { cluster, samples } = stand;
+  const specs = samples.map(({ spec }) => spec);
+  const fields = fieldsOf(stand.kind, specs, stand.notWalked);
+  const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
+  const goals = goalsOf(fields).length;
+  if (goals === 0) return nothing;
+  const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
+  const mostEdits = Math.max(MOST_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
+  const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
+  const namespace = await cluster.makeNamespace('sweep');
+  const plan = await planWalks(fields, stand.random, props, acceptance(stand, namespace)).finally(() =>
+    trials.removeNamespace(cluster, namespace),
+  );
+  if (plan.walks.every(({ length }) => length < 2)) return nothing;
+  const walked = await trials.several(plan.walks, (one) => walkOne(stand, one));
+  // One is enough to look for, and each takes its time to be shortened.
+  const first = walked.find(({ failures }) => failures.length > 0);
+  const isRefused = walked.every(({ edits }) => edits === 0);
+  const sequence = specs.map((spec) => `create it with ${JSON.stringify(spec)}`);
+  const refused = isRefused ? [{ what: 'every spec of the walk is refused', sequence }] : [];
+  const started = performance.now();
+  const failures = first
+    ? await shortened(first, {
+        walk: async (one, isHasty) =>
+          (await walkOne(isHasty ? { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS } : stand, one))
+            .failures,
+        isValid: (spec) => fields.problems(spec).length === 0,
+        hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
+      })
+    : refused;
+  const notWalked = barredOf(stand, fields);
+  return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
+}
+
+/** Returns the fields for which there is no value. */
+function barredOf({ notWalked }: Stand, { leaves, isBarred }: Fields): string[] {
+  return leaves
+    .filter((path) => {
+      const within = path.map((_, end) => path.slice(0, end + 1));
+      return within.some(isBarred) && !within.some((one) => notWalked.includes(one.join('.')));
+    })
+    .map((path) => path.join('.'));
+}
+
+function triedBy(
+  stand: Stand,
+  fields: Fields,
+  plan: WalkPlan,
+  walked: readonly Walked[],
+  barred: readonly string[],
+): string {
+  const sum = (of: (one: Walked) => number): number => walked.reduce((total, one) => total + of(one), 0);
+  const fixed = fields.leaves.filter((path) => fields.isFixed?.(path)).map((path) => path.join('.'));
+  const kept = plan.walks.flat().filter((spec) => stand.keepsEarlier(spec)).length;
+  const [stalled, refused] = [sum((one) => one.stalled), sum((one) => one.refused)];
+  const listed = (what: string, names: readonly string[]): string[] => {
+    const rest = names.length > 5 ? ` and ${names.length - 5} more` : '';
+    return names.length === 0 ? [] : [`${what} ${names.slice(0, 5).join(', ')}${rest}`];
+  };
+  return [
+    `${sum(({ edits }) => edits)} edits, ${plan.goals - plan.open.length} of ${plan.goals} things to do to fields`,
+    ...listed('not done:', plan.open),
+    ...listed('no sample has', barred),
+    ...listed("can't be changed:", fixed),
+    ...listed('left out:', stand.notWalked),
+    ...(kept > 0 ? [`${kept} compared by their conditions alone, since they keep what was before`] : []),
+    ...(stalled > 0 ? [`${stalled} compared by their conditions alone, since they are stalled`] : []),
+    ...(stand.removes.length > 0
+      ? [`others' objects: ${sum(({ gone }) => gone)} deleted, ${sum(({ there }) => there)} left`]
+      : []),
+    ...(refused > 0 ? [`${refused} refused`] : []),
+  ].join('; ');
+}
+
+async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
+  const samples = specs.map((spec) => ({ ...stand.samples[0], spec }));
+  let [edits, refused, stalled, failedAt, gone, there] = [0, 0, 0, -1, 0, 0];
+  let ahead: Promise<unknown> = Promise.resolve();
+  const failures = await attempt(stand, async (trial) => {
+    await trial.start();
+    for (const [index, sample] of samples.entries()) {
+      failedAt = index;
+      const next = samples[index + 1];
+      // The expected state of the next spec takes as long as the edit itself.
+      if (next) ahead = fresh(stand, next).catch(() => undefined);
+      const state = await goTo(trial, sample, edits > 0);
+      if (!state) {
+        refused++;
+        continue;
+      }
+      edits++;
+      if (hasCondition(state, 'Stalled')) stalled++;
+      for (const left of Object.values(state['<found>'] as Json))
+        if (left === 'gone') gone++;
+        else there++;
+    }
+  });
+  await ahead;
+  return { edits, refused, stalled, gone, there, failures, until: specs.slice(0, failedAt + 1) };
+}
+
+/** Gives a custom resource a spec, and compares. @returns the expected state, or undefined where the API server refuses the spec */
+async function goTo(trial: Trial, sample: Sample, isThere: boolean): Promise<trials.Normal | undefined> {
+  const { stand } = trial;
+  const expected = await trials.unlessRefused(() => fresh(stand, sample));
+  if (!expected) return undefined;
+  const isTaken = await trials.unlessRefused(async () => {
+    await (isThere ? trial.edit(sample) : trial.create(sample));
+    return true;
+  });
+  if (!isTaken) {
+    trial.steps.push('which the API server refuses');
+    return undefined;
+  }
+  if (isThere) {
+    await trial.settled();
+    await trial.renew();
+  }
+  await becomes(trial, expected, hasCondition(expected, 'Stalled') || stand.keepsEarlier(sample.spec));
+  return expected;
+}
+
+interface Shortening {
+  /** Walks from the start. In haste, a slow state counts as wrong. */
+  readonly walk: (specs: Walk, isHasty: boolean) => Promise<readonly Failure[]>;
+  readonly isValid: (spec: Spec) => boolean;
+  readonly hasTime: () => boolean;
+}
+
+/**
+ * Returns the failure of the shortest walk found in time that goes wrong in the same place once more, without haste. One
+ * that doesn't come again may hang on an order or a moment: it remains a failure, which says so.
+ */
+export async function shortened(
+  { failures, until }: Pick<Walked, 'failures' | 'until'>,
+  { walk: walkAgain, ...props }: Shortening,
+): Promise<readonly Failure[]> {
+  const placeOf = ([failure]: readonly Failure[]): string | undefined =>
+    failure && withoutMoment(failure.what).split(/ is |; /)[0];
+  const isTheSame = (found: readonly Failure[]): boolean => placeOf(found) === placeOf(failures);
+  const goesWrong = async (specs: Walk): Promise<boolean> => isTheSame(await walkAgain(specs, true));
+  let again: readonly Failure[] = [];
+  for (const specs of new Set([await shorten(until, { ...props, goesWrong }), until])) {
+    again = await walkAgain(specs, false);
+    if (isTheSame(again)) return again;
+  }
+  return [...failures.map(({ what, sequence }) => ({ what: `${what}; ${NOT_AGAIN}`, sequence })), ...again];
+}
+
+/** Asks the cluster by dry runs whether it accepts what a spec is rendered to, once for each object. */
+function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<boolean> {
+  const { cluster, types, kind } = stand;
+  const answers = new Map<string, Promise<boolean>>();
+  const ask = async (object: AnyObject): Promise<boolean> => {
+    const type = types.find((one) => groupKind(one) === groupKind(object));
+    if (!type) return true;
+    const { status: code } = await cluster.send(
+      'PATCH',
+      `${collection(type, object.metadata.namespace)}/${object.metadata.name}`,
+      {
+        ...{ body: object, contentType: 'application/apply-patch+yaml' },
+        query: { dryRun: 'All', fieldManager: 'sweep', force: 'true' },
+      },
+    );
+    // A type that isn't installed is no fault of the spec.
+    return code < 400 || code === 404;
+  };
+  return async (spec) => {
+    if (!('each' in kind.rendering)) return true;
+    try {
+      const objects = rendered(stand, { metadata: { name: 'accepted', namespace }, spec });
+      const asked = objects.map((object) => {
+        const id = JSON.stringify(object);
+        const answer = answers.get(id) ?? ask(object);
+        answers.set(id, answer);
+        return answer;
+      });
+      return (await Promise.all(asked)).every(Boolean);
+    } catch (error) {
+      if (error instanceof OperatorError) return false;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,740 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { Condition } from '../contract/conditions.js';
+import type { Kind, KindContext } from '../contract/kind.js';
+import { isHashAnnotation } from '../contract/names.js';
+import { objectId } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { childReadiness } from '../contract/readiness.js';
+import { groupKind, resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { managedFieldsOf } from '../engine/field-set.js';
+import type { ManagedFieldsEntry } from '../engine/field-set.js';
+import { rulesFor } from '../install/rules.js';
+import { render } from '../synth/render.js';
+import { grant } from './account.js';
+import { collection } from './cluster.js';
+import type { Cluster, Place } from './cluster.js';
+import { eventually } from './eventually.js';
+import { Operator } from './operator.js';
+import { differences, digestsOf, rendered, withoutDigests } from './render.js';
+import type { Failure, MakeSurroundings, Site, Surroundings, SweepOptions } from './sweep.js';
+import type { Random, Spec } from './walk.js';
+import type { Wire } from './wire.js';
+
+/** A custom resource without its identity. */
+export interface Sample {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec: Spec;
+}
+
+/** A custom resource as it is in the cluster. */
+export type LiveResource = CustomResource<
+  Spec,
+  { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] }
+>;
+
+/** A kind and its samples, without a cluster. */
+export interface Swept {
+  readonly kind: Kind;
+  readonly samples: readonly [Sample, ...Sample[]];
+  readonly surroundings?: MakeSurroundings | undefined;
+  /** Context of the kind's controllers at any site. */
+  readonly context: KindContext;
+  /** Types of objects that the kind applies. */
+  readonly types: readonly ResourceType[];
+  /** Types of others' objects, which the kind deletes. */
+  readonly removes: readonly ResourceType[];
+  /** Longest time that its controllers wait for further events. */
+  readonly settleMilliseconds: number;
+}
+
+/** Everything that the checks of a sweep share. */
+export interface Stand extends Swept, Required<Pick<SweepOptions, 'notWalked' | 'keepsEarlier' | 'waits'>> {
+  readonly cluster: Cluster;
+  /** Namespace of the ServiceAccount that has the derived rights of the kind, and no others. */
+  readonly user: string;
+  /** Kubeconfig of that account. */
+  readonly kubeconfig: string;
+  readonly random: Random;
+  readonly pace: Pace;
+  /** How long a state may differ from the expected one while nothing else is waited for, on an idle machine. */
+  readonly convergenceMilliseconds: number;
+  /** Expected states by the specs that lead to them. */
+  readonly expected: Map<string, Promise<Normal>>;
+}
+
+/** Stands for every site, in what is compared. */
+export const ANY_SITE: Site = { namespace: 'namespace', elsewhere: 'elsewhere', round: 0 };
+
+export function contextOf({ flags, policy }: Surroundings): KindContext {
+  return { render, ...(flags && { flags }), ...(policy !== undefined && { policy }) };
+}
+
+export function sweptOf(
+  kind: Kind,
+  samples: Swept['samples'],
+  surroundings: MakeSurroundings | undefined,
+): Swept {
+  const context = contextOf(surroundings?.(ANY_SITE) ?? {});
+  const { made, removes } = effectsOf(kind, context);
+  const quiet = kind.controllers(context).map(({ settle }) => settle?.quietMilliseconds ?? 0);
+  return {
+    ...{ kind, samples, surroundings, context, removes },
+    types: distinct(made.map(({ type }) => type)),
+    settleMilliseconds: Math.max(0, ...quiet),
+  };
+}
+
+/** Objects of one type that a kind applies. */
+export interface Made {
+  readonly type: ResourceType;
+  /** Namespaces of shared objects. @default - they belong to the custom resource, in its namespace */
+  readonly namespaces?: readonly string[];
+  /** Name of a shared object. @default - any */
+  readonly name?: string;
+  /** Whether a deleted one is created again. */
+  readonly isCreated: boolean;
+}
+
+/** Reads from the watches of a kind what it applies, and what of others it deletes. */
+export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; removes: ResourceType[] } {
+  const watches = kind
+    .controllers(context)
+    .flatMap((controller) => controller.watches)
+    .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
+  const made = watches.flatMap(({ type, namespaces, name, writes = [] }): Made[] => {
+    if (!writes.includes('create') && !writes.includes('patch')) return [];
+    const where = { ...(namespaces && { namespaces }), ...(name !== undefined && { name }) };
+    return [{ type, ...where, isCreated: writes.includes('create') }];
+  });
+  const applied = made.map(({ type }) => groupKind(type));
+  const removed = watches.filter(
+    ({ type, writes = [] }) => writes.includes('delete') && !applied.includes(groupKind(type)),
+  );
+  return { made, removes: distinct(removed.map(({ type }) => type)) };
+}
+
+function distinct(types: readonly ResourceType[]): ResourceType[] {
+  return [...new Map(types.map((type) => [groupKind(type), type])).values()];
+}
+
+function isOf({ type, namespaces, name }: Made, object: AnyObject): boolean {
+  const { metadata } = object;
+  const isThere = namespaces?.includes(metadata.namespace ?? '') ?? true;
+  return groupKind(type) === groupKind(object) && isThere && (name ?? metadata.name) === metadata.name;
+}
+
+/** Longest start of an operator on an idle machine. */
+const IDLE_START_MILLISECONDS = 250;
+const MOST_TIMES = 5;
+
+/**
+ * Scales waits to the load of the machine, since one that runs out is reported as a fault of the kind. The measure is how
+ * long operators take to start: connections, lists and watches, before the kind has anything to do.
+ */
+export class Pace {
+  private recent: number[] = [];
+
+  started(milliseconds: number): void {
+    this.recent = [...this.recent, milliseconds].slice(-8);
+  }
+
+  /** @param milliseconds enough on an idle machine */
+  scaled(milliseconds: number): number {
+    const slowest = Math.max(...this.recent, IDLE_START_MILLISECONDS);
+    return milliseconds * Math.min(MOST_TIMES, slowest / IDLE_START_MILLISECONDS);
+  }
+}
+
+const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+const QUIET_MILLISECONDS = 400;
+let trials = 0;
+
+/** One custom resource and its operator, in namespaces of their own; and the steps that were taken. */
+export class Trial implements AsyncDisposable {
+  readonly steps: string[] = [];
+  /** New to every construct, and as long as any other. */
+  readonly name = `swept-${String(++trials).padStart(5, '0')}`;
+  /** Shared objects before the operator has done anything. */
+  untouched: Normal = {};
+  private around: Surroundings;
+  private readonly made: readonly Made[];
+  private running: Operator | undefined;
+
+  private constructor(
+    readonly stand: Stand,
+    private site: Site,
+  ) {
+    this.around = stand.surroundings?.(site) ?? {};
+    this.made = effectsOf(stand.kind, this.context).made;
+  }
+
+  /** @throws where something of it can't be made; then nothing of it stays */
+  static async begin(stand: Stand): Promise<Trial> {
+    const { cluster, kind, user, surroundings } = stand;
+    const namespaces: string[] = [];
+    try {
+      for (const purpose of ['sweep', ...(surroundings ? ['elsewhere'] : [])])
+        namespaces.push(await cluster.makeNamespace(purpose));
+      const [namespace = '', elsewhere = namespace] = namespaces;
+      const trial = new Trial(stand, { namespace, elsewhere, round: 0 });
+      if (surroundings) await grant(cluster, { user, rules: rulesFor([kind], trial.context) });
+      for (const object of trial.around.objects ?? []) await make(cluster, object);
+      trial.untouched = await trial.content();
+      return trial;
+    } catch (error) {
+      for (const name of namespaces) await removeNamespace(cluster, name);
+      throw error;
+    }
+  }
+
+  get namespace(): string {
+    return this.site.namespace;
+  }
+
+  get namespaces(): readonly string[] {
+    return [...new Set([this.site.namespace, this.site.elsewhere])];
+  }
+
+  get operator(): Operator {
+    if (!this.running) throw new Error('No operator runs');
+    return this.running;
+  }
+
+  get isAlive(): boolean {
+    return this.operator.wire.diedAt === undefined;
+  }
+
+  private get context(): KindContext {
+    return contextOf(this.around);
+  }
+
+  /** Starts an operator in place of the one before, which is killed. */
+  async start(prepare?: (wire: Wire) => void): Promise<Operator> {
+    this.running?.kill();
+    const { kind, kubeconfig, pace } = this.stand;
+    const { flags, policy } = this.context;
+    const started = performance.now();
+    this.running = await Operator.start({
+      ...{ kubeconfig, kinds: [kind], namespaces: [this.namespace] },
+      given: { ...(flags && { flags }), ...(policy !== undefined && { policy }) },
+      ...(prepare && { prepare }),
+    });
+    pace.started(performance.now() - started);
+    return this.running;
+  }
+
+  async restart(): Promise<Operator> {
+    this.steps.push('the operator is killed and started again');
+    return this.start();
+  }
+
+  async create({ spec, labels, annotations }: Sample, name = this.name): Promise<void> {
+    const { kind, cluster } = this.stand;
+    const { apiVersion, kind: kindName } = kind.type;
+    this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
+    const metadata = {
+      ...{ name, namespace: this.namespace },
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+    };
+    await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
+  }
+
+  async edit({ spec }: Sample): Promise<void> {
+    this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
+    await refusable(this.stand.cluster.replaceSpec(this.place(), spec));
+  }
+
+  async delete(): Promise<void> {
+    this.steps.push('delete it');
+    await this.stand.cluster.delete(this.place());
+  }
+
+  /** Deletes an object. One of the surroundings is created again by its author. */
+  async remove(object: AnyObject): Promise<void> {
+    const original = this.original(object);
+    const again = original ? ', and create it again as its author' : '';
+    this.steps.push(`delete ${object.kind} ${object.metadata.name}${again}`);
+    await this.stand.cluster.delete(this.placeOf(object));
+    if (original) await make(this.stand.cluster, original);
+  }
+
+  /** Creates the objects that the kind deletes again, under the names of the next round. */
+  async renew(): Promise<void> {
+    const { cluster, surroundings, removes } = this.stand;
+    if (!surroundings || removes.length === 0) return;
+    this.steps.push('everything that it deletes is created again');
+    const types = removes.map(groupKind);
+    const removable = (): AnyObject[] =>
+      (this.around.objects ?? []).filter((object) => types.includes(groupKind(object)));
+    for (const object of removable()) await cluster.delete(this.placeOf(object), { mayBeMissing: true });
+    this.site = { ...this.site, round: this.site.round + 1 };
+    this.around = surroundings(this.site);
+    for (const object of removable()) await make(cluster, object);
+  }
+
+  get(name = this.name): Promise<LiveResource> {
+    return this.stand.cluster.get<LiveResource>(this.place(name));
+  }
+
+  /** Returns everything that the operator has applied. */
+  async objects(): Promise<AnyObject[]> {
+    return (await this.reachable()).filter(isApplied);
+  }
+
+  pods(): Promise<AnyObject[]> {
+    return this.stand.cluster.list(pods, this.namespace);
+  }
+
+  /** Waits until the operator has seen the present generation and sends nothing more, or is dead. */
+  async settled(name = this.name): Promise<LiveResource> {
+    await eventually(
+      async () => {
+        if (!this.isAlive) return;
+        const { metadata, status } = await this.get(name);
+        const { observedGeneration } = status ?? {};
+        if (observedGeneration !== metadata.generation)
+          throw new Error(
+            `its status is of generation ${observedGeneration ?? 'none'}, not of ${metadata.generation ?? 0}`,
+          );
+      },
+      { deadlineMilliseconds: 30_000 },
+    );
+    await this.quiet();
+    return this.get(name);
+  }
+
+  /** Waits until no request is sent, nor will be because of events so far. */
+  async quiet(leastMilliseconds = QUIET_MILLISECONDS): Promise<void> {
+    await this.operator.quiet(this.stand.settleMilliseconds + leastMilliseconds);
+  }
+
+  /** Returns objects and conditions, comparable with those of another trial. */
+  async state(name = this.name): Promise<Normal> {
+    return { ...(await this.content(await this.get(name))), ...(await this.conditions(name)) };
+  }
+
+  /** Returns the conditions, and which objects of the surroundings are left. */
+  async conditions(name = this.name): Promise<Normal> {
+    const cr = await this.get(name);
+    const conditions = ['Ready', 'Reconciling', 'Stalled'].map((type) => {
+      const { status = 'absent', reason = '' } = conditionOf(cr, type) ?? {};
+      return [type, `${status} ${reason}`];
+    });
+    return { '<found>': await this.left(), '<readiness>': Object.fromEntries(conditions) as unknown };
+  }
+
+  /** Returns the objects that the operator applies or may apply to; without a custom resource, before and after it. */
+  async content(cr?: LiveResource): Promise<Normal> {
+    const { namespace, elsewhere } = this.site;
+    const objects = (await this.reachable()).filter((object) => isApplied(object) || this.original(object));
+    return normal(objects, {
+      ...{ name: cr?.metadata.name ?? this.name, uid: cr?.metadata.uid ?? '<none>', namespace },
+      ...(elsewhere !== namespace && { elsewhere }),
+      digests: cr ? this.digests(cr) : [],
+    });
+  }
+
+  /** Reports whether an object belongs to many custom resources, so that none owns it. */
+  isShared(object: AnyObject): boolean {
+    return this.made.some((made) => made.namespaces && isOf(made, object));
+  }
+
+  /** Reports whether an object that is deleted goes at once, and is created again by the operator or its author. */
+  isCreatedAgain(object: AnyObject): boolean {
+    const { finalizers = [] } = object.metadata as { readonly finalizers?: readonly string[] };
+    if (finalizers.length > 0) return false;
+    return !!this.original(object) || this.made.some((made) => made.isCreated && isOf(made, object));
+  }
+
+  /** The namespaces go by and by. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.running?.kill();
+    for (const name of this.namespaces) await removeNamespace(this.stand.cluster, name);
+  }
+
+  place(name = this.name): Place {
+    return { type: this.stand.kind.type, namespace: this.namespace, name };
+  }
+
+  placeOf(object: AnyObject): Place {
+    const { namespace = this.namespace, name } = object.metadata;
+    const type = this.stand.types.find((one) => groupKind(one) === groupKind(object));
+    return { type: type ?? resourceType(object), namespace, name };
+  }
+
+  /** Returns an object of the surroundings as it was made. */
+  private original(object: AnyObject): AnyObject | undefined {
+    return this.around.objects?.find((one) => objectId(one) === objectId(object));
+  }
+
+  private async reachable(): Promise<AnyObject[]> {
+    const { cluster, types } = this.stand;
+    const listed = types.flatMap((type) => {
+      const ofType = this.made.filter((made) => groupKind(made.type) === groupKind(type));
+      const places = new Set(ofType.flatMap(({ namespaces = [this.namespace] }) => namespaces));
+      return [...places].map(async (namespace) => {
+        const objects = await cluster.listIfServed(type, namespace);
+        return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
+      });
+    });
+    return (await Promise.all(listed)).flat();
+  }
+
+  /** Says of each object of the surroundings that isn't compared as a whole whether it is there. */
+  private async left(): Promise<Readonly<Record<string, 'there' | 'gone'>>> {
+    const { cluster, surroundings } = this.stand;
+    const names = surroundings?.(ANY_SITE).objects ?? [];
+    const entries = (this.around.objects ?? []).map(async (object, index) => {
+      if (this.made.some((made) => isOf(made, object))) return [];
+      const found = await cluster.find(this.placeOf(object));
+      const isThere = found !== undefined && found.metadata.deletionTimestamp === undefined;
+      return [[objectId(names[index] ?? object), isThere ? 'there' : 'gone'] as const];
+    });
+    return Object.fromEntries((await Promise.all(entries)).flat());
+  }
+
+  /** Returns hashes of the name in what the custom resource is rendered to now. */
+  private digests(cr: LiveResource): readonly string[] {
+    const { kind } = this.stand;
+    if (!('each' in kind.rendering)) return [];
+    const made = (name: string): AnyObject[] =>
+      rendered({ kind, context: this.context }, { ...cr, metadata: { ...cr.metadata, name } });
+    try {
+      return digestsOf(made, cr.metadata.name);
+    } catch (error) {
+      // The status has it.
+      if (error instanceof OperatorError) return [];
+      throw error;
+    }
+  }
+}
+
+/** Creates an object of the surroundings, with its status. */
+async function make(cluster: Cluster, object: AnyObject): Promise<void> {
+  const { status, ...content } = object;
+  const type = resourceType(object);
+  await cluster.apply(type, content, 'surroundings');
+  if (status === undefined) return;
+  const { namespace, name } = object.metadata;
+  const answer = await cluster.send('PATCH', `${collection(type, namespace)}/${name}/status`, {
+    ...{ body: { status }, contentType: 'application/merge-patch+json' },
+  });
+  if (answer.status !== 200)
+    throw new Error(`The status of ${object.kind} ${name} is refused: ${String(answer.body.message)}`);
+}
+
+export async function removeNamespace(cluster: Cluster, name: string): Promise<void> {
+  await cluster.send('DELETE', `/api/v1/namespaces/${name}`);
+}
+
+export function conditionOf({ status }: LiveResource, type: string): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+function isApplied({ metadata }: AnyObject): boolean {
+  return Object.keys(metadata.annotations ?? {}).some(isHashAnnotation);
+}
+
+/** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
+export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {
+  return managedFieldsOf(object).filter(({ operation, subresource, fieldsV1 }) => {
+    if (operation !== 'Apply' || subresource !== undefined) return false;
+    const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
+    return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+  });
+}
+
+/** Objects without their identity, by `<kind> <name>`. */
+export type Normal = Readonly<Record<string, unknown>>;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Fields that the cluster fills differently for each object, unless they are applied. */
+const CHOSEN = new Set([
+  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName', 'replicas'],
+  ...['batch.kubernetes.io/controller-uid', 'controller-uid'],
+]);
+const ANNOTATIONS_OF_CLUSTER = [
+  'deployment.kubernetes.io/revision',
+  'deprecated.daemonset.template.generation',
+];
+
+/** Identity of a custom resource in its objects. */
+interface Named {
+  readonly name: string;
+  readonly namespace: string;
+  readonly elsewhere?: string;
+  readonly uid: string;
+  readonly digests: readonly string[];
+}
+
+/** Returns objects as two custom resources of the same spec have them in common, with the fields that each manager owns. */
+export function normal(objects: readonly AnyObject[], cr: Named): Normal {
+  const names = [
+    ...[[cr.uid, '<uid>'] as const],
+    ...(cr.elsewhere === undefined ? [] : [[cr.elsewhere, '<elsewhere>'] as const]),
+    ...([[cr.namespace, '<namespace>'] as const, [cr.name, '<name>'] as const] as const),
+  ];
+  const anonymous = (text: string): string =>
+    names.reduce((left, [own, any]) => left.replaceAll(own, any), text);
+  const entries = objects.map((object) => {
+    const { namespace, name, uid = ' ' } = object.metadata;
+    const json = withoutDigests(JSON.stringify(comparable(object)), cr.digests);
+    const place = namespace === cr.elsewhere && namespace !== undefined ? '<elsewhere>/' : '';
+    const value = JSON.parse(anonymous(json.replaceAll(uid, '<own uid>'))) as unknown;
+    return [`${groupKind(object)} ${place}${anonymous(name)}`, value] as const;
+  });
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function comparable(object: AnyObject): Json {
+  const { metadata, status: _, ...content } = object;
+  const { labels = {}, annotations = {}, finalizers, ownerReferences } = metadata as Json & typeof metadata;
+  const owned = ownEntries(object).map(({ manager, fieldsV1 }) => ({ manager, fieldsV1 }));
+  const applied = JSON.stringify(owned);
+  const withoutChosen = (value: unknown, key: string): unknown => {
+    if (CHOSEN.has(key) && !applied.includes(`"f:${key}"`)) return 'chosen';
+    if (Array.isArray(value)) return value.map((item) => withoutChosen(item, ''));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, withoutChosen(member, name)]),
+    );
+  };
+  const kept = Object.entries(annotations).filter(
+    ([key]) => !isHashAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
+  );
+  return {
+    ...(withoutChosen(content, '') as Json),
+    metadata: { labels, annotations: Object.fromEntries(kept), finalizers, ownerReferences },
+    owned,
+  };
+}
+
+/** The API server refuses the spec of the custom resource. Any other refusal is a failure. */
+export class SpecRefused extends Error {}
+
+async function refusable(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const message = messageOf(error);
+    throw message.includes('answered 422') ? new SpecRefused(message) : error;
+  }
+}
+
+/** Returns undefined where the spec is refused. */
+export async function unlessRefused<T>(act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof SpecRefused) return undefined;
+    throw error;
+  }
+}
+
+interface Status {
+  readonly conditions?: readonly Pick<Condition, 'type' | 'status' | 'reason'>[];
+  readonly availableReplicas?: number;
+}
+
+/** Reports whether an object is ready by the rules of kstatus, and has as many pods as its spec asks for. */
+export function isReady(object: AnyObject): boolean {
+  if (childReadiness(object).phase !== 'ready') return false;
+  if (!['Deployment', 'StatefulSet'].includes(object.kind)) return true;
+  const { replicas = 1 } = object.spec as { readonly replicas?: number };
+  return ((object.status as Status | undefined)?.availableReplicas ?? 0) >= replicas;
+}
+
+/** Reports whether an object waits for nothing, be it for an autoscaler's first look, after which there may be more pods. */
+export function isComplete(object: AnyObject): boolean {
+  const { conditions = [] } = (object.status ?? {}) as Status;
+  return (object.kind !== 'HorizontalPodAutoscaler' || conditions.length > 0) && isReady(object);
+}
+
+/** Reports whether the cluster says that pods can't be made or placed. */
+function isStuck({ status }: AnyObject): boolean {
+  const { conditions = [] } = (status ?? {}) as Status;
+  return conditions.some(
+    ({ type, status: value, reason }) =>
+      (type === 'ReplicaFailure' && value === 'True') || (value === 'False' && reason === 'Unschedulable'),
+  );
+}
+
+/** Longest time for pods. */
+const ROLLOUT_MILLISECONDS = 90_000;
+/** Pods may still come for so long that the cluster says it can't place. */
+const STUCK_MILLISECONDS = 5_000;
+/** The operator may not know yet for so long that everything is there. */
+const BEHIND_MILLISECONDS = 3_000;
+export const CONVERGENCE_MILLISECONDS = 12_000;
+
+/** Members of a trial that waiting needs. */
+export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | 'state'> & {
+  readonly stand: Pick<Stand, 'pace'>;
+};
+
+const realClock = { now: () => performance.now(), wait: (milliseconds: number) => delay(milliseconds) };
+
+/** Waits until it is settled and has its pods, or is dead, or the cluster says that pods can't come. */
+export async function rolledOut(
+  trial: Rolling,
+  name?: string,
+  clock: { now(): number; wait(milliseconds: number): Promise<unknown> } = realClock,
+): Promise<{ readonly isComplete: boolean; readonly hasWaited: boolean }> {
+  await trial.settled(name);
+  const started = clock.now();
+  let [isOver, hasWaited] = [false, false];
+  while (trial.isAlive) {
+    const objects = await trial.objects();
+    isOver = objects.every(isComplete);
+    if (isOver) break;
+    hasWaited = true;
+    const lasts = clock.now() - started;
+    if (lasts > ROLLOUT_MILLISECONDS) break;
+    if (lasts > trial.stand.pace.scaled(STUCK_MILLISECONDS))
+      if ([...objects, ...(await trial.pods())].some(isStuck)) break;
+    await clock.wait(100);
+  }
+  await trial.settled(name);
+  return { isComplete: isOver && trial.isAlive, hasWaited };
+}
+
+/**
+ * Returns the state that a custom resource ends in. An autoscaler may ask for more pods when all seems to be over, so a state
+ * that is Reconciling counts only where it stays although everything is there, as with a kind that waits for others.
+ */
+export async function endState(trial: Rolling, clock = realClock): Promise<Normal> {
+  const started = clock.now();
+  for (let since = started; ; await clock.wait(100)) {
+    const { isComplete: isOver, hasWaited } = await rolledOut(trial, undefined, clock);
+    const state = await trial.state();
+    if (!isOver || !hasCondition(state, 'Reconciling')) return state;
+    const now = clock.now();
+    if (hasWaited) since = now;
+    if (now - since > trial.stand.pace.scaled(BEHIND_MILLISECONDS)) return state;
+    if (now - started > ROLLOUT_MILLISECONDS) return state;
+  }
+}
+
+/** Reports whether a condition is True. */
+export function hasCondition(state: Normal, type: string): boolean {
+  return JSON.stringify(state['<readiness>']).includes(`"${type}":"True`);
+}
+
+/** Waits until a trial is in a state once its operator is at rest. @throws with where it differs */
+export async function becomes(trial: Trial, expected: Normal, isOfConditions = false): Promise<void> {
+  const { pace, convergenceMilliseconds } = trial.stand;
+  const part = (state: Normal): Normal => (isOfConditions ? { '<readiness>': state['<readiness>'] } : state);
+  const started = performance.now();
+  for (let since = started; ; await delay(200)) {
+    await trial.settled();
+    const lines = differences(part(expected), part(await trial.state())).map(({ text }) => text);
+    if (lines.length === 0) return;
+    // Pods may take their time, and watches that were cut are opened again after a pause.
+    const waits = lines.every((line) => line.startsWith('<readiness>'));
+    const isRolling = waits && !(await trial.objects()).every(isComplete);
+    const now = performance.now();
+    if (isRolling || !trial.operator.wire.isWatching) {
+      since = now;
+      if (now - started <= ROLLOUT_MILLISECONDS) continue;
+    } else if (now - since <= pace.scaled(convergenceMilliseconds)) continue;
+    const message = waits && conditionOf(await trial.get(), 'Ready')?.message;
+    const told = message ? `; Ready has the message: ${message}` : '';
+    throw new Error(lines.slice(0, 3).join('; ') + told);
+  }
+}
+
+/** Waits until the custom resource and its objects are gone and shared objects are as before; or the operator is dead. */
+export async function isGone(trial: Trial, orDead = false): Promise<void> {
+  const { stand, untouched } = trial;
+  const requireGone = async (): Promise<void> => {
+    if (orDead && !trial.isAlive) return;
+    if (await stand.cluster.find(trial.place())) throw new Error('it is still there');
+    const left = await trial.objects();
+    const names = (objects: AnyObject[]): string =>
+      objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ');
+    const own = left.filter((object) => !trial.isShared(object));
+    if (own.length > 0) throw new Error(`${names(own)} stays when it is deleted`);
+    if (left.length > 0) throw new Error(`of its fields in ${names(left)} some stay when it is deleted`);
+    const [changed] = differences(untouched, await trial.content());
+    if (changed) throw new Error(`when it is deleted, ${changed.text}`);
+  };
+  // The garbage collector looks for new kinds every half minute only.
+  await eventually(requireGone, { deadlineMilliseconds: 45_000, intervalMilliseconds: 100 });
+}
+
+/** Returns the state that a new custom resource of this spec leads to when nothing is disturbed. */
+export function fresh(stand: Stand, sample: Sample): Promise<Normal> {
+  return expectedOf(stand, [sample]);
+}
+
+/** Returns the state that these specs lead to in turn, undisturbed: that of a new one with the last, but for deletions. */
+export function undisturbed(stand: Stand, ...path: readonly Sample[]): Promise<Normal> {
+  return expectedOf(stand, stand.removes.length === 0 ? path.slice(-1) : path);
+}
+
+function expectedOf(stand: Stand, path: readonly Sample[]): Promise<Normal> {
+  const id = JSON.stringify(path);
+  const state = stand.expected.get(id) ?? endOf(stand, path);
+  stand.expected.set(id, state);
+  // After a wait that ran out, the next one tries again.
+  state.catch((error: unknown) => {
+    if (!(error instanceof SpecRefused)) stand.expected.delete(id);
+  });
+  return state;
+}
+
+async function endOf(stand: Stand, [first, ...others]: readonly Sample[]): Promise<Normal> {
+  await using trial = await Trial.begin(stand);
+  await trial.start();
+  if (first) await trial.create(first);
+  for (const sample of others) {
+    await rolledOut(trial);
+    await trial.edit(sample);
+  }
+  return endState(trial);
+}
+
+/** Runs a trial. An error is a failure, with the steps until then. */
+export async function attempt(stand: Stand, body: (trial: Trial) => Promise<void>): Promise<Failure[]> {
+  let steps: readonly string[] = ['create the namespaces of a trial, and their surroundings'];
+  try {
+    await using trial = await Trial.begin(stand);
+    steps = trial.steps;
+    await body(trial);
+    return [];
+  } catch (error) {
+    return [{ what: messageOf(error), sequence: steps }];
+  }
+}
+
+/** Failures after which no further trial begins: each takes its time and says little more. */
+export const ENOUGH = 3;
+
+/** Runs a trial for each item, some at a time. */
+export async function trialOfEach<T>(
+  stand: Stand,
+  items: readonly T[],
+  body: (trial: Trial, item: T) => Promise<void>,
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  await several(items, async (item) => {
+    if (failures.length < ENOUGH) failures.push(...(await attempt(stand, (trial) => body(trial, item))));
+  });
+  return failures;
+}
+
+/** Returns the results in order; four are worked on at a time. */
+export async function several<T, R>(items: readonly T[], act: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of entries) results[index] = await act(item);
+  };
+  await Promise.all(Array.from({ length: 4 }, worker));
+  return results;
+}

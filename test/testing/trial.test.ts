@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { leavesOf, valueAt, withValueAt } from '../../src/testing/checks.js';
+import { digestsOf } from '../../src/testing/render.js';
+import { endState, isComplete, normal, Pace, rolledOut } from '../../src/testing/trial.js';
+import type { Rolling } from '../../src/testing/trial.js';
+
+/** State at a moment: pods that are there, those that are asked for, and conditions. */
+interface Moment {
+  readonly available: number;
+  readonly wanted: number;
+  readonly isReconciling: boolean;
+  readonly isStuck?: boolean;
+}
+
+/** A custom resource with a Deployment, in each state from that time on, in milliseconds. */
+function course(moments: Readonly<Record<number, Moment>>) {
+  let now = 0;
+  const at = (): Moment =>
+    Object.entries(moments).reduce(
+      (latest, [time, moment]) => (Number(time) <= now ? moment : latest),
+      moments[0]!,
+    );
+  const clock = {
+    now: () => now,
+    wait: (milliseconds: number) => {
+      now += milliseconds;
+      return Promise.resolve();
+    },
+  };
+  const trial: Rolling = {
+    ...{ stand: { pace: new Pace() }, isAlive: true },
+    // Quiet is waited for.
+    settled: () => clock.wait(400) as Promise<never>,
+    objects: () => Promise.resolve([deployment(at())]),
+    pods: () => Promise.resolve([]),
+    state: () => Promise.resolve({ '<readiness>': { Reconciling: at().isReconciling ? 'True' : 'False' } }),
+  };
+  return { clock, trial };
+}
+
+function deployment({ available, wanted, isStuck = false }: Moment): AnyObject {
+  const counts = { replicas: wanted, updatedReplicas: wanted, availableReplicas: available };
+  const conditions = isStuck ? [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' }] : [];
+  return {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', generation: 1 } },
+    spec: { replicas: wanted },
+    status: { observedGeneration: 1, ...counts, unavailableReplicas: wanted - available, conditions },
+  };
+}
+
+test('pods that an autoscaler asks for when all seems to be over are waited for', async () => {
+  // It asks for them after the pods were looked at, and before the state is.
+  const { clock, trial } = course({
+    0: { available: 1, wanted: 1, isReconciling: false },
+    401: { available: 1, wanted: 2, isReconciling: true },
+    2_000: { available: 2, wanted: 2, isReconciling: true },
+    3_000: { available: 2, wanted: 2, isReconciling: false },
+  });
+
+  expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'False' } });
+  expect(clock.now()).toBeLessThan(6_000);
+});
+
+test.each([
+  ['a custom resource that waits for others is taken as it is after a moment', 1, false],
+  ['pods that the cluster cannot make are not waited for', 0, true],
+])('%s', async (_what, available, isStuck) => {
+  const { clock, trial } = course({ 0: { available, wanted: 1, isReconciling: true, isStuck } });
+
+  expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'True' } });
+  expect(clock.now()).toBeLessThan(8_000);
+});
+
+test('pods that never come are given up', async () => {
+  const { clock, trial } = course({ 0: { available: 0, wanted: 1, isReconciling: true } });
+
+  expect(await rolledOut(trial, undefined, clock)).toEqual({ isComplete: false, hasWaited: true });
+  expect(clock.now()).toBeLessThan(92_000);
+});
+
+test('an autoscaler is waited for until its controller has looked at what it scales', () => {
+  const autoscaler = {
+    ...{ apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata: { name: 'web' } },
+    spec: { minReplicas: 2 },
+  };
+  const seen = { conditions: [{ type: 'AbleToScale', status: 'True', reason: 'SucceededRescale' }] };
+
+  expect(isComplete({ ...autoscaler, status: { currentReplicas: 1 } })).toBe(false);
+  expect(isComplete({ ...autoscaler, status: seen })).toBe(true);
+});
+
+test('waits are as long as they are meant on an idle machine, and longer in bounds on a busy one', () => {
+  const scaledAfter = (...starts: readonly number[]): number => {
+    const pace = new Pace();
+    for (const milliseconds of starts) pace.started(milliseconds);
+    return pace.scaled(8_000);
+  };
+  const quick = Array.from({ length: 8 }, () => 90);
+
+  expect([scaledAfter(), scaledAfter(30, 160), scaledAfter(1_000, ...quick)]).toEqual([8_000, 8_000, 8_000]);
+  expect([scaledAfter(90, 1_000, 250), scaledAfter(20_000)]).toEqual([32_000, 40_000]);
+});
+
+test('what one manager has applied is compared, whatever another has', () => {
+  const entry = (manager: string, spec: object) => ({
+    ...{ manager, operation: 'Apply' },
+    fieldsV1: {
+      'f:metadata': { 'f:annotations': { [`f:${SHARED_HASH_PREFIX}${manager}`]: {} } },
+      'f:spec': spec,
+    },
+  });
+  const port = { 'k:{"port":80,"protocol":"TCP"}': { 'f:port': {}, 'f:nodePort': {} } };
+  const metadata = {
+    ...{ namespace: 'shop', name: 'web', uid: 'own-uid' },
+    managedFields: [entry('ports', { 'f:ports': port }), entry('selector', { 'f:selector': {} })],
+  };
+  const ports = [{ port: 80, nodePort: 30_001 }];
+  const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { clusterIP: '10.0.0.1', ports } };
+
+  expect(normal([service], { name: 'web', namespace: 'shop', uid: 'uid-of-web', digests: [] })).toMatchObject(
+    {
+      'Service <name>': { spec: { clusterIP: 'chosen', ports } },
+    },
+  );
+});
+
+test('owned fields are found, read and replaced where they are, but for the keys of items', () => {
+  const fields = {
+    'f:metadata': { 'f:labels': { 'f:app': {} } },
+    'f:spec': {
+      'f:containers': { 'k:{"name":"web"}': { '.': {}, 'f:name': {}, 'f:image': {} } },
+      'f:set': { 'v:"a"': {} },
+    },
+  };
+  const object = { spec: { containers: [{ name: 'side' }, { name: 'web', image: 'one' }], set: ['a'] } };
+
+  const paths = leavesOf(fields);
+
+  expect(paths).toEqual([
+    ['f:metadata', 'f:labels', 'f:app'],
+    ['f:spec', 'f:containers', 'k:{"name":"web"}', 'f:image'],
+  ]);
+  const image = paths[1]!;
+  expect(valueAt(object, image)).toBe('one');
+  expect(withValueAt(withValueAt(object, image, 'two'), image, 'one')).toEqual(object);
+  expect(withValueAt(object, image, undefined)).toEqual({
+    spec: { containers: [{ name: 'side' }, { name: 'web' }], set: ['a'] },
+  });
+});
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+test.each<[what: string, data: (name: string) => Readonly<Record<string, unknown>>, found: string[]]>([
+  [
+    'a hash of a text that has the name in it',
+    (name) => ({ hash: hash(`peers: ${name}-0`), other: hash('nothing'), of: name }),
+    [hash('peers: one-0')],
+  ],
+  ['no name', (name) => ({ text: `nats://${name}-0.${name}-peers:6222` }), []],
+  ['no text of another length', (name) => ({ text: name === 'one' ? 'abcdefgh' : 'abcdefghi' }), []],
+  ['no words', (name) => ({ text: name === 'one' ? 'red or blue' : 'red or pink' }), []],
+  ['nothing that is there under one name alone', (name) => (name === 'one' ? { text: 'abcdefgh' } : {}), []],
+])('%s is a digest', (_what, data, found) => {
+  const made = (name: string): AnyObject[] => [
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: data(name) },
+  ];
+
+  expect(digestsOf(made, 'one')).toEqual(found);
+});
