@@ -360,7 +360,9 @@ class Editor {
           return items.toSpliced(chance.upTo(items.length), 0, item);
         });
       case 'drop an item':
-        return this.changeList(spec, list, (items) => items.toSpliced(chance.upTo(items.length - 1), 1));
+        return this.changeList(spec, list, (items) =>
+          items.toSpliced(chance.upTo(Math.max(0, items.length - 1)), 1),
+        );
     }
   }
 

@@ -41,20 +41,6 @@ test('the shortest walk that goes wrong in the same place is told, as it goes wr
   expect(last).toBe('2 patient');
 });
 
-test('what nothing shorter shows is told as it was, once it has come again', async () => {
-  const { failures } = await toldBy((specs) => (specs.length === 3 ? [again(specs)] : []));
-
-  expect(failures).toEqual([again(until)]);
-});
-
-test('what goes wrong in haste alone is tried again as it was found', async () => {
-  const { failures } = await toldBy((specs, isHasty) =>
-    specs.length === 3 || isHasty ? [again(specs)] : [],
-  );
-
-  expect(failures).toEqual([again(until)]);
-});
-
 test('what does not come again is a failure all the same, and that is said', async () => {
   const { failures, last } = await toldBy(() => []);
 
