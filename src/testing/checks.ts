@@ -676,11 +676,13 @@ export async function walk(stand: Stand): Promise<Outcome> {
 }
 
 /** Returns the fields for which there is no value. */
-function barredOf({ notWalked }: Stand, { leaves, isBarred }: Fields): string[] {
-  return leaves
+function barredOf({ notWalked }: Stand, fields: Fields): string[] {
+  return fields.leaves
     .filter((path) => {
       const within = path.map((_, end) => path.slice(0, end + 1));
-      return within.some(isBarred) && !within.some((one) => notWalked.includes(one.join('.')));
+      return (
+        within.some((one) => fields.isBarred(one)) && !within.some((one) => notWalked.includes(one.join('.')))
+      );
     })
     .map((path) => path.join('.'));
 }

@@ -609,7 +609,7 @@ export async function rolledOut(
  */
 export async function endState(trial: Rolling, clock = realClock): Promise<Normal> {
   const started = clock.now();
-  for (let since = started; ; await clock.wait(100)) {
+  for (let since = started; ;) {
     const { isComplete: isOver, hasWaited } = await rolledOut(trial, undefined, clock);
     const state = await trial.state();
     if (!isOver || !hasCondition(state, 'Reconciling')) return state;
@@ -617,6 +617,7 @@ export async function endState(trial: Rolling, clock = realClock): Promise<Norma
     if (hasWaited) since = now;
     if (now - since > trial.stand.pace.scaled(BEHIND_MILLISECONDS)) return state;
     if (now - started > ROLLOUT_MILLISECONDS) return state;
+    await clock.wait(100);
   }
 }
 
@@ -630,7 +631,7 @@ export async function becomes(trial: Trial, expected: Normal, isOfConditions = f
   const { pace, convergenceMilliseconds } = trial.stand;
   const part = (state: Normal): Normal => (isOfConditions ? { '<readiness>': state['<readiness>'] } : state);
   const started = performance.now();
-  for (let since = started; ; await delay(200)) {
+  for (let since = started; ;) {
     await trial.settled();
     const lines = differences(part(expected), part(await trial.state())).map(({ text }) => text);
     if (lines.length === 0) return;
@@ -638,13 +639,17 @@ export async function becomes(trial: Trial, expected: Normal, isOfConditions = f
     const waits = lines.every((line) => line.startsWith('<readiness>'));
     const isRolling = waits && !(await trial.objects()).every(isComplete);
     const now = performance.now();
-    if (isRolling || !trial.operator.wire.isWatching) {
-      since = now;
-      if (now - started <= ROLLOUT_MILLISECONDS) continue;
-    } else if (now - since <= pace.scaled(convergenceMilliseconds)) continue;
-    const message = waits && conditionOf(await trial.get(), 'Ready')?.message;
-    const told = message ? `; Ready has the message: ${message}` : '';
-    throw new Error(lines.slice(0, 3).join('; ') + told);
+    const isPaused = isRolling || !trial.operator.wire.isWatching;
+    if (isPaused) since = now;
+    const isOver = isPaused
+      ? now - started > ROLLOUT_MILLISECONDS
+      : now - since > pace.scaled(convergenceMilliseconds);
+    if (isOver) {
+      const message = waits && conditionOf(await trial.get(), 'Ready')?.message;
+      const told = message ? `; Ready has the message: ${message}` : '';
+      throw new Error(lines.slice(0, 3).join('; ') + told);
+    }
+    await delay(200);
   }
 }
 
@@ -696,7 +701,8 @@ async function endOf(stand: Stand, [first, ...others]: readonly Sample[]): Promi
     await rolledOut(trial);
     await trial.edit(sample);
   }
-  return endState(trial);
+  // Awaited here, since the trial ends with this function.
+  return await endState(trial);
 }
 
 /** Runs a trial. An error is a failure, with the steps until then. */
