@@ -6,9 +6,8 @@ import { controllerOf, describeRef, objectId, refOf } from '../contract/object.j
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { driftOf } from '../engine/drift.js';
-import { describePath, managedFieldsOf } from '../engine/field-set.js';
-import type { FieldPath, FieldsV1 } from '../engine/field-set.js';
+import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
+import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
 import { differences, isContainer, rendered } from './render.js';
