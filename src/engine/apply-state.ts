@@ -1,14 +1,12 @@
-import { contentHash } from '../contract/canonical.js';
+import { contentHash, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../contract/names.js';
-import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { mostPause } from './api-error.js';
 import type { Clock } from './clock.js';
-import type { Store } from './cache.js';
-import type { StoreReader } from './cache.js';
+import type { Store, StoreReader } from './cache.js';
 
 /** One step, and what it needs over and over. */
 export interface Task {

@@ -1,8 +1,15 @@
-import { canonicalJson } from '../contract/canonical.js';
+import {
+  canonicalJson,
+  controllerOf,
+  describeRef,
+  isMap,
+  objectId,
+  objectKey,
+  refOf,
+} from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { controllerOf, describeRef, isMap, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
@@ -26,8 +33,7 @@ import {
 } from './managed-fields.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership, Ownership } from './ownership.js';
-import type { Entry } from './cache.js';
-import type { StoreReader } from './cache.js';
+import type { Entry, StoreReader } from './cache.js';
 
 /** What became of a step. */
 type Outcome = Omit<Change, 'ref'>;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../contract/canonical.js';
+import { canonicalJson } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import { APPLIED_HASH_ANNOTATION, holderFor, isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';

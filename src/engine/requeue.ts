@@ -5,10 +5,14 @@ import { ApiError, askedDelay, isThrottled, mostPause } from './api-error.js';
 import { refusalMilliseconds } from './apply-state.js';
 import type { Outcome } from './carry-out.js';
 import type { Clock } from './clock.js';
-import { TIMEOUT_REASON } from './in-flight.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
 import type { ReconcileLog } from './runner.js';
 import type { Lane, Queue, QueueMetrics } from './work-queue.js';
+
+/** The reason of a reconcile that took too long. */
+export const TIMEOUT_REASON = 'ReconcileTimeout';
+/** The reason of one that was ended because this process may no longer write. */
+export const INTERRUPTED_REASON = 'Interrupted';
 
 /** A stale view is current at once, as a rule; one that isn't is treated as a failure. */
 const IMMEDIATE_RETRIES = 5;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { Controller, Metric, Plan, TypeRef } from '../contract/controller.js';
+import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -14,10 +15,9 @@ import type { Stores } from './cache.js';
 import { carryOut } from './carry-out.js';
 import type { Outcome, Tools } from './carry-out.js';
 import { ServerTime } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
 import { Deletions } from './delete.js';
-import { InFlight, INTERRUPTED_REASON } from './in-flight.js';
-import { Requeue } from './requeue.js';
+import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';
 import { Blockers, Burst, Triggers } from './triggers.js';
 import { Queue, QueueMetrics } from './work-queue.js';
 
@@ -374,4 +374,77 @@ export class ReconcileLog {
     if (!this.parent.isLevelEnabled(level)) return undefined;
     return (this.child ??= this.parent.child({ ...splitKey(this.key), reconcileId: randomUUID() }));
   }
+}
+
+interface InFlightProps {
+  readonly clock: Clock;
+  /** After this a reconcile is given up. */
+  readonly timeoutMilliseconds: number;
+}
+
+/** One reconcile, from the moment its key is in work until the last request of it has been answered. */
+interface Flight {
+  /** Aborted when the reconcile is to be given up; its reason is an OperatorError that says why. */
+  readonly signal: AbortSignal;
+  /** Nothing of it is under way any more. */
+  end(): void;
+}
+
+/** The reconciles under way, and what makes them end early: their time, or that this process may no longer write. */
+class InFlight {
+  private readonly flights = new Set<AbortController>();
+  private readonly landed: (() => void)[] = [];
+  private interrupting = false;
+
+  constructor(private readonly props: InFlightProps) {}
+
+  begin(): Flight {
+    const abort = new AbortController();
+    this.flights.add(abort);
+    let timer: Timer | undefined;
+    if (this.interrupting) {
+      abort.abort(interrupted());
+    } else {
+      timer = this.props.clock.setTimer(this.props.timeoutMilliseconds, () => {
+        abort.abort(this.timedOut());
+      });
+    }
+    return {
+      signal: abort.signal,
+      end: () => {
+        timer?.cancel();
+        if (this.flights.delete(abort) && this.flights.size === 0)
+          for (const resolve of this.landed.splice(0)) resolve();
+      },
+    };
+  }
+
+  /** Gives up everything under way, and what begins until `resume`. */
+  interrupt(): void {
+    this.interrupting = true;
+    for (const abort of this.flights) abort.abort(interrupted());
+  }
+
+  resume(): void {
+    this.interrupting = false;
+  }
+
+  /** Resolves once nothing is under way. */
+  async idle(): Promise<void> {
+    if (this.flights.size > 0) await new Promise<void>((resolve) => this.landed.push(resolve));
+  }
+
+  private timedOut(): OperatorError {
+    const seconds = this.props.timeoutMilliseconds / 1000;
+    return new OperatorError({
+      reason: TIMEOUT_REASON,
+      message: `The reconcile took longer than ${seconds} s and was given up; the API server may be slow, or the plan has too many steps`,
+      retry: 'backoff',
+    });
+  }
+}
+
+function interrupted(): OperatorError {
+  const message = 'The reconcile was interrupted, since this process may no longer write';
+  return new OperatorError({ reason: INTERRUPTED_REASON, message, retry: 'now' });
 }

@@ -1,8 +1,7 @@
-import { canonicalJson } from '../contract/canonical.js';
+import { canonicalJson, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describeThrown } from '../contract/origin.js';
 import { ApiError, classify } from './api-error.js';
@@ -10,8 +9,7 @@ import type { Api } from './api.js';
 import type { Settlement, Settlements } from './apply-state.js';
 import { refresh } from './delete.js';
 import { ownerKey } from './managed-fields.js';
-import type { Entry, Store } from './cache.js';
-import type { StoreReader } from './cache.js';
+import type { Entry, Store, StoreReader } from './cache.js';
 
 /** A wanted status, beside the one that is there. */
 interface Comparison {

@@ -9,7 +9,7 @@ import { repoFolder } from '../../sandbox/paths.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
-import { canonicalJson } from '../../src/contract/canonical.js';
+import { canonicalJson } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { appServiceFields } from './support/app-service-fields.js';
 import { Cluster } from './support/cluster.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { canonicalJson } from '../../src/contract/canonical.js';
+import { canonicalJson } from '../../src/contract/object.js';
 import { FieldPaths, ownerKey } from '../../src/engine/managed-fields.js';
 import {
   anObject,

@@ -8,12 +8,10 @@ import { Construct } from 'constructs';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
 import { deploymentSpec } from './deployment.js';
-import { childMetadata, identityOf, podSelector } from './metadata.js';
-import type { Identity } from './metadata.js';
+import { childMetadata, given, identityOf, podSelector } from './spec.js';
+import type { AppServiceSpec, Autoscaling, Identity, Wire } from './spec.js';
 import { checkPolicy } from './policy.js';
 import { routeSpec, serviceSpec } from './service.js';
-import { given } from './spec.js';
-import type { AppServiceSpec, Autoscaling, Wire } from './spec.js';
 
 /** What the construct of AppService is given. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;

@@ -8,19 +8,18 @@ import type {
   V1VolumeMount,
 } from '@kubernetes/client-node';
 import { strategyOf } from './hand-over.js';
-import { childMetadata, podSelector } from './metadata.js';
-import type { Identity } from './metadata.js';
-import { containerPorts } from './service.js';
-import { given } from './spec.js';
+import { childMetadata, given, podSelector } from './spec.js';
 import type {
   AppServiceSpec,
   FileMount,
+  Identity,
   ObjectFiles,
   Probes,
   SecurityProfile,
   TopologySpread,
   Wire,
 } from './spec.js';
+import { containerPorts } from './service.js';
 
 /**
  * While there is an autoscaler, `replicas` is its field and isn't rendered: whoever renders it takes it back at each

@@ -3,11 +3,10 @@ import { defineKind } from '../../contract/define-kind.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
-import { keepDeployment, keepRoute, keepService, nodePortsOf } from './kept.js';
+import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf } from './status.js';
 import { podsOf } from './pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
-import { appServiceStatus } from './status.js';
 
 /**
  * AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and what is asked for

@@ -1,9 +1,8 @@
 import type { V1ContainerPort, V1ServicePort, V1ServiceSpec } from '@kubernetes/client-node';
 import { OperatorError } from '../../contract/error.js';
 import { selectorLabels } from '../../contract/names.js';
-import type { Identity } from './metadata.js';
+import type { AppServiceSpec, Identity, Route, RouteParent, ServiceOptions, Wire } from './spec.js';
 import { given } from './spec.js';
-import type { AppServiceSpec, Route, RouteParent, ServiceOptions, Wire } from './spec.js';
 
 export type ServiceType = NonNullable<ServiceOptions['type']>;
 

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../src/contract/canonical.js';
+import { canonicalJson } from '../../../src/contract/object.js';
 import type { FieldsV1 } from '../../../src/engine/managed-fields.js';
 
 /**

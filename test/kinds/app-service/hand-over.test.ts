@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyObject, CustomResource } from '../../../src/contract/object.js';
 import { handOver } from '../../../src/kinds/app-service/hand-over.js';
-import { keepDeployment } from '../../../src/kinds/app-service/kept.js';
+import { keepDeployment } from '../../../src/kinds/app-service/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 
 const IDENTITY = { name: 'web', namespace: 'shop', uid: 'deployment-uid' };

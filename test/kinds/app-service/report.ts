@@ -1,8 +1,7 @@
-import { keepDeployment } from '../../../src/kinds/app-service/kept.js';
+import { appServiceStatus, keepDeployment } from '../../../src/kinds/app-service/status.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { Failure } from '../../../src/contract/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
-import { appServiceStatus } from '../../../src/kinds/app-service/status.js';
 
 interface ReportInput {
   readonly spec?: Partial<AppServiceSpec>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { handOver } from '../../../src/kinds/app-service/hand-over.js';
-import { keepDeployment } from '../../../src/kinds/app-service/kept.js';
+import { keepDeployment } from '../../../src/kinds/app-service/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 import { render } from './render.js';
 
