@@ -1,4 +1,4 @@
-import { execute } from './cli/execute.js';
+import { execute } from './cli/exit.js';
 import { installCommand } from './cli/install.js';
 
 /**

@@ -1,11 +1,9 @@
 import { Command, Option } from 'commander';
-import { loadKinds } from './config.js';
-import { kindsOnRequest } from './kinds-on-request.js';
+import { kindsOnRequest, loadKinds } from './config.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
-import { policyOf } from './policy-option.js';
-import { plain } from './plain.js';
-import { print } from './print.js';
-import { untilInterrupted } from './until-interrupted.js';
+import { policyOf } from './policy-file.js';
+import { plain, print, warn } from './output.js';
+import { untilInterrupted } from './exit.js';
 import { withCluster } from './with-cluster.js';
 import type { ClusterOptions } from './with-cluster.js';
 
@@ -23,7 +21,7 @@ interface ApplyOptions extends ClusterOptions {
   readonly operatorNamespace?: string;
 }
 
-/** `reconstruct apply`: what the controller would do, once. */
+/** `reconstruct apply`: applies custom resources and their children once, without a controller. */
 export function applyCommand(): Command {
   return new Command('apply')
     .summary('apply custom resources and what is made of them, without a controller')
@@ -62,56 +60,40 @@ export function applyCommand(): Command {
 
 async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [
-    { builtInKinds },
-    { applyResources },
-    { operatorFinder },
-    { answering },
-    { render },
-    { ClusterClient },
-  ] = await Promise.all([
-    import('../kinds/index.js'),
-    import('./apply/carry-out.js'),
-    import('./apply/operator-finder.js'),
-    import('./diff/answering.js'),
-    import('../synth/render.js'),
-    import('./cluster-client.js'),
-  ]);
+  const [{ builtInKinds }, { applyResources, waitUntilReady }, { responsibleOperator }, { render }] =
+    await Promise.all([
+      import('../kinds/index.js'),
+      import('./apply/resources.js'),
+      import('./operators.js'),
+      import('../synth/render.js'),
+    ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
-  const tell = (line: string): Promise<void> => print(`${plain(line)}\n`);
-  const { operatorNamespace } = options;
-  const deadline = performance.now() + options.timeout;
-  await withCluster(options, async (_, connection) => {
-    const transport = answering(connection.transport);
+  const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
+  const { operatorNamespace, prune = false, recursive = false, timeout } = options;
+  const deadline = performance.now() + timeout;
+  await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const applied = await applyResources({
-      ...{ sources, kinds, transport, warn, tell, prune: options.prune ?? false },
+      ...{ sources, kinds, transport, warn, report, prune, recursive },
+      namespace: options.namespace ?? own,
       render: (kind, cr) => render(kind, cr, policy),
-      operatorOf: operatorFinder({
-        ...{ cluster: new ClusterClient(transport), warn },
+      operatorOf: responsibleOperator({
+        ...{ cluster, warn },
         ...(operatorNamespace !== undefined && { operatorNamespace }),
       }),
-      namespace: options.namespace ?? connection.namespace,
-      recursive: options.recursive ?? false,
       ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
-    const [{ waitUntilReady }, { Api }, { systemClock }] = await Promise.all([
-      import('./apply/wait.js'),
+    const [{ Api }, { systemClock }] = await Promise.all([
       import('../engine/api.js'),
       import('../engine/clock.js'),
     ]);
     const props = {
-      ...{
-        api: new Api(connection.transport),
-        clock: systemClock,
-        tell,
-        timeoutMilliseconds: options.timeout,
-      },
+      ...{ api: new Api(transport), clock: systemClock, report, timeoutMilliseconds: timeout },
       leftMilliseconds: Math.max(0, deadline - performance.now()),
     };
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
-    for (const { given } of applied) await tell(`${given.after.kind} ${given.after.metadata.name} is ready`);
+    for (const { given } of applied)
+      await report(`${given.after.kind} ${given.after.metadata.name} is ready`);
   });
 }

@@ -1,6 +1,6 @@
 import { Argument, Command } from 'commander';
 import type { Option } from 'commander';
-import { print } from './print.js';
+import { print } from './output.js';
 
 /**
  * Each asks the command itself for the words that may follow, so that it knows all options of the version that is installed. An answer

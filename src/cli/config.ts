@@ -10,6 +10,12 @@ import { CliError } from './exit.js';
 /** Loaded from the working directory when no other file is named. */
 export const CONFIG_FILE = 'reconstruct.config.mjs';
 
+/** Kinds of the project that are loaded only where `--kinds` names them, by name and group. */
+export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
+  'appservice.app.example.com': async () =>
+    (await import('../kinds/app-service/example-group.js')).appServiceOfExample,
+};
+
 /** What the default export of a configuration holds. */
 export interface Config {
   /** Kinds of one's own, each made with `defineKind`. @default - none */

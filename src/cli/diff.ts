@@ -2,17 +2,11 @@ import { Command, Option } from 'commander';
 import type { FlagValues } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
-import { loadKinds } from './config.js';
-import { differs, refusals } from './diff/outcome.js';
-import type { Outcome } from './diff/outcome.js';
+import { kindsOnRequest, loadKinds } from './config.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues } from './kind-flags.js';
-import { kindsOnRequest } from './kinds-on-request.js';
-import { namespace, sharedOptions } from './options.js';
-import { paint } from './paint.js';
-import { plain } from './plain.js';
-import { policyOf, policyParser } from './policy-option.js';
-import { print } from './print.js';
+import { addKindFlags, kindFlagValues, namespace, sharedOptions } from './options.js';
+import { paint, print, printError, warn } from './output.js';
+import { policyOf, policyParser } from './policy-file.js';
 import { withCluster } from './with-cluster.js';
 import type { ClusterOptions } from './with-cluster.js';
 
@@ -27,7 +21,7 @@ interface DiffOptions extends ClusterOptions {
   readonly operatorNamespace?: string;
 }
 
-/** `reconstruct diff`: what would change in the cluster. */
+/** `reconstruct diff`: shows what would change in the cluster. */
 export function diffCommand(flags = builtInFlags): Command {
   const command = new Command('diff')
     .summary('show what custom resources would change in the cluster')
@@ -68,46 +62,37 @@ export function diffCommand(flags = builtInFlags): Command {
 
 async function run(sources: readonly string[], options: DiffOptions, flags: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { compare }, { answering }, { textOf }, { jsonOf }] = await Promise.all([
+  const [
+    { builtInKinds },
+    { compare, differs, refusals },
+    { jsonOf, textOf },
+    { operatorContext },
+    { render },
+  ] = await Promise.all([
     import('../kinds/index.js'),
     import('./diff/compare.js'),
-    import('./diff/answering.js'),
     import('./diff/text.js'),
-    import('./diff/json.js'),
-  ]);
-  const [{ operatorContext }, { operatorPolicy }] = await Promise.all([
-    import('./diff/operator-context.js'),
-    import('./diff/operator-policy.js'),
-  ]);
-  const [{ render }, { ClusterClient }] = await Promise.all([
+    import('./operators.js'),
     import('../synth/render.js'),
-    import('./cluster-client.js'),
   ]);
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const policy = await policyOf(options, builtInKinds);
-  const warn = (line: string): void => void process.stderr.write(`warning: ${plain(line)}\n`);
-  const note = (line: string): void => void process.stderr.write(`${plain(line)}\n`);
-  const { watchNamespace, operatorNamespace } = options;
-  const parse = policyParser(options, builtInKinds);
-  let outcome: Outcome = { objects: [], explanations: [] };
-  await withCluster(options, async (_, connection) => {
-    const transport = answering(connection.transport);
-    const cluster = new ClusterClient(transport);
+  const { watchNamespace, operatorNamespace, recursive = false } = options;
+  await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const contextFor = operatorContext({
-      ...{ cluster, render, flags, warn },
-      policyOf: operatorPolicy({ cluster, parse, warn, note }),
+      ...{ cluster, render, flags, warn, note: printError },
+      parsePolicy: policyParser(options, builtInKinds),
       ...(policy && { policy }),
       ...(watchNamespace && { watchNamespaces: watchNamespace }),
       ...(operatorNamespace !== undefined && { operatorNamespace }),
     });
-    outcome = await compare({
-      ...{ sources, kinds, transport, contextFor, warn },
-      namespace: options.namespace ?? connection.namespace,
-      recursive: options.recursive ?? false,
+    const outcome = await compare({
+      ...{ sources, kinds, transport, contextFor, warn, recursive },
+      namespace: options.namespace ?? own,
     });
+    await print(options.output === 'json' ? jsonOf(outcome) : textOf(outcome, paint));
+    const refused = refusals(outcome);
+    if (refused.length > 0) throw new CliError(refused, 3);
+    if (differs(outcome)) process.exitCode = 1;
   });
-  await print(options.output === 'json' ? jsonOf(outcome) : textOf(outcome, paint));
-  const refused = refusals(outcome);
-  if (refused.length > 0) throw new CliError(refused, 3);
-  if (differs(outcome)) process.exitCode = 1;
 }

@@ -1,10 +1,16 @@
-/** 1: there are differences, which `diff` alone tells; 2: bad input or usage; 3: the cluster is unreachable or refused. */
+import { CommanderError } from 'commander';
+import type { Command } from 'commander';
+import { OperatorError } from '../contract/error.js';
+import { AddressError } from '../telemetry/address-error.js';
+import { printError } from './output.js';
+
+/** 1: there are differences, which only `diff` reports; 2: bad input or usage; 3: the cluster is unreachable or refused. */
 export type ExitCode = 1 | 2 | 3;
 
 /** Exit code of a bug: `EX_SOFTWARE` of sysexits.h. */
 export const BUG = 70;
 
-/** Ends a command: its lines are for stderr, its code is for whoever called. */
+/** Ends a command: its lines go to stderr. */
 export class CliError extends Error {
   readonly lines: readonly string[];
   readonly exitCode: ExitCode;
@@ -15,5 +21,72 @@ export class CliError extends Error {
     this.name = 'CliError';
     this.lines = all;
     this.exitCode = exitCode;
+  }
+}
+
+/** Runs a command with the arguments of this process, and sets the exit code. */
+export async function execute(command: Command): Promise<void> {
+  try {
+    checkNode();
+    await throwInsteadOfExit(command).parseAsync(process.argv);
+  } catch (error) {
+    process.exitCode = reported(error);
+  }
+}
+
+/** Prints errors that are meant for the user without a stack; any other is a bug, and has one. */
+function reported(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CliError) {
+    error.lines.forEach(printError);
+    return error.exitCode;
+  }
+  if (error instanceof OperatorError || error instanceof AddressError) {
+    printError(error.message);
+    return 2;
+  }
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return BUG;
+}
+
+/** Subcommands that are added later don't inherit this. */
+function throwInsteadOfExit(command: Command): Command {
+  command.exitOverride();
+  command.commands.forEach(throwInsteadOfExit);
+  return command;
+}
+
+/** Undici 8 and client-node 2 need this version; older ones fail late and without a word of it. */
+function checkNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 19)) return;
+  throw new CliError(`Node 22.19 or newer is needed, this is ${process.versions.node}`, 2);
+}
+
+/**
+ * Works until it is done, or until Ctrl-C or SIGTERM; a second one ends the process the hard way.
+ * @param signals those that interrupt it
+ */
+export async function untilInterrupted(
+  work: (signal: AbortSignal) => Promise<void>,
+  signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'],
+): Promise<void> {
+  const interrupted = new AbortController();
+  const leave = (): void => {
+    for (const name of signals) process.off(name, stop);
+  };
+  const stop = (): void => {
+    // A listener that comes after would take itself for the only one, and end the process at once.
+    setImmediate(leave);
+    interrupted.abort();
+  };
+  for (const name of signals) process.on(name, stop);
+  // Sockets and timers of the engine don't keep the process alive.
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  try {
+    await work(interrupted.signal);
+  } finally {
+    clearInterval(keepAlive);
+    leave();
   }
 }

@@ -9,11 +9,10 @@ import { builtInFlags } from '../kinds/flags.js';
 import { showValue } from '../synth/problem.js';
 import type { ResourceList } from '../synth/resource-list.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues } from './kind-flags.js';
-import { kindsOnRequest } from './kinds-on-request.js';
-import { sharedOptions } from './options.js';
-import { policyOf } from './policy-option.js';
-import { print } from './print.js';
+import { addKindFlags, kindFlagValues, sharedOptions } from './options.js';
+import { kindsOnRequest } from './config.js';
+import { policyOf } from './policy-file.js';
+import { print } from './output.js';
 
 interface FnFlags {
   readonly namespace?: string;

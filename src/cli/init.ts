@@ -2,8 +2,8 @@ import { Command, Option } from 'commander';
 import { CHILDREN } from './init/children.js';
 import type { ProjectOptions } from './init/project.js';
 import { list } from './options.js';
-import { print } from './print.js';
-import { untilInterrupted } from './until-interrupted.js';
+import { print } from './output.js';
+import { untilInterrupted } from './exit.js';
 
 const DEFAULT_CHILDREN = ['Deployment', 'Service'];
 

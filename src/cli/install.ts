@@ -7,10 +7,9 @@ import type { MonitoringPart, MonitoringProps, InstalledPolicy, InstallProps } f
 import { DEFAULT_NAMESPACE, INSTALL_NAME, INSTALLATION_LABELS } from '../install/names.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues } from './kind-flags.js';
-import { kindsOnRequest } from './kinds-on-request.js';
-import { list, namespace, positiveInteger, sharedOptions } from './options.js';
-import { print } from './print.js';
+import { addKindFlags, kindFlagValues, list, namespace, positiveInteger, sharedOptions } from './options.js';
+import { kindsOnRequest } from './config.js';
+import { print } from './output.js';
 import { operatorImage, packageVersion } from './version.js';
 import { asCliError, OLDEST, withCluster } from './with-cluster.js';
 import type { ClusterOptions } from './with-cluster.js';
@@ -165,7 +164,7 @@ async function installedPolicy(
   options: InstallOptions,
   builtIn: readonly Kind[],
 ): Promise<InstalledPolicy | undefined> {
-  const { policyFileOf } = await import('./policy-option.js');
+  const { policyFileOf } = await import('./policy-file.js');
   const file = await policyFileOf(options, builtIn);
   if (!file) return undefined;
   const text = await file.read();

@@ -4,7 +4,7 @@ import { applyCommand } from './apply.js';
 import { completeCommand, completionCommand } from './completion.js';
 import { devCommand, devLoadCommand } from './dev.js';
 import { diffCommand } from './diff.js';
-import { execute } from './execute.js';
+import { execute } from './exit.js';
 import { fnCommand } from './fn.js';
 import { initCommand } from './init.js';
 import { installCommand } from './install.js';

@@ -1,4 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
+import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { durationSeconds } from '../kinds/job-watcher/duration.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-options.js';
 import { CONFIG_FILE } from './config.js';
@@ -10,14 +12,14 @@ export function list(value: string, previous: readonly string[] | undefined): st
   return [...(previous ?? []), ...items];
 }
 
-/** The name of one namespace, for `argParser`. */
+/** Checks the name of a namespace, for `argParser`. */
 export function namespace(value: string): string {
   if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
     throw new InvalidArgumentError(`${value} can't name a namespace.`);
   return value;
 }
 
-/** Names of namespaces, for `argParser`. */
+/** Splits and checks names of namespaces, for `argParser`. */
 export function namespaces(value: string, previous: readonly string[] | undefined): string[] {
   return list(value, previous).map(namespace);
 }
@@ -27,7 +29,7 @@ export function positiveInteger(value: string): number {
   return Number(value);
 }
 
-/** A time to wait as Go writes it, e.g. `5m` or `1m30s`, in milliseconds; for `argParser`. */
+/** Reads a duration as Go writes it, e.g. `5m` or `1m30s`, in milliseconds; for `argParser`. */
 export function milliseconds(value: string): number {
   const seconds = durationSeconds(value);
   if (seconds === undefined || seconds === 0)
@@ -57,3 +59,32 @@ export const sharedOptions = {
   logFormat: () =>
     new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'),
 };
+
+/** Adds the flags of kinds to a command. */
+export function addKindFlags(command: Command, flags: readonly KindFlag[]): Command {
+  for (const flag of flags) command.addOption(optionOf(flag));
+  return command;
+}
+
+/** Returns the values that were given for the flags of kinds, by the flags' names. */
+export function kindFlagValues(flags: readonly KindFlag[], options: object): FlagValues {
+  const given = options as Readonly<Record<string, FlagValues[string] | undefined>>;
+  return Object.fromEntries(
+    flags.flatMap((flag) => {
+      const value = given[optionOf(flag).attributeName()];
+      return value === undefined ? [] : [[flag.name, value]];
+    }),
+  );
+}
+
+function optionOf({ name, value, description, list: isList, check }: KindFlag): Option {
+  const checked = (text: string): string => {
+    const why = check?.(text);
+    if (why !== undefined) throw new InvalidArgumentError(why);
+    return text;
+  };
+  const option = new Option(`${name} <${value}>`, description);
+  return isList
+    ? option.argParser((text, previous: readonly string[] | undefined) => list(text, previous).map(checked))
+    : option.argParser(checked);
+}

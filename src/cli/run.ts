@@ -9,14 +9,10 @@ import { builtInFlags } from '../kinds/flags.js';
 import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { collectWhenIdle } from './collect-when-idle.js';
-import { loadKinds } from './config.js';
+import { kindsOnRequest, loadKinds } from './config.js';
 import { BUG } from './exit.js';
-import { FollowedPolicy } from './followed-policy.js';
-import { addKindFlags, kindFlagValues } from './kind-flags.js';
-import { kindsOnRequest } from './kinds-on-request.js';
-import { namespace, positiveInteger, sharedOptions } from './options.js';
-import { policyFileOf } from './policy-option.js';
+import { addKindFlags, kindFlagValues, namespace, positiveInteger, sharedOptions } from './options.js';
+import { FollowedPolicy, policyFileOf } from './policy-file.js';
 import { startServers } from './servers.js';
 import { packageVersion } from './version.js';
 import { clusterAccess } from './with-cluster.js';
@@ -196,4 +192,31 @@ async function createManager(
     ...(options.election && { election: options.election }),
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),
   });
+}
+
+const POLL_MILLISECONDS = 5_000;
+/** Of the time between two polls. A settled controller needs a twentieth of this. */
+const IDLE_SHARE = 0.02;
+/** Less isn't worth a collection. */
+const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;
+
+/**
+ * Collects the garbage of a start or a burst once the process is idle: V8 collects when something is allocated, so it
+ * would stay until there is work again. Does nothing unless Node was started with `--expose-gc`, as it is in the image;
+ * doesn't keep the process alive.
+ */
+function collectWhenIdle(): void {
+  const { gc } = globalThis;
+  if (!gc) return;
+  let cpu = process.cpuUsage();
+  let kept = 0;
+  setInterval(() => {
+    const { user, system } = process.cpuUsage(cpu);
+    const isIdle = (user + system) / 1000 < IDLE_SHARE * POLL_MILLISECONDS;
+    if (isIdle && process.memoryUsage().heapUsed - kept > WORTH_COLLECTING_BYTES) {
+      gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+      kept = process.memoryUsage().heapUsed;
+    }
+    cpu = process.cpuUsage();
+  }, POLL_MILLISECONDS).unref();
 }

@@ -3,11 +3,10 @@ import { OperatorError } from '../contract/error.js';
 import type { FlagValues } from '../contract/kind.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues } from './kind-flags.js';
-import { sharedOptions } from './options.js';
-import { kindsOnRequest } from './kinds-on-request.js';
-import { policyOf } from './policy-option.js';
-import { print } from './print.js';
+import { addKindFlags, kindFlagValues, sharedOptions } from './options.js';
+import { kindsOnRequest } from './config.js';
+import { policyOf } from './policy-file.js';
+import { print } from './output.js';
 
 interface SynthFlags {
   readonly output?: string;

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import { kindsOnRequest } from './kinds-on-request.js';
+import { kindsOnRequest } from './config.js';
 import { namespace, sharedOptions } from './options.js';
 import { withCluster } from './with-cluster.js';
 import type { ClusterOptions } from './with-cluster.js';

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Transport } from '../engine/transport.js';
 import type { ClusterAccess } from '../engine/kubeconfig.js';
@@ -5,7 +6,7 @@ import type { ClusterClient } from './cluster-client.js';
 import { CliError } from './exit.js';
 import { packageVersion } from './version.js';
 
-/** The oldest Kubernetes whose lists are consistent and cheap. */
+/** The oldest supported Kubernetes, whose lists are consistent and cheap. */
 export const OLDEST = '1.34';
 
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -33,7 +34,7 @@ export async function clusterAccess(options: ClusterOptions): Promise<ClusterAcc
   }
 }
 
-/** What a command has of the cluster that its options name. */
+/** How a command reaches the cluster that its options name. */
 export interface Connection {
   readonly transport: Transport;
   /** The Pod's in a cluster, the context's outside, else `default`. */
@@ -53,7 +54,7 @@ export async function withCluster(
     import('../engine/transport.js'),
   ]);
   const access = await clusterAccess(options);
-  const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`);
+  const transport = retryingTransport(new UndiciTransport(access, `reconstruct/${packageVersion()}`));
   try {
     const cluster = new ClusterClient(transport);
     await requireVersion(cluster, transport.host);
@@ -65,16 +66,36 @@ export async function withCluster(
   }
 }
 
+/** How often a request is sent to a server that asks to come again later. */
+const ATTEMPTS = 5;
+const MAX_PAUSE_SECONDS = 5;
+
+/** Sends requests again that a busy server has put off. */
+export function retryingTransport(transport: Transport): Transport {
+  return {
+    host: transport.host,
+    request: async (req) => {
+      for (let attempt = 1; ; attempt++) {
+        const answer = await transport.request(req);
+        if (answer.status !== 429 || attempt === ATTEMPTS) return answer;
+        await delay(1000 * Math.min(answer.retryAfterSeconds ?? 1, MAX_PAUSE_SECONDS));
+      }
+    },
+    stream: (req) => transport.stream(req),
+    close: () => transport.close(),
+  };
+}
+
 /**
- * @throws CliError with exit code 3 where there is no answer, none of a Kubernetes API server, or one of a version that
- * is too old
+ * Checks what answers.
+ * @throws CliError with exit code 3 where nothing does, or it is no Kubernetes API server, or one that is too old
  */
 export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, host: string): Promise<void> {
   let version: string | undefined;
   try {
     version = await cluster.version();
   } catch (error) {
-    // Whoever may not ask learns the rest by what he is refused.
+    // What is refused later says the rest.
     if (error instanceof OperatorError && error.reason === 'Forbidden') return;
     if (error instanceof OperatorError && error.reason === 'Unreachable') throw noAnswer(error, host);
     throw error;
@@ -109,13 +130,13 @@ function noAnswer({ cause, message }: OperatorError, host: string): CliError {
   return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
 }
 
-/** Of several addresses that were tried in vain, the first says enough. */
+/** Returns the reason; of several addresses that were tried in vain, that of the first. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
   return messageOf(cause);
 }
 
-/** One line with the problem and its remedy; of bad input, one for each problem. */
+/** Returns an error of one line, the problem and its remedy; of bad input, a line for each problem. */
 export function asCliError(error: unknown): unknown {
   if (!(error instanceof OperatorError)) return error;
   const lines = error.message.split('\n');
@@ -123,4 +144,14 @@ export function asCliError(error: unknown): unknown {
   const [line = ''] = lines;
   const remedy = REMEDIES[error.reason];
   return new CliError(remedy === undefined ? line : `${line.replace(/[.:]$/, '')}; ${remedy}`, 3);
+}
+
+/** Returns the error for kinds that the cluster doesn't serve, with exit code 3. */
+export function notInstalled(names: readonly string[]): CliError {
+  const isOne = names.length === 1;
+  return new CliError(
+    `${names.join(', ')} ${isOne ? "isn't" : "aren't"} installed in the cluster; install ${isOne ? 'it' : 'them'} with ` +
+      `"reconstruct install --apply" and the options in use, or apply the CRD`,
+    3,
+  );
 }

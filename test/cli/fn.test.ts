@@ -17,7 +17,8 @@ vi.mock(import('../../src/synth/document.js'), async (original) => ({
   readStdin: () => Promise.resolve(Buffer.from(input.text)),
 }));
 
-vi.mock(import('../../src/cli/print.js'), () => ({
+vi.mock(import('../../src/cli/output.js'), async (original) => ({
+  ...(await original()),
   print: (text: string) => {
     output.text += text;
     return Promise.resolve();

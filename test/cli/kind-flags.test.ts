@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { addKindFlags, kindFlagValues } from '../../src/cli/kind-flags.js';
+import { addKindFlags, kindFlagValues } from '../../src/cli/options.js';
 import { diffCommand } from '../../src/cli/diff.js';
 import { runCommand } from '../../src/cli/run.js';
 import { synthCommand } from '../../src/cli/synth.js';

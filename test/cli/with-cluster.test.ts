@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ClusterClient } from '../../src/cli/cluster-client.js';
-import { asCliError, requireVersion } from '../../src/cli/with-cluster.js';
+import { asCliError, requireVersion, retryingTransport } from '../../src/cli/with-cluster.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { ApiResponse, Transport } from '../../src/engine/transport.js';
 import { failure } from '../engine/support/builders.js';
@@ -82,4 +82,23 @@ test('bad input keeps all of its lines, and a refusal has one, with its remedy',
     ],
     exitCode: 3,
   });
+});
+
+test('a server that asks to come again later is asked again, five times in all', async () => {
+  let asked = 0;
+  const busyFor = (times: number): Transport =>
+    retryingTransport({
+      host: 'api.test',
+      request: () =>
+        Promise.resolve(
+          asked++ < times ? { status: 429, body: '', retryAfterSeconds: 0 } : { status: 200, body: 'ok' },
+        ),
+      stream: () => Promise.reject(new Error('no streams')),
+      close: () => Promise.resolve(),
+    });
+  const get = { method: 'GET', path: '/api/v1/pods' } as const;
+  expect(await busyFor(1).request(get)).toMatchObject({ status: 200 });
+  asked = 0;
+  expect(await busyFor(9).request(get)).toMatchObject({ status: 429 });
+  expect(asked).toBe(5);
 });

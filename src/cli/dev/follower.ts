@@ -9,13 +9,11 @@ import type { Clock } from '../../engine/clock.js';
 import { describePath, isAppliedBy, managedFieldsOf } from '../../engine/managed-fields.js';
 import type { FieldsV1 } from '../../engine/managed-fields.js';
 import { showValue } from '../../synth/problem.js';
-import { fieldChanges } from '../diff/fields.js';
-import { shown } from '../diff/redacted.js';
-import { collect } from '../status/collect.js';
-import type { StatusDocument } from '../status/document.js';
-import { follow } from '../status/follow.js';
-import type { Source } from '../status/source.js';
-import type { SeenKind } from '../status/targets.js';
+import { fieldChanges, shown } from '../diff/fields.js';
+import { collect } from '../tree/collect.js';
+import type { SeenKind, Source } from '../tree/collect.js';
+import { follow } from '../tree/follow.js';
+import type { StatusDocument } from '../tree/model.js';
 
 /** A change of an object between two looks. */
 export interface Change {
@@ -72,7 +70,7 @@ export class Follower {
         ...{ api, clock, signal, onFailed },
         collect: async (source) => {
           recorder = new Recorder(source);
-          return collect({ targets, source: recorder, now: () => new Date(), operators: false });
+          return collect({ targets, operators: false }, recorder, new Date());
         },
         onDocument: (document) => {
           if (recorder) this.looked(document, recorder);

@@ -174,11 +174,10 @@ export async function sendProject(options: ProjectOptions): Promise<void> {
 async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {
   // Errors of the author's code keep their place this way.
   if (config !== undefined) await import(pathToFileURL(resolve(config)).href);
-  const [{ loadKinds }, { builtInKinds }, { kindsOnRequest }, { installedRules }, { DEFAULT_NAMESPACE }] =
+  const [{ kindsOnRequest, loadKinds }, { builtInKinds }, { installedRules }, { DEFAULT_NAMESPACE }] =
     await Promise.all([
       import('../config.js'),
       import('../../kinds/index.js'),
-      import('../kinds-on-request.js'),
       import('../../install/access.js'),
       import('../../install/names.js'),
     ]);

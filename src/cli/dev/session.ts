@@ -12,13 +12,11 @@ import { aborted, sleep, systemClock } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
 import { UndiciTransport } from '../../engine/transport.js';
 import { ClusterClient } from '../cluster-client.js';
-import { answering } from '../diff/answering.js';
-import { CliError } from '../exit.js';
-import { paint } from '../paint.js';
-import type { StatusDocument } from '../status/document.js';
-import { untilInterrupted } from '../until-interrupted.js';
+import { CliError, untilInterrupted } from '../exit.js';
+import { paint } from '../output.js';
+import type { StatusDocument } from '../tree/model.js';
 import { packageVersion } from '../version.js';
-import { clusterAccess } from '../with-cluster.js';
+import { clusterAccess, retryingTransport } from '../with-cluster.js';
 import { DevController } from './controller.js';
 import type { ControllerLine, Failure } from './controller.js';
 import { Follower } from './follower.js';
@@ -313,7 +311,12 @@ export class Session {
       follower.stop();
       await transport.close();
     };
-    return { stand, follower, close, samples: new Samples(new ClusterClient(answering(transport)), clock) };
+    return {
+      stand,
+      follower,
+      close,
+      samples: new Samples(new ClusterClient(retryingTransport(transport)), clock),
+    };
   }
 
   /** Two controllers never run at the same time. */

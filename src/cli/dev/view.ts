@@ -2,11 +2,10 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import type { Clock } from '../../engine/clock.js';
-import type { Color, Paint } from '../paint.js';
-import { plain } from '../plain.js';
-import type { StatusDocument } from '../status/document.js';
-import { goneText, isEvent, newsIn, sentencesOf } from '../status/sentences.js';
-import { textOf } from '../status/text.js';
+import type { Color, Paint } from '../output.js';
+import { plain } from '../output.js';
+import type { StatusDocument } from '../tree/model.js';
+import { goneText, isEvent, linesOf, newLines, textOf } from '../tree/text.js';
 import type { Change } from './follower.js';
 import type { Sample } from './load.js';
 import type { ControlPlane } from './stand.js';
@@ -127,7 +126,7 @@ export function terminalView(
 /** For logs and pipes. */
 export function lineView(clock: Pick<Clock, 'now'>, write: (text: string) => void): View {
   /** Those of the last document, and all events before: one may be out of sight for a while. */
-  let sentences: ReadonlyMap<string, string> = new Map();
+  let known: ReadonlyMap<string, string> = new Map();
   /** All messages of statuses: the events that repeat them are left out. */
   const messages = new Set<string>();
   let troubles: readonly Trouble[] = [];
@@ -163,9 +162,9 @@ export function lineView(clock: Pick<Clock, 'now'>, write: (text: string) => voi
         ...resource,
         events: events.filter(({ note }) => !messages.has(`${resource.uid} ${note}`)),
       }));
-      const now = sentencesOf({ ...document, resources });
-      for (const line of newsIn(sentences, now, goneText(document))) report(line);
-      sentences = new Map([...[...sentences].filter(([key]) => isEvent(key)), ...now]);
+      const now = linesOf({ ...document, resources });
+      for (const line of newLines(known, now, goneText(document))) report(line);
+      known = new Map([...[...known].filter(([key]) => isEvent(key)), ...now]);
     },
     hints: (lines) => {
       if (lines.join() !== hints.join()) for (const line of lines) report(line);

@@ -1,112 +1,142 @@
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Explanation } from '../../contract/controller.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
-import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { Api } from '../../engine/api.js';
 import { ApiError } from '../../engine/api-error.js';
+import { DRY_RUN_UNSUPPORTED, tryResource, visible } from '../../engine/preview/dry-run.js';
 import { preview } from '../../engine/preview/preview.js';
-import type { GivenResource, Preview } from '../../engine/preview/preview.js';
-import { DRY_RUN_UNSUPPORTED } from '../../engine/preview/dry-run.js';
-import type { ObjectPreview } from '../../engine/preview/preview.js';
-import { tryResource } from '../../engine/preview/dry-run.js';
-import { visible } from '../../engine/preview/dry-run.js';
+import type { GivenResource, ObjectPreview, Preview } from '../../engine/preview/preview.js';
 import type { Transport } from '../../engine/transport.js';
 import { readCustomResources } from '../../synth/custom-resource.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
-import { InputError } from '../../synth/problem.js';
 import { placeOf } from '../../synth/document.js';
+import { InputError } from '../../synth/problem.js';
 import { CliError } from '../exit.js';
-import { notInstalled } from '../not-installed.js';
-import type { ContextFor } from './operator-context.js';
-import type { Outcome } from './outcome.js';
+import type { ContextFor } from '../operators.js';
+import { notInstalled } from '../with-cluster.js';
+
+/** Everything that follows from the custom resources that were given; they come first. */
+export interface Outcome {
+  readonly objects: readonly ObjectPreview[];
+  readonly explanations: readonly Explanation[];
+}
+
+/** Reports whether anything would change, or would be refused. */
+export function differs({ objects, explanations }: Outcome): boolean {
+  return objects.some(isDifference) || explanations.some((explanation) => explanation.differs);
+}
+
+export function isDifference({ action, leaves }: ObjectPreview): boolean {
+  return action !== 'unchanged' || leaves.length > 0;
+}
+
+/** Reasons that are due to the cluster or the credentials, and not to what was given. */
+const OF_CLUSTER: ReadonlySet<string> = new Set([
+  ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded', 'KindNotServed', 'NotFound'],
+  DRY_RUN_UNSUPPORTED,
+]);
+
+/** Returns the errors of the cluster by which the outcome is incomplete, each once. */
+export function refusals({ objects }: Outcome): string[] {
+  const errors = objects.flatMap(({ error }) =>
+    error && OF_CLUSTER.has(error.reason) ? [error.message] : [],
+  );
+  return [...new Set(errors)];
+}
 
 export interface CompareProps {
   readonly sources: readonly string[];
   readonly recursive: boolean;
   readonly kinds: readonly Kind[];
   readonly transport: Transport;
-  /** Of custom resources that name none. */
+  /** Namespace of custom resources that name none. */
   readonly namespace: string;
   readonly contextFor: ContextFor;
   readonly warn: (line: string) => void;
-  /** What is wrong with one that is valid, and what to do about it. @default - nothing */
+  /** Returns why a valid custom resource is refused, and what to do about it. @default - nothing is refused */
   readonly refuse?: (input: CustomResourceInput) => string | undefined;
   /** See `DryRunProps.blocking`. @default false */
   readonly blocking?: boolean;
 }
 
-/** How often a custom resource is tried that others write at the same time. */
-const TRIES = 10;
-
 /** A custom resource of a file, as it is in the cluster and as it would be. */
 export interface Given extends GivenResource {
   readonly input: CustomResourceInput;
-  /** What it was tried over, in the version of the file. @default - it would be new */
+  /** As it was when it was tried, in the version of the file. @default - it would be new */
   readonly live?: AnyObject;
 }
 
 /**
- * Finds out what custom resources would change in a cluster.
- * @throws InputError with what is wrong with them; CliError with exit code 3 where the cluster doesn't answer, or refuses
+ * Finds out by dry runs what custom resources would change in a cluster.
+ * @throws InputError with their mistakes; CliError with exit code 3 where the cluster doesn't answer, or refuses
  */
 export async function compare(props: CompareProps): Promise<Outcome> {
   const given = await readGiven(props);
-  const followed = await previewGiven(given, props);
-  return { ...followed, objects: [...given.map(ofResource), ...followed.objects] };
+  const { objects, explanations } = await previewGiven(given, props);
+  return { objects: [...given.map(resourcePreview), ...objects], explanations };
 }
 
-/** The custom resources, as the API server would store them. @throws as `compare` */
+/** Reads custom resources, as the API server would store them. @throws as `compare` */
 export async function readGiven(props: CompareProps): Promise<Given[]> {
+  const { transport, refuse = () => undefined } = props;
   return throughCluster(async () => {
-    const inputs = await read(props);
+    const inputs = await readCustomResources({
+      ...props,
+      live: async (type, key) => {
+        try {
+          return await find(transport, type, key);
+        } catch (error) {
+          throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
+        }
+      },
+    });
     const refused = inputs.flatMap((input) => {
-      const why = props.refuse?.(input);
+      const why = refuse(input);
       return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
     });
     if (refused.length > 0) throw new InputError(refused);
-    return tryAll(inputs, props.transport);
+    const given: Given[] = [];
+    for (const input of inputs) {
+      try {
+        given.push(await tryInput(input, transport));
+      } catch (error) {
+        if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
+        refused.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
+      }
+    }
+    if (refused.length > 0) throw new InputError(refused);
+    return given;
   });
 }
 
-/** What would follow from them. @throws as `compare` */
+/** Returns what would follow from custom resources. @throws as `compare` */
 export async function previewGiven(given: readonly Given[], props: CompareProps): Promise<Outcome> {
   return throughCluster(async () => {
     const kinds = [...new Set(given.map(({ input }) => input.kind))];
-    const previews: Preview[] = [];
-    for (const kind of kinds) previews.push(await previewKind(kind, given, props));
-    const problems = given.flatMap((one) => problemsOf(one, previews));
+    const previews: (Preview & Pick<Outcome, 'explanations'>)[] = [];
+    for (const kind of kinds) {
+      const ofKind = given.filter(({ input }) => input.kind === kind);
+      previews.push(await previewKind(kind, ofKind, props));
+    }
+    const objects = previews.flatMap((each) => each.objects);
+    // A custom resource of which nothing can be made, as where a policy forbids it.
+    const problems = given.flatMap(({ input, after }) =>
+      objects.flatMap(({ ref, error }) =>
+        error && objectId(ref) === objectId(after)
+          ? [`${placeOf(input.document, error.path)}: ${error.message}`]
+          : [],
+      ),
+    );
     if (problems.length > 0) throw new InputError(problems);
-    return {
-      objects: previews.flatMap(({ objects }) => objects),
-      explanations: previews.flatMap(({ explanations }) => explanations),
-    };
+    return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
   });
 }
 
-async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw asRefusal(error);
-  }
-}
-
-async function read(props: CompareProps): Promise<CustomResourceInput[]> {
-  const { sources, recursive, kinds, namespace, transport, warn } = props;
-  const live = async (type: ResourceType, key: string): Promise<AnyObject | undefined> => {
-    try {
-      return await find(transport, type, key);
-    } catch (error) {
-      throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
-    }
-  };
-  return readCustomResources({ sources, recursive, kinds, namespace, warn, live });
-}
-
-/** Undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
+/** Returns undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
 export async function find(
   transport: Transport,
   type: ResourceType,
@@ -115,137 +145,88 @@ export async function find(
   try {
     return await new Api(transport).get(type, key);
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404 && !error.kindNotServed) return undefined;
+    if (error instanceof ApiError && error.objectIsGone) return undefined;
     throw error;
   }
 }
 
-async function tryAll(inputs: readonly CustomResourceInput[], transport: Transport): Promise<Given[]> {
-  const given: Given[] = [];
-  const problems: string[] = [];
-  for (const input of inputs) {
-    try {
-      given.push(await tryOne(input, transport));
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
-      problems.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
-    }
-  }
-  if (problems.length > 0) throw new InputError(problems);
-  return given;
-}
+/** How often a custom resource is tried that others write at the same time. */
+const TRIES = 10;
 
-async function tryOne(input: CustomResourceInput, transport: Transport): Promise<Given> {
+async function tryInput(input: CustomResourceInput, transport: Transport): Promise<Given> {
   const { kind, cr, document, type } = input;
   const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
-  const { live, answer } = await tryOver(input.live, wanted, type, transport);
-  const { apiVersion } = kind.type;
-  const after = inStoredVersion(input, answer);
-  return { input, after, ...(live && { live, before: { ...live, apiVersion } }) };
+  let { live } = input;
+  for (let tries = 1; ; tries++) {
+    try {
+      const after = inStoredVersion(input, await tryResource(transport, type, wanted, live));
+      const before = live && { ...live, apiVersion: kind.type.apiVersion };
+      return { input, after, ...(live && before && { live, before }) };
+    } catch (error) {
+      // A status that was written meanwhile makes the version out of date that was read.
+      if (!(error instanceof ApiError) || error.code !== 409 || tries === TRIES) throw error;
+      live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
+    }
+  }
 }
 
-/**
- * What the API server has answered in the version of the file, in the version that is stored, whose defaults it doesn't
- * have.
- */
+/** Returns an answer in the version of the file as one in the stored version, whose defaults it doesn't have. */
 export function inStoredVersion({ kind, cr, type }: CustomResourceInput, answer: AnyObject): AnyObject {
   const { apiVersion } = kind.type;
   return type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
 }
 
-/** Whoever writes its status meanwhile makes the one that was read out of date, so that it is read again. */
-async function tryOver(
-  read: AnyObject | undefined,
-  wanted: AnyObject,
-  type: ResourceType,
-  transport: Transport,
-): Promise<{ live: AnyObject | undefined; answer: AnyObject }> {
-  let live = read;
-  for (let tries = 1; ; tries++) {
-    try {
-      return { live, answer: await tryResource(transport, type, wanted, live) };
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 409 || tries === TRIES) throw error;
-      live = await find(transport, type, objectKey(wanted.metadata.namespace, wanted.metadata.name));
-    }
-  }
-}
-
-async function previewKind(kind: Kind, all: readonly Given[], props: CompareProps): Promise<Preview> {
-  const given = all.filter(({ input }) => input.kind === kind);
+async function previewKind(kind: Kind, given: readonly Given[], props: CompareProps): Promise<Preview> {
   const { transport, contextFor, warn } = props;
   const refs = given.map(({ after }) => refOf(after));
   const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
   const { namespaces } = context;
-  for (const ref of refs) warnUnlessWatched(ref, namespaces, warn);
+  for (const ref of refs) {
+    if (!namespaces || ref.namespace === undefined || namespaces.includes(ref.namespace)) continue;
+    const where = `no operator watches ${ref.namespace}, only ${namespaces.join(', ')}`;
+    warn(`${describeRef(ref)}: ${where}, so nothing would be made of it`);
+  }
   const found = await preview({
     controllers: kind.controllers(context),
     ...{ given, transport, now: () => new Date(), blocking: props.blocking ?? false },
     ...(namespaces && { namespaces }),
   });
-  const asked = new Set(refs.map((ref) => objectId(ref)));
-  return { ...found, explanations: explanationsFor(asked, found) };
+  return { ...found, explanations: explanationsFor(new Set(refs.map((ref) => objectId(ref))), found) };
 }
 
-function warnUnlessWatched(
-  ref: ObjectRef,
-  watched: readonly string[] | undefined,
-  warn: CompareProps['warn'],
-): void {
-  if (!watched || ref.namespace === undefined || watched.includes(ref.namespace)) return;
-  const where = `no operator looks at ${ref.namespace}, only at ${watched.join(', ')}`;
-  warn(`${describeRef(ref)}: ${where}, so nothing would be made of it`);
+/** Returns the explanations of the custom resources that were given, and of others for which something changes by them. */
+function explanationsFor(given: ReadonlySet<string>, found: Preview): Explanation[] {
+  const before = new Map(found.explainedBefore.map((one) => [objectId(one.of), one]));
+  const touched = ({ touches = [] }: Explanation): string[] => [...touches].sort();
+  return found.explanations.flatMap((after) => {
+    const { of, summary, differs, tables } = after;
+    const explanation = { of, summary, differs, ...(tables && { tables }) };
+    if (given.has(objectId(of))) return [explanation];
+    const known = before.get(objectId(of));
+    if (!known || isDeepStrictEqual(touched(known), touched(after))) return [];
+    return [{ ...explanation, differs: true, summary: `${summary}; as things are, it ${known.summary}` }];
+  });
 }
 
-/** Why nothing can be made of a custom resource, as where a policy forbids it. */
-function problemsOf({ input, after }: Given, previews: readonly Preview[]): string[] {
-  const own = previews
-    .flatMap(({ objects }) => objects)
-    .filter(({ ref }) => objectId(ref) === objectId(after));
-  return own.flatMap(({ error }) =>
-    error ? [`${placeOf(input.document, error.path)}: ${error.message}`] : [],
-  );
-}
-
-/** What would become of the custom resource itself. */
-export function ofResource({ before, after }: Given): ObjectPreview {
+function resourcePreview({ before, after }: Given): ObjectPreview {
   const base = { ref: refOf(after), takes: [], leaves: [] };
   if (!before) return { ...base, action: 'created', after };
   if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
   return { ...base, action: 'changed', before, after };
 }
 
-const NOT_INSTALLED =
+const INSTALL_IT =
   'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply its CRD';
 
-/** What the cluster said; what is wrong with the input stays as it is. */
-function asRefusal(error: unknown): unknown {
-  if (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED)
-    return new CliError(`The cluster refuses: ${error.message}`, 3);
-  if (!(error instanceof ApiError)) return error;
-  return error.kindNotServed
-    ? new CliError(`${error.message}: ${NOT_INSTALLED}`, 3)
-    : new CliError(`The cluster refuses: ${error.message}`, 3);
-}
-
-/** What is told of the custom resources that were asked for, and of others for which something changes by them. */
-function explanationsFor(asked: ReadonlySet<string>, found: Preview): Explanation[] {
-  const before = new Map(found.explainedBefore.map((one) => [objectId(one.of), one]));
-  return found.explanations.flatMap((after) => {
-    const id = objectId(after.of);
-    const known = before.get(id);
-    if (asked.has(id)) return [told(after)];
-    return known ? altered(known, after) : [];
-  });
-}
-
-function told({ of, summary, differs, tables }: Explanation): Explanation {
-  return { of, summary, differs, ...(tables && { tables }) };
-}
-
-function altered(before: Explanation, after: Explanation): Explanation[] {
-  const touches = ({ touches: keys = [] }: Explanation): string[] => [...keys].sort();
-  if (isDeepStrictEqual(touches(before), touches(after))) return [];
-  const summary = `${after.summary}; as things are, it ${before.summary}`;
-  return [{ ...told(after), differs: true, summary }];
+/** Turns refusals of the cluster into errors of a command. */
+async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ApiError && error.kindNotServed)
+      throw new CliError(`${error.message}: ${INSTALL_IT}`, 3);
+    const isRefusal =
+      error instanceof ApiError || (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED);
+    throw isRefusal ? new CliError(`The cluster refuses: ${error.message}`, 3) : error;
+  }
 }

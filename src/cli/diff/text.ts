@@ -1,111 +1,102 @@
 import type { FieldConflict } from '../../contract/change.js';
-import type { Explanation, Table } from '../../contract/controller.js';
+import type { Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
 import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
-import type { Color, Paint } from '../paint.js';
-import { plain } from '../plain.js';
-import { fieldChanges } from './fields.js';
-import type { FieldChange } from './fields.js';
-import { isDifference } from './outcome.js';
-import type { Outcome } from './outcome.js';
-import { shown } from './redacted.js';
+import { plain } from '../output.js';
+import type { Color, Paint } from '../output.js';
+import { differs, isDifference } from './compare.js';
+import type { Outcome } from './compare.js';
+import { fieldChanges, shown } from './fields.js';
 
-const SAYING: Readonly<Record<PreviewAction, string>> = {
-  created: 'would be created',
-  changed: 'would be changed',
-  recreated: 'would be deleted and made anew',
-  deleted: 'would be deleted',
-  unchanged: 'would stay as it is',
-  failed: "can't be applied",
-  skipped: 'would be left as it is, since something before it fails',
+/** By action: what is said of an object, and in the summary of all. */
+const ACTIONS: Readonly<Record<PreviewAction, { readonly said: string; readonly counted?: string }>> = {
+  created: { said: 'would be created', counted: 'created' },
+  changed: { said: 'would be changed', counted: 'changed' },
+  recreated: { said: 'would be deleted and created again', counted: 'created again' },
+  deleted: { said: 'would be deleted', counted: 'deleted' },
+  unchanged: { said: 'would stay as it is' },
+  failed: { said: "can't be applied", counted: 'refused' },
+  skipped: { said: 'would be left as it is, since something before it fails', counted: 'skipped' },
 };
 
-const COUNTED: readonly (readonly [PreviewAction, string])[] = [
-  ...([
-    ['created', 'created'],
-    ['changed', 'changed'],
-    ['recreated', 'made anew'],
-  ] as const),
-  ...([
-    ['deleted', 'deleted'],
-    ['failed', 'refused'],
-    ['skipped', 'skipped'],
-  ] as const),
-];
-
-/** For people: every object that would be another one, field by field. Empty where none would. */
-export function textOf(outcome: Outcome, paintAny: Paint): string {
+/** Renders for people: every object that would differ, field by field. Empty where none would. */
+export function textOf({ objects, explanations }: Outcome, paintAny: Paint): string {
   const paint: Paint = (color, text) => paintAny(color, plain(text));
-  const parts = [
-    ...outcome.objects.filter(isDifference).map((object) => objectText(object, paint)),
-    ...outcome.explanations.map((explanation) => explanationText(explanation, paint)),
-  ];
-  const counts = countsOf(outcome.objects);
-  if (counts !== '') parts.push(paint('bold', `${counts}\n`));
-  return parts.join('\n');
+  const counts = Object.entries(ACTIONS).flatMap(([action, { counted }]) => {
+    const count = objects.filter((object) => object.action === action).length;
+    return count > 0 && counted !== undefined ? [`${count} ${counted}`] : [];
+  });
+  return [
+    ...objects.filter(isDifference).map((object) => objectText(object, paint)),
+    ...explanations.map(({ of, summary, tables = [] }) =>
+      [
+        paint('bold', `${describeRef(of)} ${summary}`),
+        ...tables.filter(({ rows }) => rows.length > 0).flatMap((table) => ['', ...tableLines(table, paint)]),
+        '',
+      ].join('\n'),
+    ),
+    ...(counts.length > 0 ? [paint('bold', `${counts.join(', ')}\n`)] : []),
+  ].join('\n');
 }
 
 function objectText(object: ObjectPreview, paint: Paint): string {
   const { ref, action, error, takes, leaves } = object;
   const isOdd = action === 'failed' || action === 'skipped';
-  const said = `${describeRef(ref)} ${SAYING[action]}${error ? `: ${error.reason}` : ''}`;
+  const said = `${describeRef(ref)} ${ACTIONS[action].said}${error ? `: ${error.reason}` : ''}`;
+  const conflict = (fate: string, { field, manager }: FieldConflict): string =>
+    paint('yellow', `  ${field} is ${fate} ${manager || 'another field manager'}`);
   return [
     paint(isOdd ? 'yellow' : 'bold', said),
     ...(error ? [`  ${plain(error.message)}`] : []),
     ...contentLines(object, paint),
-    ...takes.map((conflict) => paint('yellow', `  ${conflict.field} is taken from ${managerOf(conflict)}`)),
-    ...leaves.map((conflict) => paint('yellow', `  ${conflict.field} is left to ${managerOf(conflict)}`)),
+    ...takes.map((each) => conflict('taken from', each)),
+    ...leaves.map((each) => conflict('left to', each)),
     '',
   ].join('\n');
 }
 
 function contentLines(object: ObjectPreview, paint: Paint): string[] {
   const { before, after } = shown(object);
-  if (object.action === 'changed')
-    return fieldChanges(before, after).flatMap((change) => fieldLines(change, paint));
-  return after ? marked('+', after, 'green', paint) : [];
-}
-
-function fieldLines({ path, ...change }: FieldChange, paint: Paint): string[] {
-  return [
+  const marked = (mark: string, value: unknown, color: Color): string[] => {
+    const lines = writeYaml(value).trimEnd().split('\n');
+    return lines.map((line) => paint(color, `${mark} ${line}`));
+  };
+  if (object.action !== 'changed') return after ? marked('+', after, 'green') : [];
+  return fieldChanges(before, after).flatMap(({ path, ...change }) => [
     `  ${plain(path)}`,
-    ...('before' in change ? marked('-', change.before, 'red', paint) : []),
-    ...('after' in change ? marked('+', change.after, 'green', paint) : []),
-  ];
-}
-
-function marked(mark: string, value: unknown, color: Color, paint: Paint): string[] {
-  const text = writeYaml(value).trimEnd();
-  return text.split('\n').map((line) => paint(color, `${mark} ${line}`));
-}
-
-function managerOf({ manager }: FieldConflict): string {
-  return manager || 'another field manager';
-}
-
-function explanationText({ of, summary, tables = [] }: Explanation, paint: Paint): string {
-  return [
-    paint('bold', `${describeRef(of)} ${summary}`),
-    ...tables.filter(({ rows }) => rows.length > 0).flatMap((table) => ['', ...tableLines(table, paint)]),
-    '',
-  ].join('\n');
+    ...('before' in change ? marked('-', change.before, 'red') : []),
+    ...('after' in change ? marked('+', change.after, 'green') : []),
+  ]);
 }
 
 function tableLines({ title, columns, rows }: Table, paint: Paint): string[] {
   const all = [columns, ...rows];
   const widths = columns.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
-  const line = (row: readonly string[]): string =>
-    `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')}`.trimEnd();
-  return [
-    `  ${plain(title)}`,
-    ...all.map((row, index) => (index === 0 ? paint('dim', line(row)) : plain(line(row)))),
-  ];
+  const lines = all.map((row) =>
+    `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')}`.trimEnd(),
+  );
+  const [head = '', ...body] = lines;
+  return [`  ${plain(title)}`, paint('dim', head), ...body.map(plain)];
 }
 
-function countsOf(objects: readonly ObjectPreview[]): string {
-  return COUNTED.flatMap(([action, word]) => {
-    const count = objects.filter((object) => object.action === action).length;
-    return count > 0 ? [`${count} ${word}`] : [];
-  }).join(', ');
+/** Renders for programs: one document with every object, also those that would stay as they are. */
+export function jsonOf(outcome: Outcome): string {
+  const { objects, explanations } = outcome;
+  const document = { differs: differs(outcome), objects: objects.map(objectOf), explanations };
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+function objectOf(object: ObjectPreview): object {
+  const { ref, action, error, takes, leaves } = object;
+  const { before, after } = shown(object);
+  return {
+    ...ref,
+    action,
+    ...(action === 'changed' && { fields: fieldChanges(before, after) }),
+    ...((action === 'created' || action === 'recreated') && after && { object: after }),
+    ...(error && { reason: error.reason, message: error.message }),
+    ...(takes.length > 0 && { takes }),
+    ...(leaves.length > 0 && { leaves }),
+  };
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applyResources } from '../../../src/cli/apply/carry-out.js';
+import { applyResources } from '../../../src/cli/apply/resources.js';
 import { defineKind } from '../../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -68,7 +68,7 @@ async function applied(server: Server, text: string, kind: OwnedKind = widgetKin
     await applyResources({
       ...{ ...props, sources: [join(folder, 'a.yaml')], recursive: false, warn: () => undefined },
       operatorOf: () => Promise.resolve(undefined),
-      tell: (line) => Promise.resolve(void lines.push(line)),
+      report: (line) => Promise.resolve(void lines.push(line)),
     });
   } catch (error) {
     failed = (error as Error).message;

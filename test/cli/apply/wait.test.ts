@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Applied } from '../../../src/cli/apply/carry-out.js';
-import { waitUntilReady } from '../../../src/cli/apply/wait.js';
+import type { Applied } from '../../../src/cli/apply/resources.js';
+import { waitUntilReady } from '../../../src/cli/apply/resources.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
@@ -33,7 +33,7 @@ async function waited(
   let outcome: string | undefined;
   const waiting = waitUntilReady(applied, {
     ...{ api: new Api(server), clock, signal: interrupted.signal, timeoutMilliseconds: 60_000 },
-    tell: (line) => {
+    report: (line) => {
       told.push(line);
       return Promise.resolve();
     },

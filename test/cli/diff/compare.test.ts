@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { compare } from '../../../src/cli/diff/compare.js';
-import { refusals } from '../../../src/cli/diff/outcome.js';
+import { compare, refusals } from '../../../src/cli/diff/compare.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -187,7 +186,7 @@ describe('a comparison', () => {
 
     expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual(['created Widget']);
     expect(warnings).toEqual([
-      'Widget shop/web: no operator looks at shop, only at a, b, so nothing would be made of it',
+      'Widget shop/web: no operator watches shop, only a, b, so nothing would be made of it',
     ]);
 
     await compared(serverOf().transport, WEB, { render, namespaces: ['shop'] }, warn);

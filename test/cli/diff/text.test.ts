@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { jsonOf } from '../../../src/cli/diff/json.js';
-import { differs, refusals } from '../../../src/cli/diff/outcome.js';
-import { textOf } from '../../../src/cli/diff/text.js';
-import type { Paint } from '../../../src/cli/paint.js';
+import { jsonOf, textOf } from '../../../src/cli/diff/text.js';
+import { differs, refusals } from '../../../src/cli/diff/compare.js';
+import type { Paint } from '../../../src/cli/output.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ObjectPreview, PreviewAction } from '../../../src/engine/preview/preview.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { kindsOnRequest } from '../../../src/cli/kinds-on-request.js';
+import { kindsOnRequest } from '../../../src/cli/config.js';
 import { servedType, storedVersion } from '../../../src/contract/crd.js';
 import { appServiceOfExample } from '../../../src/kinds/app-service/example-group.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';

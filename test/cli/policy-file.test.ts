@@ -2,8 +2,8 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliError } from '../../src/cli/exit.js';
-import { FollowedPolicy } from '../../src/cli/followed-policy.js';
-import type { PolicyFile } from '../../src/cli/followed-policy.js';
+import { FollowedPolicy } from '../../src/cli/policy-file.js';
+import type { PolicyFile } from '../../src/cli/policy-file.js';
 import { parsePolicy, readPolicy } from '../../src/cli/policy.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Kind, Policy } from '../../src/contract/kind.js';

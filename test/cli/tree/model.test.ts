@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { factsOf, verdictOf } from '../../../src/cli/status/collect.js';
-import { isPodOf, lastEvents, podSelector, podStatus } from '../../../src/cli/status/made.js';
+import {
+  factsOf,
+  isPodOf,
+  lastEvents,
+  podSelector,
+  podStatus,
+  verdictByChildren,
+  verdictOf,
+} from '../../../src/cli/tree/model.js';
+import type { ChildStatus } from '../../../src/cli/tree/model.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/support/builders.js';
 
@@ -37,6 +45,32 @@ describe('the verdict', () => {
     const conditions = [condition('Ready', 'True')];
     expect(verdictOf(cr({ observedGeneration: 1, conditions })).current).toBe(false);
     expect(verdictOf(cr({ conditions })).current).toBe(false);
+  });
+});
+
+describe('the verdict by the children', () => {
+  const unknown = { word: 'Unknown', reason: 'NotSeen', message: '', current: false } as const;
+  const childrenOf = (phases: readonly ChildStatus['phase'][]) =>
+    phases.map((phase): ChildStatus => ({
+      ...{ apiVersion: 'v1', kind: 'Service', name: phase, uid: phase, phase, message: '', pods: [] },
+    }));
+
+  test.each([
+    [['ready', 'ready'], 'Ready'],
+    [['ready', 'progressing'], 'Reconciling'],
+    [['ready', 'failing'], 'Reconciling'],
+    [['progressing', 'stalled'], 'Stalled'],
+  ] as const)('of %j is %s', (phases, word) => {
+    const verdict = verdictByChildren({ verdict: unknown, children: childrenOf(phases) });
+    expect(verdict).toMatchObject({ word, byChildren: true });
+  });
+
+  test('is none without children, with unseen ones, and where a controller has reported', () => {
+    const children = childrenOf(['ready']);
+    const unseen = [{ plural: 'services', forbidden: true }];
+    expect(verdictByChildren({ verdict: unknown, children: [] })).toBeUndefined();
+    expect(verdictByChildren({ verdict: unknown, children, unseen })).toBeUndefined();
+    expect(verdictByChildren({ verdict: { ...unknown, word: 'Ready' }, children })).toBeUndefined();
   });
 });
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { Unseen } from '../../../src/cli/status/collect.js';
-import { follow, WatchedSource } from '../../../src/cli/status/follow.js';
+import { missedNotes } from '../../../src/cli/tree/collect.js';
+import { follow, WatchedSource } from '../../../src/cli/tree/follow.js';
 import { Api } from '../../../src/engine/api.js';
+import type { ApiError } from '../../../src/engine/api-error.js';
 import { CONFIG_MAP, configMap, failure } from '../../engine/support/builders.js';
 import { settled, VirtualClock } from '../../engine/support/virtual-clock.js';
 import { WatchedServer } from '../support/watched-server.js';
@@ -75,13 +76,12 @@ test('nothing is waited for beyond the signal', async () => {
   await followed;
 });
 
-test('a note tells the right that is missing', async () => {
+test('a note names the right that is missing', async () => {
   const { server, source } = setup();
   server.unwatchable.add('configmaps');
-  const unseen = new Unseen();
-  await source.list(scope).catch((error: unknown) => {
-    unseen.note('configmaps', error);
-  });
+  const error = await source.list(scope).catch((thrown: unknown) => thrown as ApiError);
 
-  expect(unseen.sentences).toEqual(['Not seen, for want of the right to watch them: configmaps']);
+  expect(missedNotes([{ type: CONFIG_MAP, error: error as ApiError }])).toEqual([
+    'Not seen, for want of the right to watch them: configmaps',
+  ]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { targetOf } from '../../../src/cli/status/targets.js';
-import { appServiceOfExample } from '../../../src/kinds/app-service/example-group.js';
-import { builtInKinds } from '../../../src/kinds/index.js';
+import { targetOf } from '../../src/cli/status.js';
+import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
+import { builtInKinds } from '../../src/kinds/index.js';
 
 test.each([
   ['appservice/web', 'AppService'],

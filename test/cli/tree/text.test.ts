@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Paint } from '../../../src/cli/paint.js';
-import type { ChildStatus, PodStatus, ResourceStatus, Verdict } from '../../../src/cli/status/document.js';
-import { age, wrap } from '../../../src/cli/status/layout.js';
-import { newsIn, sentencesOf } from '../../../src/cli/status/sentences.js';
-import { textOf } from '../../../src/cli/status/text.js';
+import type { Paint } from '../../../src/cli/output.js';
+import type { ChildStatus, PodStatus, ResourceStatus, Verdict } from '../../../src/cli/tree/model.js';
+import { appService } from '../../../src/kinds/app-service/kind.js';
+import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
+import { age, linesOf, newLines, noneOf, textOf, wrap } from '../../../src/cli/tree/text.js';
 
 const now = new Date('2026-01-01T01:00:00Z');
 const created = '2026-01-01T00:00:00Z';
@@ -128,14 +129,14 @@ test('texts are broken at spaces, and words stay whole', () => {
 });
 
 describe('news', () => {
-  const before = sentencesOf({ operators: [], notes: [], resources: [resource({ events: [event] })] });
+  const before = linesOf({ operators: [], notes: [], resources: [resource({ events: [event] })] });
 
   test('are what is said now and was not before, and what has gone', () => {
     const well = resource({
       ...{ events: [event, { ...event, at: '2026-01-01T00:59:59Z', count: 8 }] },
       children: [child('Deployment', { pods: [pod('web-5f-a'), pod('web-5f-b')] })],
     });
-    expect(newsIn(before, sentencesOf({ operators: [], notes: ['A note'], resources: [well] }))).toEqual([
+    expect(newLines(before, linesOf({ operators: [], notes: ['A note'], resources: [well] }))).toEqual([
       'A note',
       'Deployment shop/web: Ready: is applied',
       'Pod shop/web-5f-b: 1/1 Running',
@@ -145,6 +146,19 @@ describe('news', () => {
   });
 
   test('are none where only time has passed', () => {
-    expect(newsIn(before, before)).toEqual([]);
+    expect(newLines(before, before)).toEqual([]);
   });
+});
+
+test.each([
+  [undefined, 'shop', 'There is no AppService, StreamIngress nor JobWatcher in shop'],
+  [['JobWatcher'], 'shop', "There is no AppService nor StreamIngress in shop; JobWatcher isn't installed"],
+  [
+    ['StreamIngress', 'JobWatcher'],
+    undefined,
+    "There is no AppService anywhere; StreamIngress and JobWatcher aren't installed",
+  ],
+])('where %j are not installed, none in %s is reported in a sentence', (notInstalled, where, sentence) => {
+  const kinds = [appService, streamIngress, jobWatcher];
+  expect(noneOf({ ...(notInstalled && { notInstalled }) }, kinds, where)).toBe(sentence);
 });

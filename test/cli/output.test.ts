@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { textOf as diffText } from '../../src/cli/diff/text.js';
-import { plain, plainAll } from '../../src/cli/plain.js';
-import { textOf as statusText } from '../../src/cli/status/text.js';
-import type { StatusDocument } from '../../src/cli/status/document.js';
-import { watching } from '../../src/cli/status/watching.js';
-import type { Look } from '../../src/cli/status/look.js';
+import { plain, plainAll } from '../../src/cli/output.js';
+import { textOf as statusText } from '../../src/cli/tree/text.js';
+import type { StatusDocument } from '../../src/cli/tree/model.js';
+import { watch } from '../../src/cli/status.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { Api } from '../../src/engine/api.js';
 import { VirtualClock } from '../engine/support/virtual-clock.js';
@@ -40,34 +39,51 @@ const document: StatusDocument = {
   ],
 };
 
-test.each([true, false])('nothing that status tells commands the terminal (%s)', async (isTTY) => {
-  const expected = expect.not.stringMatching(/[\u0007\r\u001b\u009b]/) as string;
-  expect(statusText(document, { now: new Date(0), paint })).toEqual(expected);
+const harmless = expect.not.stringMatching(/[\u0007\r\u001b\u009b]/) as string;
+
+test.each([true, false])('nothing that status prints commands the terminal (%s)', async (isTTY) => {
+  expect(statusText(document, { now: new Date(0), paint })).toEqual(harmless);
+  const written = await watched([document, { ...document, notes: [`again ${evil}`] }], { isTTY });
+  expect(written.map((text) => text.replace('\u001b[H\u001b[J', ''))).toEqual([harmless, harmless]);
+  expect(written[1]).toContain(said);
+});
+
+/** Returns what `status --watch` writes of documents, after which it is interrupted. */
+async function watched(
+  documents: readonly StatusDocument[],
+  output: object,
+  json = false,
+): Promise<string[]> {
+  // Loaded by `watch` too, for which the virtual clock doesn't wait.
+  await import('../../src/cli/tree/follow.js');
   const interrupted = new AbortController();
+  const clock = new VirtualClock();
   const written: string[] = [];
   let looks = 0;
-  const changed = { ...document, notes: [`again ${evil}`] };
-  const look = {
-    at: () => Promise.resolve(++looks === 1 ? document : changed),
-    refuseMissing: () => Promise.resolve(),
-  } as unknown as Look;
-  const clock = new VirtualClock();
-  const over = watching(look, {
-    ...{ api: new Api(new WatchedServer({})), clock, signal: interrupted.signal, output: { isTTY } },
-    ...{ json: false, paint },
+  const over = watch(() => Promise.resolve(documents[looks++]!), {
+    ...{ api: new Api(new WatchedServer({})), clock, signal: interrupted.signal, output, json, paint },
     write: (text) => {
-      written.push(isTTY ? text.replace('\u001b[H\u001b[J', '') : text);
-      if (written.length === 2) interrupted.abort();
+      written.push(text);
+      if (written.length === documents.length) interrupted.abort();
       return Promise.resolve();
     },
   });
   await clock.advance(6000);
   await over;
-  expect(written).toEqual([expected, expected]);
-  expect(written[1]).toContain(said);
+  return written;
+}
+
+test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', async () => {
+  const calm: StatusDocument = { operators: [], notes: ['A note'], resources: [] };
+  const text = 'Operator: not installed\n\nA note\n';
+  expect(await watched([calm], { isTTY: true, columns: 100 })).toEqual([`\u001b[H\u001b[J${text}`]);
+  expect(await watched([calm], {})).toEqual([text]);
+  expect(await watched([calm], { isTTY: true }, true)).toEqual([
+    '{"operators":[],"notes":["A note"],"resources":[]}\n',
+  ]);
 });
 
-test('nothing that diff tells commands the terminal', () => {
+test('nothing that diff prints commands the terminal', () => {
   const object = (value: string) => ({ ...ref, metadata: { name: 'web' }, spec: { [evil]: value } });
   const error = new OperatorError({ reason: 'Invalid', message: evil });
   const conflict = { field: evil, manager: evil };
@@ -83,5 +99,5 @@ test('nothing that diff tells commands the terminal', () => {
     },
     paint,
   );
-  expect(text).toEqual(expect.not.stringMatching(/[\u0007\r\u001b\u009b]/) as string);
+  expect(text).toEqual(harmless);
 });

@@ -1,0 +1,324 @@
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { FlagValues, Kind, KindContext, Policy, Render } from '../contract/kind.js';
+import { LEASE_NAME } from '../contract/names.js';
+import { describeRef, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import { ApiError } from '../engine/api-error.js';
+import { kindName } from '../install/arguments.js';
+import type { Cluster } from '../install/cluster.js';
+import {
+  deploymentType,
+  flagsOf,
+  installedOperators,
+  operatorsAmong,
+  PART_SELECTOR,
+  policyOf,
+} from '../install/installed.js';
+import type { InstalledOperator } from '../install/installed.js';
+import { DEFAULT_NAMESPACE, INSTALL_NAME } from '../install/names.js';
+import { CliError } from './exit.js';
+import type { SeenKind, Source } from './tree/collect.js';
+import type { OperatorStatus } from './tree/model.js';
+
+/** A namespace with custom resources of a kind; undefined for a kind that has none. */
+export interface KindInNamespace {
+  readonly kind: SeenKind;
+  readonly namespace?: string | undefined;
+}
+
+/** Reports whether an operator reconciles custom resources of a kind in a namespace. */
+function isResponsible(
+  { kinds, watchNamespaces }: InstalledOperator,
+  { kind, namespace }: KindInNamespace,
+): boolean {
+  const isWatched = !watchNamespaces || namespace === undefined || watchNamespaces.includes(namespace);
+  return isWatched && kinds.includes(kindName(kind));
+}
+
+const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
+
+/** Clocks may differ, and a renewal may be on its way. */
+const TOLERATED_MILLISECONDS = 15_000;
+
+interface OperatorsReport {
+  /** All that are installed. @default - they may not be read */
+  readonly operators?: readonly OperatorStatus[];
+  /** The places that no operator is responsible for, as far as can be seen. */
+  readonly unattended: readonly KindInNamespace[];
+  /** Faults, each with the command that helps. */
+  readonly notes: readonly string[];
+}
+
+/** Reports the installed operators, and whether one is responsible for each place and works. */
+export async function operatorsFor(
+  places: readonly KindInNamespace[],
+  source: Source,
+  now: Date,
+): Promise<OperatorsReport> {
+  let deployments: readonly AnyObject[];
+  try {
+    deployments = await source.list({ type: deploymentType, selector: PART_SELECTOR });
+  } catch (error) {
+    const forbidden = error instanceof ApiError && error.code === 403;
+    const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
+    return { unattended: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
+  }
+  const found = operatorsAmong(deployments);
+  const unattended = places.filter((place) => !found.some((operator) => isResponsible(operator, place)));
+  const notes = unattended.map(({ kind, namespace }) => {
+    const where = namespace === undefined ? '' : ` in ${namespace}`;
+    return (
+      `No operator looks after ${kind.type.kind}${where}: none is installed for it. Install one with ` +
+      '"reconstruct install --apply" and the options in use; one started with "reconstruct run" isn\'t seen here'
+    );
+  });
+  const operators: OperatorStatus[] = [];
+  for (const operator of found) {
+    const { namespace } = operator;
+    const deployment = deployments.find(({ metadata }) => metadata.namespace === namespace);
+    const { replicas = 1 } = (deployment?.spec ?? {}) as { readonly replicas?: number };
+    const { availableReplicas: available = 0 } = (deployment?.status ?? {}) as { availableReplicas?: number };
+    const { leader, fault } = await leaderIn(namespace, source, now);
+    operators.push({ namespace, available, replicas, ...(leader !== undefined && { leader }) });
+    const trouble = available === 0 ? unavailable(namespace, replicas) : fault;
+    // An operator for other kinds or namespaces doesn't matter here.
+    const matters = places.length === 0 || places.some((place) => isResponsible(operator, place));
+    if (trouble !== undefined && matters) notes.push(trouble);
+  }
+  return { operators, unattended, notes: [...new Set(notes)] };
+}
+
+function unavailable(namespace: string, replicas: number): string {
+  const what = `The operator in ${namespace} isn't ready`;
+  return replicas === 0
+    ? `${what}: it has no replicas. Start it with "kubectl scale deployment ${INSTALL_NAME} -n ${namespace} --replicas 2"`
+    : `${what}. Find out why with "kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=${INSTALL_NAME}"`;
+}
+
+/** Reads who leads, or why nobody does; neither where the lease may not be read. */
+async function leaderIn(
+  namespace: string,
+  source: Source,
+  now: Date,
+): Promise<{ readonly leader?: string; readonly fault?: string }> {
+  type LeaseSpec = {
+    readonly [Name in 'holderIdentity' | 'renewTime']?: string;
+  } & { readonly leaseDurationSeconds?: number };
+  const leases = await source.list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
+  if (!leases) return {};
+  const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = (leases[0]?.spec ?? {}) as LeaseSpec;
+  const fault = (why: string): { fault: string } => ({
+    fault:
+      `The operator in ${namespace} does nothing: ${why}. ` +
+      `Find out why with "kubectl logs -n ${namespace} deployment/${INSTALL_NAME}"`,
+  });
+  if (holderIdentity === '' || renewTime === undefined) return fault('its lease has no holder');
+  const late = now.getTime() - Date.parse(renewTime) - leaseDurationSeconds * 1000;
+  if (late <= TOLERATED_MILLISECONDS) return { leader: holderIdentity };
+  return fault(`its lease was renewed last at ${renewTime}`);
+}
+
+export interface ResponsibleOperatorProps {
+  readonly cluster: Pick<Cluster, 'find' | 'list'>;
+  /** The only namespace that is looked into. @default - all */
+  readonly operatorNamespace?: string;
+  readonly warn: (line: string) => void;
+}
+
+/** A custom resource that is about to be applied. */
+interface AppliedResource {
+  readonly input: { readonly kind: Kind };
+  /** @default - it is new */
+  readonly before?: AnyObject;
+  readonly after: AnyObject;
+}
+
+/**
+ * Returns a function that finds the operator which is responsible for a custom resource; the cluster is asked once. Where
+ * operators may not be read, it refuses a custom resource whose status an operator has written: two writers would fight.
+ */
+export function responsibleOperator({
+  cluster,
+  operatorNamespace,
+  warn,
+}: ResponsibleOperatorProps): (resource: AppliedResource) => Promise<InstalledOperator | undefined> {
+  let reading: Promise<readonly InstalledOperator[] | OperatorError> | undefined;
+  const read = async (): Promise<readonly InstalledOperator[] | OperatorError> => {
+    const found = await operatorsOrError(cluster, operatorNamespace);
+    if (found instanceof OperatorError) {
+      if (found.reason !== 'Forbidden') throw found;
+      warn(
+        `Whether an operator is installed can't be seen (${found.message}): none is assumed, but for custom resources ` +
+          'whose status one has written; name its namespace with --operator-namespace',
+      );
+    } else if (operatorNamespace !== undefined && found.length === 0)
+      warn(`There is no operator in ${operatorNamespace}: what is made of these is applied here`);
+    return found;
+  };
+  return async ({ input: { kind }, before, after }) => {
+    const found = await (reading ??= read());
+    if (!(found instanceof OperatorError))
+      return found.find((operator) => isResponsible(operator, { kind, namespace: after.metadata.namespace }));
+    if (!before || !isReconciled(before)) return undefined;
+    throw new CliError(
+      [
+        `${describeRef(refOf(before))}: an operator has written its status, and whether it still looks after it can't be seen ` +
+          `(${found.message}); name the namespace where it is, or was, with --operator-namespace, or apply the custom ` +
+          'resource with "kubectl apply", and the operator does the rest',
+        'Nothing was written',
+      ],
+      3,
+    );
+  };
+}
+
+/** Reports whether a controller has written the status; by default of its schema, the observed generation is -1. */
+function isReconciled({ status }: AnyObject): boolean {
+  const { observedGeneration, conditions } = (status ?? {}) as Readonly<Record<string, unknown>>;
+  const isObserved = typeof observedGeneration === 'number' && observedGeneration > -1;
+  return isObserved || (Array.isArray(conditions) && conditions.length > 0);
+}
+
+async function operatorsOrError(
+  cluster: Pick<Cluster, 'find' | 'list'>,
+  namespace: string | undefined,
+): Promise<readonly InstalledOperator[] | OperatorError> {
+  try {
+    return await installedOperators(cluster, namespace);
+  } catch (error) {
+    if (error instanceof OperatorError) return error;
+    throw error;
+  }
+}
+
+export interface OperatorContextProps {
+  readonly cluster: Pick<Cluster, 'find' | 'list'>;
+  readonly render: Render;
+  /** Parses the policy of the installed operator. @throws CliError where the text is no policy */
+  readonly parsePolicy: (name: string, text: string) => Promise<Policy>;
+  /** Given flags win over those of the operator. */
+  readonly flags: FlagValues;
+  /** @default - it is looked for */
+  readonly operatorNamespace?: string;
+  /** @default - those that the operator watches */
+  readonly watchNamespaces?: readonly string[];
+  /** @default - that of the installed operator */
+  readonly policy?: Policy;
+  readonly warn: (line: string) => void;
+  /** Called with the policy that counts. */
+  readonly note: (line: string) => void;
+}
+
+/** Returns the context of a kind's controllers for custom resources in these namespaces. */
+export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<KindContext>;
+
+/**
+ * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is
+ * none, or it may not be read. Assumptions that matter are warned of.
+ */
+export function operatorContext(props: OperatorContextProps): ContextFor {
+  const { cluster, render, watchNamespaces, operatorNamespace } = props;
+  const warned = new Set<string>();
+  const warn = (line: string): void => {
+    if (!warned.has(line)) props.warn(line);
+    warned.add(line);
+  };
+  const policies = new Map<string, Promise<Policy | undefined>>();
+  const policyIn = (operator: InstalledOperator): Promise<Policy | undefined> => {
+    const policy = policies.get(operator.namespace) ?? readPolicy(operator, props);
+    policies.set(operator.namespace, policy);
+    return policy;
+  };
+  let reading: ReturnType<typeof operatorsOrError> | undefined;
+  return async (kind, namespaces) => {
+    const found = await (reading ??= operatorsOrError(cluster, operatorNamespace));
+    const operators =
+      found instanceof OperatorError ? [] : found.filter((operator) => isResponsible(operator, { kind }));
+    const operator = operators.length > 1 ? choose(kind, operators, namespaces, warn) : operators[0];
+    if (found instanceof OperatorError) warnOfAssumptions(kind, found, { ...props, warn });
+    const watched = watchNamespaces ?? operator?.watchNamespaces;
+    const policy = props.policy ?? (kind.policySchema && operator && (await policyIn(operator)));
+    const section = policy?.[kind.type.kind.toLowerCase()];
+    return {
+      render: (rendered, cr) => render(rendered, cr, policy),
+      flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...props.flags },
+      operatorNamespace: operatorNamespace ?? operator?.namespace ?? DEFAULT_NAMESPACE,
+      ...(section !== undefined && { policy: section }),
+      ...(watched && { namespaces: watched }),
+    };
+  };
+}
+
+/** Chooses the operator that watches one of the namespaces, of several that are responsible for a kind. */
+function choose(
+  kind: Kind,
+  operators: readonly InstalledOperator[],
+  namespaces: readonly string[],
+  warn: (line: string) => void,
+): InstalledOperator | undefined {
+  const watching = operators.filter((operator) =>
+    namespaces.some((namespace) => isResponsible(operator, { kind, namespace })),
+  );
+  const candidates = watching.length > 0 ? watching : operators;
+  const [first] = candidates;
+  if (first && candidates.length > 1) {
+    const all = candidates.map(({ namespace }) => namespace).join(', ');
+    warn(
+      `${kindName(kind)} is looked after by operators in ${all}: the one in ${first.namespace} is taken; ` +
+        'name one with --operator-namespace',
+    );
+  }
+  return first;
+}
+
+function warnOfAssumptions(
+  kind: Kind,
+  { message }: OperatorError,
+  { operatorNamespace, policy, warn }: OperatorContextProps,
+): void {
+  const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
+  if (operatorNamespace !== undefined && mayBeRestricted)
+    warn(
+      `By which policy the operator in ${operatorNamespace} works can't be seen (${message}): nothing is taken to be ` +
+        'forbidden; give it with --policy',
+    );
+  if (operatorNamespace === undefined && (mayBeRestricted || kind.flags))
+    warn(
+      `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags, that ` +
+        'forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+    );
+}
+
+/**
+ * Reads the policy of an operator as its ConfigMap has it now: an empty one where it has none, undefined where it may not
+ * be read.
+ *
+ * **Caveats.** An operator takes up a change within a minute or so, and some of it at its next start.
+ *
+ * @throws CliError with exit code 3 where it is invalid: the operator continues with the one before, which only it knows
+ */
+async function readPolicy(
+  operator: InstalledOperator,
+  { cluster, parsePolicy, warn, note }: OperatorContextProps,
+): Promise<Policy | undefined> {
+  const { namespace } = operator;
+  try {
+    const stored = await policyOf(cluster, operator);
+    if (!stored) return {};
+    const policy = await parsePolicy(stored.name, stored.text);
+    note(`Judged by the policy of the operator in ${namespace}: ${stored.name}`);
+    return policy;
+  } catch (error) {
+    if (error instanceof CliError) {
+      const consequence = `The operator in ${namespace} continues with the policy that it had before; correct it, or give that one with --policy`;
+      throw new CliError([...error.lines, consequence], 3);
+    }
+    if (!(error instanceof OperatorError)) throw error;
+    warn(
+      `The policy of the operator in ${namespace} can't be read (${error.message}): nothing is taken to be ` +
+        'forbidden; give it with --policy',
+    );
+    return undefined;
+  }
+}

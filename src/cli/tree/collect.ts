@@ -1,0 +1,283 @@
+import type { Kind, OwnedKind } from '../../contract/kind.js';
+import { selectorLabels } from '../../contract/names.js';
+import { controllerOf, objectKey } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { ChildType } from '../../contract/owned-children.js';
+import { resourceType } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { suggest } from '../../contract/suggest.js';
+import { ApiError, classify } from '../../engine/api-error.js';
+import type { Api, Scope } from '../../engine/api.js';
+import { CliError } from '../exit.js';
+import { operatorsFor } from '../operators.js';
+import type { KindInNamespace } from '../operators.js';
+import { notInstalled } from '../with-cluster.js';
+import {
+  childStatus,
+  factsOf,
+  lastEvents,
+  objectStatus,
+  podSelector,
+  verdictByChildren,
+  verdictOf,
+} from './model.js';
+import type { ChildStatus, EventStatus, ResourceStatus, StatusDocument } from './model.js';
+
+/** The plain data of a kind that a tree needs: another process may have loaded the kind. */
+export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
+
+export interface Target {
+  readonly kind: SeenKind;
+  /** @default - all of the kind */
+  readonly name?: string;
+}
+
+/** The custom resources whose trees are collected. */
+export interface TreeScope {
+  readonly targets: readonly Target[];
+  /** @default - all */
+  readonly namespace?: string;
+  /** Looks for the operators that are responsible, too. @default true */
+  readonly operators?: boolean;
+}
+
+/** Lists objects: once, or kept up to date by watches. */
+export interface Source {
+  /**
+   * Lists the objects of a type that match; of Secrets, the metadata alone.
+   * @throws ApiError where they may not be read, or the type isn't served
+   */
+  list(scope: Scope): Promise<readonly AnyObject[]>;
+}
+
+/** Returns a source that lists each scope once. */
+export function listedSource(api: Api): Source {
+  const asked = new Map<string, Promise<readonly AnyObject[]>>();
+  return {
+    list: (scope) => {
+      const objects = asked.get(scopeId(scope)) ?? listAll(api, scope);
+      asked.set(scopeId(scope), objects);
+      return objects;
+    },
+  };
+}
+
+export function listAll(api: Api, scope: Scope, signal?: AbortSignal): Promise<readonly AnyObject[]> {
+  return api.listAll({ ...scope, metadataOnly: isSecret(scope) }, signal);
+}
+
+export function isSecret({ type }: Scope): boolean {
+  return type.apiVersion === 'v1' && type.kind === 'Secret';
+}
+
+export function scopeId({ type, namespace = '', selector = '', name = '' }: Scope): string {
+  return [type.apiVersion, type.plural, namespace, selector, name].join(' ');
+}
+
+/**
+ * Collects custom resources as `collect` does, for a command.
+ * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
+ */
+export async function look(scope: TreeScope, source: Source): Promise<StatusDocument> {
+  try {
+    return await collect(scope, source, new Date());
+  } catch (error) {
+    if (error instanceof ApiError && error.kindNotServed)
+      throw notInstalled(scope.targets.map(({ kind }) => kind.type.kind));
+    throw classify(error, 'Look for custom resources');
+  }
+}
+
+/** @throws CliError with exit code 2 and similar names, where there is no custom resource of the name that was asked for */
+export async function refuseMissing(
+  { targets: [target], namespace }: TreeScope,
+  { resources }: StatusDocument,
+  api: Api,
+): Promise<void> {
+  if (target?.name === undefined || resources.length > 0) return;
+  const { type } = target.kind;
+  const where = namespace !== undefined && type.namespaced ? { namespace } : {};
+  const others = await listAll(api, { type, ...where });
+  const names = others.map(({ metadata }) => metadata.name);
+  const near = suggest(target.name, names);
+  const listed = names.length === 0 ? 'none' : names.slice(0, 10).join(', ');
+  throw new CliError(
+    `There is no ${type.kind} ${objectKey(where.namespace, target.name)}` +
+      (near === undefined ? `; there are ${listed}` : `; did you mean ${near}?`),
+    2,
+  );
+}
+
+/**
+ * Collects custom resources with their children, the pods of those, and the last events of all.
+ *
+ * **Guarantees.** What may not be read is noted, and doesn't keep the rest from being collected. Of a Secret only the
+ * metadata is read.
+ *
+ * @throws ApiError where none of the kinds can be read
+ */
+export async function collect(scope: TreeScope, source: Source, now: Date): Promise<StatusDocument> {
+  const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
+  const refused: Missed[] = [];
+  for (const target of scope.targets) {
+    const { type } = target.kind;
+    const namespace = type.namespaced ? scope.namespace : undefined;
+    try {
+      const crs = await source.list(scopeOf(type, { namespace, name: target.name }));
+      found.push({ target, crs: [...crs].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)) });
+    } catch (error) {
+      refused.push({ type, error: apiError(error) });
+    }
+  }
+  const unreadable = refused.filter(({ error }) => !error.kindNotServed);
+  // A missing right is worth more to the reader than a kind that isn't installed.
+  const [worst] = [...unreadable, ...refused];
+  if (found.length === 0 && worst) throw worst.error;
+  const missing = refused.filter(({ error }) => error.kindNotServed);
+  const resources = await Promise.all(
+    found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, source))),
+  );
+  const places = found.flatMap(({ target: { kind }, crs }) =>
+    [...new Set(crs.map(({ metadata }) => metadata.namespace))].map((namespace) => ({ kind, namespace })),
+  );
+  const { operators, unattended, notes } =
+    scope.operators === false
+      ? { operators: undefined, unattended: [], notes: [] }
+      : await operatorsFor(places, source, now);
+  return {
+    ...(operators && { operators }),
+    notes: [...missedNotes(unreadable), ...notes],
+    resources: resources.map((resource) => judged(resource, unattended)),
+    ...(missing.length > 0 && { notInstalled: missing.map(({ type }) => type.kind) }),
+    ...(unreadable.length > 0 && { unreadable: unreadable.map(({ type }) => type.kind) }),
+  };
+}
+
+function judged(resource: ResourceStatus, unattended: readonly KindInNamespace[]): ResourceStatus {
+  const isUnattended = unattended.some(
+    ({ kind: { type }, namespace }) =>
+      type.kind === resource.kind &&
+      type.apiVersion === resource.apiVersion &&
+      namespace === resource.namespace,
+  );
+  const verdict = isUnattended ? verdictByChildren(resource) : undefined;
+  return verdict ? { ...resource, verdict } : resource;
+}
+
+function sortKey({ metadata: { namespace = '', name } }: AnyObject): string {
+  return `${namespace}/${name}`;
+}
+
+const podType = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+const eventType = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
+
+/**
+ * Collects the tree of one custom resource.
+ *
+ * **Assumptions.** Children have the label that every rendered object gets, so that objects of others need not be listed.
+ * Where all of a kind are asked for, one list of each type serves all of them.
+ */
+async function resourceStatus(
+  cr: AnyObject,
+  { kind, name }: Target,
+  { namespace: ofScope }: TreeScope,
+  source: Source,
+): Promise<ResourceStatus> {
+  const { uid, namespace } = cr.metadata;
+  const missed: Missed[] = [];
+  const listed = async (type: ResourceType, selector?: string): Promise<readonly AnyObject[]> => {
+    // Events on objects without a namespace are in `default`.
+    const own = namespace ?? (type === eventType ? 'default' : undefined);
+    const where = name === undefined && namespace !== undefined ? ofScope : own;
+    try {
+      return await source.list(scopeOf(type, { namespace: where, selector }));
+    } catch (error) {
+      missed.push({ type, error: apiError(error) });
+      return [];
+    }
+  };
+  const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
+  const own = { label, selector: name === undefined ? label : `${label}=${value}` };
+  const types = childTypes(kind);
+  const candidates = await Promise.all(types.map((type) => listed(type, own.selector)));
+  const objects = candidates.flat().filter((object) => controllerOf(object)?.uid === uid);
+  const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
+  const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
+  const pods = podLists.flat().filter(({ metadata }) => metadata.namespace === namespace);
+  const children = objects.map((child) => childStatus(child, pods));
+  const events = eventsOf(cr, children, await listed(eventType));
+
+  const optional = new Map<ResourceType, boolean>(types.map((type) => [type, type.optional ?? false]));
+  const isUnserved = ({ type, error }: Missed): boolean => optional.has(type) && error.kindNotServed;
+  const notServed = missed
+    .filter((each) => isUnserved(each) && !optional.get(each.type))
+    .map(({ type }) => `${type.plural} of ${type.apiVersion}`)
+    .sort();
+  const others = missed.filter((each) => !isUnserved(each));
+  const unseen = others.filter(({ type }) => optional.has(type));
+  return {
+    ...objectStatus(cr),
+    ...{ verdict: verdictOf(cr), facts: factsOf(cr), children },
+    ...(unseen.length > 0 && {
+      unseen: unseen.map(({ type, error }) => ({ plural: type.plural, forbidden: error.code === 403 })),
+    }),
+    ...(notServed.length > 0 && { notServed }),
+    events,
+    notes: [
+      ...(notServed.length > 0 ? [`Not served by the API server: ${notServed.join(', ')}`] : []),
+      ...missedNotes(others),
+    ],
+  };
+}
+
+/** Returns the types of a kind's children; the kind may be of another copy of this package. */
+function childTypes(kind: SeenKind): readonly ChildType[] {
+  const { children = [], formerChildren = [] } = kind as Partial<OwnedKind>;
+  return [...children, ...formerChildren.map((type) => ({ ...type, optional: true }))];
+}
+
+function eventsOf(
+  { metadata: { uid } }: AnyObject,
+  children: readonly ChildStatus[],
+  events: readonly AnyObject[],
+): EventStatus[] {
+  const below = children.flatMap((child) => [child, ...child.pods]);
+  const uids = new Set([uid, ...below.map((object) => object.uid)]);
+  const deployments = children.filter(({ kind }) => kind === 'Deployment');
+  return lastEvents(events, uid, (regarding) => {
+    if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
+    const [, deployment] = /^(.+)-[a-z0-9]+$/.exec(regarding.name ?? '') ?? [];
+    return regarding.kind === 'ReplicaSet' && deployments.some((each) => each.name === deployment);
+  });
+}
+
+function scopeOf(
+  type: ResourceType,
+  part: { readonly [Name in 'namespace' | 'name' | 'selector']?: string | undefined },
+): Scope {
+  return { type, ...Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined)) };
+}
+
+function apiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
+}
+
+/** A type whose objects couldn't be listed. */
+interface Missed {
+  readonly type: ResourceType;
+  readonly error: ApiError;
+}
+
+/** Returns sentences on what couldn't be read, one for each right that is missing. */
+export function missedNotes(missed: readonly Missed[]): string[] {
+  const forbidden = missed.filter(({ error }) => error.code === 403);
+  const lacking = (verb: 'list' | 'watch'): string[] => {
+    const types = forbidden.filter(({ error }) => error.message.startsWith('Watch ') === (verb === 'watch'));
+    const plurals = [...new Set(types.map(({ type }) => type.plural))].sort().join(', ');
+    return plurals === '' ? [] : [`Not seen, for want of the right to ${verb} them: ${plurals}`];
+  };
+  const others = missed.filter(({ error }) => error.code !== 403);
+  const reasons = new Set(others.map(({ error }) => `Not seen: ${error.message}`));
+  return [...lacking('list'), ...lacking('watch'), ...reasons];
+}

@@ -1,0 +1,319 @@
+import { describe, expect, test } from 'vitest';
+import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
+import type { OperatorContextProps } from '../../src/cli/operators.js';
+import { policyParser } from '../../src/cli/policy-file.js';
+import type { Source } from '../../src/cli/tree/collect.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { ApiError } from '../../src/engine/api-error.js';
+import { installManifests } from '../../src/install/manifests.js';
+import type { InstallProps } from '../../src/install/props.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { builtInKinds } from '../../src/kinds/index.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { render } from '../../src/synth/render.js';
+import { anObject, failure } from '../engine/support/builders.js';
+import { MemoryCluster } from '../install/memory-cluster.js';
+
+const now = new Date('2026-01-01T01:00:00Z');
+const place = { kind: appService, namespace: 'shop' };
+
+/** What `install` makes. */
+function installed(props: Partial<InstallProps> = {}) {
+  return installManifests({
+    ...{ namespace: 'ops', image: 'reconstruct:1', kinds: builtInKinds, replicas: 2 },
+    ...props,
+  });
+}
+
+describe('the operators of a status', () => {
+  const forbidden = () => Promise.reject(new ApiError('List', failure(403, 'Forbidden', 'not you')));
+
+  function deployment(available: number, props: Partial<InstallProps> = {}): AnyObject {
+    const found = installed({ kinds: [appService], ...props }).find(({ kind }) => kind === 'Deployment');
+    return { ...found!, status: { availableReplicas: available } };
+  }
+
+  function lease(spec: object): AnyObject {
+    const type = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    return anObject(type, 'reconstruct', { namespace: 'ops' }, { spec });
+  }
+
+  const term = { leaseDurationSeconds: 15, renewTime: '2026-01-01T00:59:58.000000Z' };
+  const held = lease({ holderIdentity: 'pod-1', ...term });
+
+  function sourceOf(objects: readonly AnyObject[]): Source {
+    return {
+      list: ({ type, selector = '' }) => {
+        const wanted = selector.split(',').filter((part) => part !== '');
+        const isWanted = ({ metadata: { labels = {} } }: AnyObject): boolean =>
+          wanted.map((part) => part.split('=')).every(([name = '', value]) => labels[name] === value);
+        return Promise.resolve(objects.filter((each) => each.kind === type.kind && isWanted(each)));
+      },
+    };
+  }
+
+  const notesOf = async (...objects: AnyObject[]) =>
+    (await operatorsFor([place], sourceOf(objects), now)).notes;
+
+  test('need no note where one is ready and leads, also one of Helm', async () => {
+    const { metadata, ...rest } = deployment(2);
+    const labels = { ...metadata.labels, 'app.kubernetes.io/managed-by': 'Helm' };
+    const helms = { ...rest, metadata: { ...metadata, labels } };
+    for (const object of [deployment(2), helms])
+      expect(await operatorsFor([place], sourceOf([object, held]), now)).toEqual({
+        operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
+        ...{ unattended: [], notes: [] },
+      });
+  });
+
+  test.each<[string, AnyObject[], RegExp]>([
+    ['is installed', [], /^No operator looks after AppService in shop: .*"reconstruct install --apply" and/],
+    ['is for the kind', [deployment(2, { kinds: [jobWatcher] })], /^No operator looks after AppService/],
+    ['watches there', [deployment(2, { watchNamespaces: ['team'] })], /^No operator looks after AppService/],
+    [
+      'is ready',
+      [deployment(0), held],
+      /^The operator in ops isn't ready.*"kubectl describe pods -n ops -l /,
+    ],
+    [
+      'has replicas',
+      [deployment(0, { replicas: 0 }), held],
+      /no replicas.*"kubectl scale deployment reconstruct -n ops --replicas 2"/,
+    ],
+    [
+      'leads',
+      [deployment(2), lease({ holderIdentity: '', ...term })],
+      /its lease has no holder.*"kubectl logs -n ops deployment\/reconstruct"/,
+    ],
+    [
+      'has renewed its lease',
+      [deployment(2), lease({ holderIdentity: 'x', ...term, renewTime: '2026-01-01T00:59:20Z' })],
+      /its lease was renewed last at/,
+    ],
+  ])('that none %s is a note with a command', async (_, objects, note) => {
+    expect(await notesOf(...objects)).toEqual([expect.stringMatching(note)]);
+  });
+
+  test('that may not be read are a note; a lease that may not be read is none', async () => {
+    const unreadable = await operatorsFor([place], { list: forbidden }, now);
+    expect(unreadable).toEqual({
+      unattended: [],
+      notes: [expect.stringMatching(/^Whether an operator is there can't be seen: the right to list/)],
+    });
+    const source: Source = {
+      list: ({ type }) => (type.kind === 'Lease' ? forbidden() : Promise.resolve([deployment(2)])),
+    };
+    expect(await operatorsFor([place], source, now)).toMatchObject({
+      operators: [{ namespace: 'ops', available: 2, replicas: 2 }],
+      notes: [],
+    });
+  });
+
+  test('of other kinds are listed without their faults; without custom resources, all with theirs', async () => {
+    const other = sourceOf([deployment(0, { kinds: [jobWatcher] }), held]);
+    const { operators, notes, unattended } = await operatorsFor([place], other, now);
+    expect(operators).toMatchObject([{ namespace: 'ops', available: 0 }]);
+    expect(unattended).toEqual([place]);
+    expect(notes).toEqual([expect.stringMatching(/^No operator looks after AppService/)]);
+    const all = await operatorsFor([], other, now);
+    expect(all.notes).toEqual([expect.stringMatching(/^The operator in ops isn't ready/)]);
+  });
+});
+
+const forbidden = () =>
+  Promise.reject(new OperatorError({ reason: 'Forbidden', message: 'List deployments: not you' }));
+const closed = () => Object.assign(new MemoryCluster(), { list: forbidden, find: forbidden });
+
+describe('the operator that is responsible for what is applied', () => {
+  const app = (status?: object): AnyObject =>
+    anObject(appService.type, 'web', { uid: 'u' }, { spec: {}, ...(status && { status }) });
+  const given = (before?: AnyObject) => ({
+    ...{ input: { kind: appService }, after: app() },
+    ...(before && { before }),
+  });
+
+  function finder(cluster: MemoryCluster, operatorNamespace?: string) {
+    const warnings: string[] = [];
+    const warn = (line: string): void => void warnings.push(line);
+    const props = { cluster, warn, ...(operatorNamespace !== undefined && { operatorNamespace }) };
+    return { find: responsibleOperator(props), warnings };
+  }
+
+  test('is the installed one; where the named namespace has none, a warning says so', async () => {
+    const { find } = finder(new MemoryCluster(installed()));
+    expect(await find(given())).toMatchObject({ namespace: 'ops' });
+    const none = finder(new MemoryCluster());
+    expect([await none.find(given()), none.warnings]).toEqual([undefined, []]);
+    const named = finder(new MemoryCluster(), 'ops');
+    expect(await named.find(given())).toBeUndefined();
+    expect(named.warnings).toEqual(['There is no operator in ops: what is made of these is applied here']);
+  });
+
+  test('is none where operators may not be read and none has written the status, with one warning', async () => {
+    const { find, warnings } = finder(closed());
+    for (const before of [undefined, app(), app({ observedGeneration: -1 })])
+      expect(await find(given(before))).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining("can't be seen (List deployments: not you)")]);
+  });
+
+  test.each([{ observedGeneration: 0 }, { conditions: [{ type: 'Ready' }] }])(
+    'is unknown for one with the status %j where operators may not be read: it is refused',
+    async (status) => {
+      await expect(finder(closed()).find(given(app(status)))).rejects.toMatchObject({
+        exitCode: 3,
+        message: expect.stringMatching(
+          /^AppService shop\/web: .*--operator-namespace.*\nNothing was written$/s,
+        ) as string,
+      });
+    },
+  );
+});
+
+describe('the context of a diff', () => {
+  const { apiVersion, kind } = appService.type;
+  const metadata = { name: 'web', namespace: 'shop' };
+  const cr = { apiVersion, kind, metadata, spec: { size: 4, image: 'web:1' } };
+  const route = { parentRefs: [{ name: 'public' }] };
+  const routed = { ...cr, spec: { ...cr.spec, ports: [{ port: 80 }], route } };
+  const anything = expect.any(Function) as unknown;
+
+  function contextIn(cluster: MemoryCluster, given: Partial<OperatorContextProps> = {}) {
+    const said: string[] = [];
+    const props = {
+      ...{ cluster, render, flags: {}, parsePolicy: policyParser({}, builtInKinds) },
+      warn: (line: string) => void said.push(`warning: ${line}`),
+      note: (line: string) => void said.push(line),
+    };
+    return { said, contextFor: operatorContext({ ...props, ...given }) };
+  }
+
+  test('is that of the installed operator; what is given wins', async () => {
+    const flags = { '--ingress-namespace': 'edge', '--ingress-service': 'proxy' };
+    const cluster = new MemoryCluster(installed({ flags, watchNamespaces: ['shop', 'team'] }));
+    const { contextFor, said } = contextIn(cluster);
+    expect(await contextFor(jobWatcher, ['shop'])).toMatchObject({
+      ...{ flags: {}, operatorNamespace: 'ops', namespaces: ['shop', 'team'] },
+    });
+    expect((await contextFor(streamIngress, ['shop'])).flags).toEqual(flags);
+    const given = { flags: { '--ingress-namespace': 'mine' }, watchNamespaces: ['a'] };
+    expect(await contextIn(cluster, given).contextFor(streamIngress, ['shop'])).toMatchObject({
+      flags: { '--ingress-namespace': 'mine', '--ingress-service': 'proxy' },
+      ...{ operatorNamespace: 'ops', namespaces: ['a'] },
+    });
+    expect(said).toEqual([]);
+  });
+
+  test('has the defaults of an installation where there is none', async () => {
+    const { contextFor, said } = contextIn(new MemoryCluster());
+    expect(await contextFor(jobWatcher, ['shop'])).toEqual({
+      ...{ render: anything, flags: {}, operatorNamespace: 'reconstruct-system' },
+    });
+    expect(said).toEqual([]);
+  });
+
+  test('is of the operator for the kind and the namespace; of several, the first with a warning', async () => {
+    const cluster = new MemoryCluster([
+      ...installed({ namespace: 'a', kinds: [appService] }),
+      ...installed({ namespace: 'b', kinds: [jobWatcher], watchNamespaces: ['shop'] }),
+      ...installed({ namespace: 'c', kinds: [jobWatcher], watchNamespaces: ['team', 'shop'] }),
+    ]);
+    const { contextFor, said } = contextIn(cluster, { policy: {} });
+    expect(await contextFor(appService, ['team'])).toMatchObject({ operatorNamespace: 'a' });
+    expect(await contextFor(jobWatcher, ['team'])).toMatchObject({ operatorNamespace: 'c' });
+    expect(said).toEqual([]);
+    expect(await contextFor(jobWatcher, ['shop'])).toMatchObject({ operatorNamespace: 'b' });
+    expect(said).toEqual([
+      'warning: jobwatcher.batch.my.github.com is looked after by operators in b, c: the one in b is taken; ' +
+        'name one with --operator-namespace',
+    ]);
+    const named = contextIn(cluster, { operatorNamespace: 'c' });
+    expect(await named.contextFor(jobWatcher, ['shop'])).toMatchObject({ operatorNamespace: 'c' });
+    expect(named.said).toEqual([]);
+  });
+
+  test('is assumed where operators may not be read, which is said once, where it matters', async () => {
+    const { contextFor, said } = contextIn(closed());
+    const { render: unrestricted } = await contextFor(appService, ['shop']);
+    expect(unrestricted(appService, routed)).toHaveLength(3);
+    expect(await contextFor(streamIngress, ['shop'])).toMatchObject({
+      operatorNamespace: 'reconstruct-system',
+    });
+    expect(said).toEqual([
+      "warning: Which operator is installed can't be seen (List deployments: not you): one in reconstruct-system, " +
+        'without flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+    ]);
+    const given = contextIn(closed(), { policy: {} });
+    await given.contextFor(appService, ['shop']);
+    expect(given.said).toEqual([]);
+    const named = contextIn(closed(), { operatorNamespace: 'ops' });
+    expect(await named.contextFor(appService, ['shop'])).toMatchObject({ operatorNamespace: 'ops' });
+    expect(named.said).toEqual([
+      "warning: By which policy the operator in ops works can't be seen (List deployments: not you): nothing is taken to be " +
+        'forbidden; give it with --policy',
+    ]);
+  });
+
+  describe('has the policy', () => {
+    const PLACE = 'ConfigMap ops/reconstruct-policy';
+    const clusterWith = (text: string) => new MemoryCluster(installed({ policy: { text, parsed: {} } }));
+
+    test('that is given, of which a kind has its section', async () => {
+      const allowed = { appservice: { maxSize: 3 } };
+      const { contextFor, said } = contextIn(clusterWith('{}'), { policy: allowed });
+      const { policy, render: restricted } = await contextFor(appService, []);
+      expect(policy).toEqual({ maxSize: 3 });
+      expect(() => restricted(appService, cr)).toThrow('maxSize');
+      expect(await contextFor(jobWatcher, [])).not.toHaveProperty('policy');
+      expect(said).toEqual([]);
+    });
+
+    test('of the operator, read once, and noted', async () => {
+      const cluster = clusterWith('appservice: { maxSize: 3 }');
+      let reads = 0;
+      const find = cluster.find.bind(cluster);
+      cluster.find = (type, key) => {
+        reads++;
+        return find(type, key);
+      };
+      const { contextFor, said } = contextIn(cluster);
+      await contextFor(jobWatcher, []);
+      expect(reads).toBe(0);
+      expect((await contextFor(appService, [])).policy).toEqual({ maxSize: 3 });
+      await contextFor(appService, []);
+      expect(reads).toBe(1);
+      expect(said).toEqual([`Judged by the policy of the operator in ops: ${PLACE}`]);
+    });
+
+    test('of an operator without one, by which routes are refused', async () => {
+      const { contextFor, said } = contextIn(new MemoryCluster(installed()));
+      const { render: withoutPolicy } = await contextFor(appService, []);
+      expect(() => withoutPolicy(appService, routed)).toThrow('spec.route: is used, and the policy');
+      expect(said).toEqual([]);
+    });
+
+    test("that forbids nothing where it can't be read, with a warning", async () => {
+      const cluster = clusterWith('{}');
+      cluster.find = () => Promise.resolve(undefined);
+      const { contextFor, said } = contextIn(cluster);
+      const { render: unrestricted } = await contextFor(appService, []);
+      expect(unrestricted(appService, routed)).toHaveLength(3);
+      expect(said).toEqual([
+        `warning: The policy of the operator in ops can't be read (there is no policy.yaml in the ${PLACE}): nothing is ` +
+          'taken to be forbidden; give it with --policy',
+      ]);
+    });
+
+    test('that is invalid ends the diff, since only the operator knows the one before', async () => {
+      const { contextFor } = contextIn(clusterWith('appservice:\n  maxSise: 3\n'));
+      await expect(contextFor(appService, [])).rejects.toMatchObject({
+        exitCode: 3,
+        lines: [
+          expect.stringMatching(new RegExp(`^${PLACE}: line 2: .*maxSise`)) as string,
+          'The operator in ops continues with the policy that it had before; correct it, or give that one with --policy',
+        ],
+      });
+    });
+  });
+});
