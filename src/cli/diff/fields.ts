@@ -71,7 +71,7 @@ export function shown({ before, after }: Pair): Pair {
 
 function redacted(object: AnyObject, other: AnyObject | undefined, side: 'before' | 'after'): AnyObject {
   if (object.kind !== 'Secret' || object.apiVersion !== 'v1') return object;
-  const hidden = (['data', 'stringData'] as const).flatMap((field) => {
+  const hidden = ['data', 'stringData'].flatMap((field): [string, Members][] => {
     const values = object[field] as Members | null | undefined;
     if (!values) return [];
     const others = (other?.[field] ?? {}) as Members;
