@@ -27,9 +27,9 @@ interface StatusOptions extends ClusterOptions {
 /** `reconstruct status`: shows custom resources with their children, pods and events. */
 export function statusCommand(): Command {
   return new Command('status')
-    .summary('show how custom resources fare, with children, pods and events')
+    .summary('show the status of custom resources, with children, pods and events')
     .description(
-      'Shows how custom resources fare, with what is made of them down to the pods, and their last events. Nothing is ' +
+      'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
         'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
     )
     .argument('[KIND/NAME]', 'one custom resource, as in appservice/web (default: all of every kind)')

@@ -110,12 +110,6 @@ test('what the file says anew is in force after two looks, and is told with a di
   ]);
 });
 
-test('while it says the same, nothing happens', async () => {
-  const { look, lines, told } = await following(large);
-  await look(100);
-  expect([lines, told]).toEqual([[], []]);
-});
-
 test.each([
   ['nonsense', 'appservice: { maxSize: many }', /is a string, not an integer/],
   ['nothing', '', /holds nothing/],
@@ -230,14 +224,6 @@ test('what a kind can’t work with is refused as a whole, be it right by the sc
     },
   ]);
   expect(await counted(metrics)).toContain('reconstruct_policy_refused 1');
-});
-
-test('a kind that doesn’t run is not told', async () => {
-  const { write, look, lines, told } = await following(large);
-  write(`${large}\nidle: { maxSize: 1 }`);
-  await look();
-  expect(told).toEqual([]);
-  expect(lines).toMatchObject([{ level: 'info', fields: { kinds: [] } }]);
 });
 
 test('it ends with the signal', async () => {
