@@ -12,6 +12,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.base.json ./
 COPY src src
 COPY crds crds
+COPY charts charts
 COPY scripts scripts
 RUN npm run image:bundle
 

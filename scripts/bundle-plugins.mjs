@@ -3,13 +3,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readYaml } from '../lib/contract/yaml.js';
+import { chartIn } from '../lib/install/chart.js';
 
 /**
  * What modules read of files beside them comes along within them: CRDs as JSON, since to parse 50 KiB of YAML takes
- * 12 MiB of memory and more time than all the rest of the start, and the version of the package, with the image that was
- * released with it. Otherwise, a module goes on naming files as if it were at its place below `lib`, and `lib` were the
+ * 12 MiB of memory and more time than all the rest of the start, the files of the chart, and the version of the package,
+ * with the image that was released with it. Otherwise, a module goes on naming files as if it were at its place below `lib`, and `lib` were the
  * folder `place` as seen from there.
  */
 export function withinModules({ lib, place, image }) {
@@ -26,6 +27,9 @@ export function withinModules({ lib, place, image }) {
             .replaceAll(CRD_BESIDE, (_, file) =>
               jsonIn(readYaml(readFileSync(resolve(dirname(path), file), 'utf8'))),
             )
+            .replaceAll(CHART_BESIDE, (_, chart) =>
+              jsonIn(chartIn(pathToFileURL(`${resolve(dirname(path), chart)}/`))),
+            )
             .replaceAll(PACKAGE_BESIDE, (_, file) => packageIn(resolve(dirname(path), file), image))
             .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`),
         };
@@ -35,6 +39,7 @@ export function withinModules({ lib, place, image }) {
 }
 
 const CRD_BESIDE = /new URL\('([^']*\/crds\/[^']+\.yaml)', import\.meta\.url\)/g;
+const CHART_BESIDE = /chartIn\(new URL\('([^']*\/charts\/[^']+)\/', import\.meta\.url\)\)/g;
 const PACKAGE_BESIDE = /readFileSync\(new URL\('([^']*\/package\.json)', import\.meta\.url\), 'utf8'\)/g;
 
 /** An expression that is the value. V8 reads JSON in a string twice as fast as the same in code. */

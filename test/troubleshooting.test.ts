@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { repoFolder } from '../sandbox/paths.js';
-import { alertGroups } from '../src/install/monitoring/alerts.js';
+import { alertGroups } from '../src/install/chart.js';
 
 const textOf = (path: string): string => readFileSync(join(repoFolder(), path), 'utf8');
 const page = textOf('docs/troubleshooting.md');
@@ -32,6 +32,6 @@ it.each([
 });
 
 it('leads to every runbook', () => {
-  const names = Object.values(alertGroups).flatMap((alerts) => alerts.map(({ name }) => name));
+  const names = alertGroups('ops').flatMap(({ rules }) => rules.map(({ alert }) => alert));
   expect(names.filter((name) => !page.includes(`(runbooks/${name}.md)`))).toEqual([]);
 });

@@ -1,20 +1,19 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Kind, FlagValues } from '../contract/kind.js';
+import type { FlagValues } from '../contract/kind.js';
 import type { InstallRequest } from '../install/apply.js';
-import type { Given } from '../install/command-in-use.js';
-import { MONITORING_PARTS } from '../install/props.js';
-import type { MonitoringPart, MonitoringProps, InstalledPolicy, InstallProps } from '../install/props.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, INSTALLATION_LABELS } from '../install/names.js';
+import { MONITORING_PARTS } from '../install/props.js';
+import type { InstallProps, MonitoringPart } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues, list, namespace, positiveInteger, sharedOptions } from './options.js';
 import { kindsOnRequest } from './config.js';
 import { print } from './output.js';
 import { operatorImage, packageVersion } from './version.js';
-import { asCliError, OLDEST, withCluster } from './with-cluster.js';
+import { asCliError, withCluster } from './with-cluster.js';
 import type { ClusterOptions } from './with-cluster.js';
 
-interface InstallOptions extends ClusterOptions, MonitoringOptions {
+interface InstallOptions extends ClusterOptions {
   readonly namespace: string;
   readonly image: string;
   readonly config?: string;
@@ -22,6 +21,9 @@ interface InstallOptions extends ClusterOptions, MonitoringOptions {
   readonly watchNamespace?: string[];
   readonly replicas: number;
   readonly policy?: string;
+  readonly monitoring?: readonly MonitoringPart[];
+  readonly monitoringLabels?: Readonly<Record<string, string>>;
+  readonly runbooks?: string;
   readonly apply?: boolean;
   readonly replace?: boolean;
   readonly acceptDataLoss?: boolean;
@@ -31,7 +33,7 @@ interface InstallOptions extends ClusterOptions, MonitoringOptions {
 
 const OUTPUT_FILE = 'reconstruct.yaml';
 
-/** `reconstruct install`: the operator's own manifests, printed or applied. */
+/** `reconstruct install`: prints or applies the operator's own manifests, or writes them as a Helm chart. */
 export function installCommand(flags = builtInFlags): Command {
   const command = new Command('install')
     .summary("print or apply the operator's own manifests")
@@ -58,9 +60,21 @@ export function installCommand(flags = builtInFlags): Command {
         .argParser(positiveInteger)
         .default(2),
     )
-    .addOption(monitoringOptions.monitoring())
-    .addOption(monitoringOptions.labels())
-    .addOption(monitoringOptions.runbooks())
+    .addOption(
+      new Option(
+        '--monitoring [parts]',
+        `for Prometheus and Grafana: ${MONITORING_PARTS.join()} (all, if none is named)`,
+      )
+        .preset(MONITORING_PARTS.join())
+        .argParser(monitoringParts),
+    )
+    .addOption(
+      new Option(
+        '--monitoring-labels <labels>',
+        'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
+      ).argParser(labels),
+    )
+    .addOption(new Option('--runbooks <url>', 'where the pages of the alerts are read').argParser(url))
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
       new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
@@ -72,139 +86,105 @@ export function installCommand(flags = builtInFlags): Command {
         'apply',
       ),
     )
-    .addOption(
-      new Option('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
+    .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
+    .option(
+      '--replace',
+      'with --apply: drop what an earlier installation has and this one leaves out, such as its policy',
     )
-    .addOption(
-      new Option(
-        '--replace',
-        'with --apply: drop what an earlier installation has and this one leaves out, such as its policy',
-      ),
-    )
-    .addOption(
-      new Option(
-        '--accept-data-loss',
-        'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
-      ),
+    .option(
+      '--accept-data-loss',
+      'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
     )
     .addOption(sharedOptions.kubeconfig())
     .addOption(sharedOptions.context())
     .action((options: InstallOptions) => {
-      if (options.format === 'helm') checkHelm(options, command.getOptionValueSource('namespace'));
-      if (options.replace && !options.apply) throw new CliError('--replace needs --apply: add it', 2);
-      if (options.acceptDataLoss && !options.apply)
-        throw new CliError('--accept-data-loss needs --apply: add it', 2);
-      const given = givenOf(options, (name) => command.getOptionValueSource(name) === 'cli');
+      refuseContradictions(options, command.getOptionValueSource('namespace') !== 'default');
+      const { replace = false, kubeconfig, context, config } = options;
+      // A proposed command takes these over.
+      const text = (name: string, value: string | number | undefined): Record<string, string> =>
+        value === undefined ? {} : { [name]: String(value) };
+      const given = (name: 'image' | 'replicas'): Record<string, string> =>
+        command.getOptionValueSource(name) === 'cli' ? text(`--${name}`, options[name]) : {};
       return install(options, kindFlagValues(flags, options), {
-        replace: options.replace ?? false,
-        flags,
-        given,
+        ...{ replace, flags },
+        given: {
+          cluster: { ...text('--kubeconfig', kubeconfig), ...text('--context', context) },
+          options: { ...text('--config', config), ...given('image'), ...given('replicas') },
+        },
       });
     });
   return addKindFlags(command, flags);
 }
 
-/** What a command that is proposed has of this one. */
-function givenOf(options: InstallOptions, isGiven: (name: string) => boolean): Given {
-  const { kubeconfig, context, image, replicas, config } = options;
-  return {
-    cluster: {
-      ...(kubeconfig !== undefined && { '--kubeconfig': kubeconfig }),
-      ...(context !== undefined && { '--context': context }),
-    },
-    options: {
-      ...(config !== undefined && { '--config': config }),
-      ...(isGiven('image') && { '--image': image }),
-      ...(isGiven('replicas') && { '--replicas': String(replicas) }),
-    },
-  };
-}
-
-function image(value: string): string {
-  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
-  const match = reference.exec(value);
-  if (!match) throw new InvalidArgumentError(`${value} can't name an image.`);
-  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
-    throw new InvalidArgumentError(
-      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
-    );
-  return value;
-}
-
-/** @throws CliError with exit code 2 where an option means nothing to a chart */
-function checkHelm(options: InstallOptions, namespaceFrom: string | undefined): void {
-  if (options.apply)
-    throw new CliError(
+/** @throws CliError with exit code 2 */
+function refuseContradictions(options: InstallOptions, hasNamespace: boolean): void {
+  const problems: readonly (readonly [unknown, string])[] = [
+    [
+      options.format === 'helm' && options.apply,
       '--apply needs no chart: leave out --format helm, or give -o DIR and use "helm install"',
-      2,
-    );
-  if (namespaceFrom !== 'default')
-    throw new CliError('--namespace is for Helm to say: leave it out, and use "helm install --namespace"', 2);
+    ],
+    [
+      options.format === 'helm' && hasNamespace,
+      '--namespace is for Helm to say: leave it out, and use "helm install --namespace"',
+    ],
+    [options.replace && !options.apply, '--replace needs --apply: add it'],
+    [options.acceptDataLoss && !options.apply, '--accept-data-loss needs --apply: add it'],
+    [options.monitoringLabels && !options.monitoring, '--monitoring-labels needs --monitoring: add it'],
+    [options.runbooks !== undefined && !options.monitoring, '--runbooks needs --monitoring: add it'],
+  ];
+  for (const [isWrong, message] of problems) if (isWrong) throw new CliError(message, 2);
 }
 
 async function install(options: InstallOptions, flags: FlagValues, request: InstallRequest): Promise<void> {
-  const [{ builtInKinds }, { loadKinds }] = await Promise.all([
+  const [{ builtInKinds }, { loadKinds }, { policyFileOf }] = await Promise.all([
     import('../kinds/index.js'),
     import('./config.js'),
+    import('./policy-file.js'),
   ]);
+  const { monitoring: parts, monitoringLabels, runbooks } = options;
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const policy = await installedPolicy(options, builtInKinds);
+  const file = await policyFileOf(options, builtInKinds);
+  const text = await file?.read();
   const props: InstallProps = {
     ...{ namespace: options.namespace, image: options.image, replicas: options.replicas, kinds, flags },
     ...(options.watchNamespace && { watchNamespaces: options.watchNamespace }),
-    ...(policy && { policy }),
-    ...monitoringProps(options),
+    ...(file && text !== undefined && { policy: { text, parsed: file.parse(text) } }),
+    ...(parts && {
+      monitoring: {
+        parts,
+        ...(monitoringLabels && { labels: monitoringLabels }),
+        ...(runbooks !== undefined && { runbooks }),
+      },
+    }),
   };
   if (options.apply) await apply(props, options, request);
-  else if (options.format === 'helm') await writeChart(props, options);
-  else await printManifests(props, options);
+  else await write(props, options);
 }
 
-async function installedPolicy(
-  options: InstallOptions,
-  builtIn: readonly Kind[],
-): Promise<InstalledPolicy | undefined> {
-  const { policyFileOf } = await import('./policy-file.js');
-  const file = await policyFileOf(options, builtIn);
-  if (!file) return undefined;
-  const text = await file.read();
-  return { text, parsed: file.parse(text) };
-}
-
-async function printManifests(props: InstallProps, options: InstallOptions): Promise<void> {
-  const [{ installManifests }, { kindsForAnyCluster }, { manifestText }, { writeFolder }] = await Promise.all(
-    [
+/** Prints the manifests, or writes them or the chart into a folder. */
+async function write(props: InstallProps, options: InstallOptions): Promise<void> {
+  const folder = options.output ?? (process.env.CDK8S_OUTDIR || undefined);
+  const isChart = options.format === 'helm';
+  if (isChart && folder === undefined) throw new CliError('A chart is a folder: name it with -o DIR', 2);
+  const [{ installManifests }, { foreignNamespaces, kindsForAnyCluster }, { manifestText }, { writeFolder }] =
+    await Promise.all([
       import('../install/manifests.js'),
       import('../install/installable.js'),
       import('../synth/output.js'),
       import('../synth/folder.js'),
-    ],
-  );
+    ]);
   try {
+    if (isChart && folder !== undefined) {
+      const { helmChart } = await import('../install/chart.js');
+      const isOn = options.kinds !== undefined;
+      const on = props.kinds.filter((kind) => isOn || foreignNamespaces(kind, props).length === 0);
+      writeFolder(folder, helmChart({ ...props, on }), 'chart');
+      return;
+    }
     const kinds = options.kinds === undefined ? kindsForAnyCluster(props, warn) : props.kinds;
     const text = manifestText(installManifests({ ...props, kinds }));
-    const folder = folderFor(options);
     if (folder === undefined) await print(text);
     else writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
-  } catch (error) {
-    throw asCliError(error);
-  }
-}
-
-async function writeChart(props: InstallProps, options: InstallOptions): Promise<void> {
-  const folder = folderFor(options);
-  if (folder === undefined) throw new CliError('A chart is a folder: name it with -o DIR', 2);
-  const [{ helmChart }, { writeFolder }, { operatorRules }] = await Promise.all([
-    import('../install/helm/chart.js'),
-    import('../synth/folder.js'),
-    import('../install/access.js'),
-  ]);
-  const needsNamespace = (kind: Kind): boolean =>
-    operatorRules([kind], props).some(({ namespaces = [] }) => namespaces.length > 0);
-  try {
-    const on = props.kinds.filter((kind) => options.kinds !== undefined || !needsNamespace(kind));
-    const versions = { version: packageVersion(), oldestKubernetes: OLDEST };
-    writeFolder(folder, helmChart({ ...props, on, ...versions }), 'chart');
   } catch (error) {
     throw asCliError(error);
   }
@@ -214,90 +194,44 @@ function warn(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-function folderFor({ output }: InstallOptions): string | undefined {
-  return output ?? (process.env.CDK8S_OUTDIR || undefined);
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 async function apply(props: InstallProps, options: InstallOptions, request: InstallRequest): Promise<void> {
-  const [{ applyInstallation }, { refuseDataLoss }, { installableKinds }, { availableMonitoring }] =
+  const [{ applyInstallation }, { refuseDataLoss }, { availableMonitoring, installableKinds }] =
     await Promise.all([
       import('../install/apply.js'),
       import('./data-loss.js'),
       import('../install/installable.js'),
-      import('../install/installable.js'),
     ]);
   await withCluster(options, async (cluster) => {
-    const kinds = await installableKinds(props, cluster, {
-      mayLeaveOut: options.kinds === undefined,
-      tell: warn,
-    });
+    const mayLeaveOut = options.kinds === undefined;
+    const kinds = await installableKinds(props, cluster, { mayLeaveOut, tell: warn });
     const monitoring = props.monitoring && (await availableMonitoring(props.monitoring, cluster, warn));
-    await applyInstallation(
-      { ...props, kinds, ...(monitoring && { monitoring }) },
-      cluster,
-      (line) => void process.stdout.write(`${line}\n`),
-      {
-        ...request,
-        ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
-      },
-    );
-    for (const line of nextSteps(options)) process.stdout.write(`${line}\n`);
+    await applyInstallation({ ...props, kinds, ...(monitoring && { monitoring }) }, cluster, say, {
+      ...request,
+      ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
+    });
+    const { image: name, namespace: home } = options;
+    // No registry serves an image of that name.
+    if (name === operatorImage() && name.startsWith('reconstruct:'))
+      say(`The image ${name} has to be on the nodes: put it there, or name one with --image`);
+    say(`Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${home}"`);
   });
 }
 
-/** What is left to do once all is applied. */
-function nextSteps({ namespace: home, image: name }: InstallOptions): string[] {
-  const wait = `Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${home}"`;
-  // Nobody serves an image of that name.
-  const isLocal = name === operatorImage() && name.startsWith('reconstruct:');
-  return [
-    ...(isLocal ? [`The image ${name} has to be on the nodes: put it there, or name one with --image`] : []),
-    wait,
-  ];
+function image(value: string): string {
+  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
+  if (!reference.test(value)) throw new InvalidArgumentError(`${value} can't name an image.`);
+  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
+    throw new InvalidArgumentError(
+      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
+    );
+  return value;
 }
 
-interface MonitoringOptions {
-  readonly monitoring?: readonly MonitoringPart[];
-  readonly monitoringLabels?: Readonly<Record<string, string>>;
-  readonly runbooks?: string;
-}
-
-/** What `install` may add for Prometheus and Grafana. */
-const monitoringOptions = {
-  monitoring: () =>
-    new Option(
-      '--monitoring [parts]',
-      `for Prometheus and Grafana: ${MONITORING_PARTS.join()} (all, if none is named)`,
-    )
-      .preset(MONITORING_PARTS.join())
-      .argParser(parts),
-  labels: () =>
-    new Option(
-      '--monitoring-labels <labels>',
-      'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
-    ).argParser(labels),
-  runbooks: () => new Option('--runbooks <url>', 'where the pages of the alerts are read').argParser(url),
-};
-
-/** @throws CliError where something is said of a monitoring that isn't asked for */
-function monitoringProps({ monitoring, monitoringLabels, runbooks }: MonitoringOptions): {
-  readonly monitoring?: MonitoringProps;
-} {
-  if (monitoring) {
-    return {
-      monitoring: {
-        parts: monitoring,
-        ...(monitoringLabels && { labels: monitoringLabels }),
-        ...(runbooks !== undefined && { runbooks }),
-      },
-    };
-  }
-  if (monitoringLabels) throw new CliError('--monitoring-labels needs --monitoring: add it', 2);
-  if (runbooks !== undefined) throw new CliError('--runbooks needs --monitoring: add it', 2);
-  return {};
-}
-
-function parts(value: string): MonitoringPart[] {
+function monitoringParts(value: string): MonitoringPart[] {
   const named = list(value, undefined);
   const unknown = named.find((name) => !MONITORING_PARTS.some((part) => part === name));
   if (unknown !== undefined)
@@ -309,15 +243,14 @@ const NAME = '[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?';
 const LABEL = new RegExp(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${NAME}=(${NAME})?$`);
 
 function labels(value: string): Record<string, string> {
-  const wanted: Record<string, string> = {};
-  for (const label of list(value, undefined)) {
+  const wanted = list(value, undefined).map((label): [string, string] => {
     if (!LABEL.test(label)) throw new InvalidArgumentError(`${label} is no label: write name=value.`);
     const [name = '', text = ''] = label.split('=');
     if (INSTALLATION_LABELS.includes(name))
       throw new InvalidArgumentError(`${name} is set by the installation itself: leave it out.`);
-    wanted[name] = text;
-  }
-  return wanted;
+    return [name, text];
+  });
+  return Object.fromEntries(wanted);
 }
 
 function url(value: string): string {

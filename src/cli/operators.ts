@@ -5,7 +5,7 @@ import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import { ApiError } from '../engine/api-error.js';
-import { kindName } from '../install/arguments.js';
+import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import type { Cluster } from '../install/cluster.js';
 import {
   deploymentType,
@@ -16,7 +16,6 @@ import {
   policyOf,
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
-import { DEFAULT_NAMESPACE, INSTALL_NAME } from '../install/names.js';
 import { CliError } from './exit.js';
 import type { SeenKind, Source } from './tree/collect.js';
 import type { OperatorStatus } from './tree/model.js';

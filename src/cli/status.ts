@@ -4,7 +4,7 @@ import type { Kind } from '../contract/kind.js';
 import { suggest } from '../contract/suggest.js';
 import type { Api } from '../engine/api.js';
 import type { Clock } from '../engine/clock.js';
-import { kindName } from '../install/arguments.js';
+import { kindName } from '../install/names.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { namespace, sharedOptions } from './options.js';

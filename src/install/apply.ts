@@ -5,63 +5,67 @@ import type { Kind, KindFlag } from '../contract/kind.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { operatorRules } from './access.js';
-import { argumentOf, argumentsOf, kindName, runArguments } from './arguments.js';
 import { definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { commandInUse, optionsInUse } from './command-in-use.js';
-import type { Given, OptionsInUse } from './command-in-use.js';
-import { installManifests } from './manifests.js';
-import { accessName, INSTALL_MANAGER, INSTALLATION_LABEL, POLICY_CONFIG_MAP } from './names.js';
 import {
+  commandInUse,
   installedIn,
   isHelms,
   isInstalled,
   isOf,
+  operatorOf,
+  optionsInUse,
   otherInstallations,
   PART_SELECTOR,
   releaseOf,
   removalOf,
-  withoutInstallLabels,
 } from './installed.js';
-import type { Installed } from './installed.js';
+import type { GivenOptions, Installed, InstalledOperator, OptionsInUse } from './installed.js';
+import { installManifests } from './manifests.js';
+import {
+  accessName,
+  INSTALL_LABELS,
+  INSTALL_MANAGER,
+  INSTALLATION_LABEL,
+  kindName,
+  POLICY_CONFIG_MAP,
+} from './names.js';
 import type { InstallProps } from './props.js';
+import { operatorRules } from './rules.js';
 import type { PolicyRule } from './rules.js';
 
+/** How an installation is applied, beside what it consists of. */
+export interface InstallRequest {
+  /** Drops what the present installation has and this one leaves out. @default false */
+  readonly replace?: boolean;
+  /** Flags of kinds that may be in use. @default - those of the kinds */
+  readonly flags?: readonly KindFlag[];
+  /** For commands that are proposed. @default - nothing */
+  readonly given?: GivenOptions;
+  /** Rejects where present CRDs must not be changed so. @default - any change is made */
+  readonly checkDefinitions?: (changes: readonly DefinitionChange[]) => Promise<void>;
+}
+
+/** A CustomResourceDefinition in the cluster, and what is about to be applied. */
+export interface DefinitionChange {
+  readonly present: CustomResourceDefinition & {
+    readonly status?: { readonly storedVersions?: readonly string[] };
+  };
+  readonly next: CustomResourceDefinition;
+}
+
+/** An object that is to be applied, and what is there of it. */
 interface Step {
   readonly object: AnyObject;
   readonly present: AnyObject | undefined;
 }
 
-/** How an installation is asked for, beside what it is to be. */
-export interface InstallRequest {
-  /** What an installation that is there has, and this one hasn't, is dropped. @default false */
-  readonly replace?: boolean;
-  /** Flags of kinds that may be in use. @default - those of the kinds */
-  readonly flags?: readonly KindFlag[];
-  /** For commands that are proposed. @default - nothing */
-  readonly given?: Given;
-  /** Rejects where CRDs that are there must not become what they are to be. @default - any change is made */
-  readonly checkDefinitions?: (changes: readonly DefinitionChange[]) => Promise<void>;
-}
-
-/** A CustomResourceDefinition as the cluster has it, and as it is about to be applied. */
-export interface DefinitionChange {
-  readonly present: PresentDefinition;
-  readonly next: CustomResourceDefinition;
-}
-
-type PresentDefinition = CustomResourceDefinition & {
-  readonly status?: { readonly storedVersions?: readonly string[] };
-};
-
 /**
- * Makes the cluster hold this installation, and nothing of one with other options.
+ * Makes the cluster hold this installation, and nothing of an earlier one in its namespace.
  *
- * **Guarantees.** What others have made isn't touched; but for a CRD of the same name, which is brought up to date and
- * remains theirs.
- * Nothing is written where something is in the way. CRDs are served before anything needs them. Done twice, the second
- * time changes nothing.
+ * **Guarantees.** Objects of others aren't touched, but for CRDs of the same names, which are updated and remain theirs.
+ * Nothing is written where something is in the way. CRDs are served before anything needs them. A second run changes
+ * nothing.
  *
  * @throws OperatorError `AlreadyInstalled`, `OwnershipConflict`, `OptionsLeftOut`, and whatever the cluster refuses with
  */
@@ -77,65 +81,60 @@ export async function applyInstallation(
   }: InstallRequest = {},
 ): Promise<void> {
   const objects = installManifests(props);
-  await refuseOverlap(props, cluster, { flags, given });
+  const deployment = deploymentIn(objects);
+  if (deployment) await refuseOverlap(operatorOf(deployment), props, cluster, { flags, given });
   const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
   const installed = await installedIn(props.namespace, cluster, tell);
-  const present = installed.map(({ object }) => object);
-  if (!replace) refuseLosses(optionsInUse(props.namespace, present, flags), present, props, given);
-  const isDefinition = ({ object: { kind } }: Step): boolean => kind === definitionType.kind;
-  await checkDefinitions?.(
-    steps.filter(isDefinition).flatMap(({ object, present: there }) =>
-      there
-        ? [
-            {
-              present: there as unknown as PresentDefinition,
-              next: object as unknown as CustomResourceDefinition,
-            },
-          ]
-        : [],
-    ),
-  );
-  const last = steps.findLastIndex(isDefinition);
-  for (const [index, step] of steps.entries()) {
+  if (!replace) refuseLosses(objects, installed, props.namespace, { flags, given });
+  const definitions = steps.filter(({ object: { kind } }) => kind === definitionType.kind);
+  const changes = definitions.flatMap(({ object: next, present }) => (present ? [{ present, next }] : []));
+  await checkDefinitions?.(changes as unknown as DefinitionChange[]);
+  for (const step of steps) {
     await applyStep(step, props.namespace, cluster, tell);
-    if (index === last) await established(steps.filter(isDefinition), cluster);
+    if (step === definitions.at(-1)) await established(definitions, cluster);
   }
-  await removeFormer(objects, installed, cluster, tell);
+  const wanted = new Set(objects.map(objectId));
+  for (const { type, object } of installed.filter((each) => !wanted.has(objectId(each.object)))) {
+    await cluster.delete(type, object, 'Background');
+    tell(`${nameOf(object)} deleted`);
+  }
 }
 
-/** What is being deleted is waited for: it can't be kept. */
+function deploymentIn(objects: readonly AnyObject[]): AnyObject | undefined {
+  return objects.find(({ kind }) => kind === 'Deployment');
+}
+
+/** Waits for objects that are being deleted: they can't be kept. */
 async function stepsFor(objects: readonly AnyObject[], cluster: Cluster): Promise<readonly Step[]> {
   let steps: readonly Step[] = [];
   await cluster.until(async () => {
-    steps = await Promise.all(objects.map((object) => stepFor(object, cluster)));
+    steps = await Promise.all(
+      objects.map(async (object) => {
+        const { namespace, name } = object.metadata;
+        return { object, present: await cluster.find(typeOf(object), objectKey(namespace, name)) };
+      }),
+    );
     const going = steps.find(({ present }) => present?.metadata.deletionTimestamp !== undefined);
     return going ? `${nameOf(going.object)}, which is being deleted, is gone` : '';
   });
   return steps;
 }
 
-async function stepFor(object: AnyObject, cluster: Cluster): Promise<Step> {
-  const { namespace, name } = object.metadata;
-  return { object, present: await cluster.find(typeOf(object), objectKey(namespace, name)) };
-}
-
-/** Others' namespaces are used as they are, and CRDs have one name for all. */
-function mayBeForeign({ kind }: AnyObject): boolean {
-  return kind === 'Namespace' || kind === definitionType.kind;
-}
-
+/** @throws OperatorError `OwnershipConflict`; namespaces of others are used as they are, and CRDs have one name for all */
 function refuseForeign(namespace: string, steps: readonly Step[]): void {
   const foreign = steps.find(
-    ({ object, present }) => present && !mayBeForeign(object) && !isOf(namespace, present),
-  );
+    ({ object: { kind }, present }) =>
+      present && kind !== 'Namespace' && kind !== definitionType.kind && !isOf(namespace, present),
+  )?.present;
   if (!foreign) return;
-  const what = `${nameOf(foreign.object)} is there and was made by`;
-  const message =
-    foreign.present && isHelms(foreign.present)
-      ? `${what} Helm: change it with "helm upgrade", or remove it first with "${removalOf(foreign.present)}"`
-      : `${what} somebody else: remove it, or install into another namespace with --namespace`;
-  throw new OperatorError({ reason: 'OwnershipConflict', message });
+  const message = isHelms(foreign)
+    ? `Helm: change it with "helm upgrade", or remove it first with "${removalOf(foreign)}"`
+    : 'somebody else: remove it, or install into another namespace with --namespace';
+  throw new OperatorError({
+    reason: 'OwnershipConflict',
+    message: `${nameOf(foreign)} is there and was made by ${message}`,
+  });
 }
 
 async function applyStep(
@@ -149,17 +148,23 @@ async function applyStep(
     return;
   }
   const uid = present?.metadata.uid;
-  // Labelled, it would go with ours.
-  const intent = present && isForeignDefinition(present) ? withoutInstallLabels(object) : object;
-  // What goes meanwhile isn't brought back as something else.
+  // A CRD of others would be purged with ours if it had our labels.
+  const isForeign = present?.kind === definitionType.kind && !isInstalled(present);
+  const intent = isForeign ? withoutInstallLabels(object) : object;
+  // With the UID, what is deleted meanwhile isn't created again.
   const body = uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
   const applied = await cluster.apply(typeOf(object), body, { fieldManager: INSTALL_MANAGER, force: true });
   const same = present !== undefined && isUnchanged(present, applied.object);
   tell(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
 }
 
-function isForeignDefinition(present: AnyObject): boolean {
-  return present.kind === definitionType.kind && !isInstalled(present);
+function withoutInstallLabels(object: AnyObject): AnyObject {
+  const { labels = {}, ...metadata } = object.metadata;
+  const others = Object.entries(labels).filter(([name, value]) => INSTALL_LABELS[name] !== value);
+  return {
+    ...object,
+    metadata: { ...metadata, ...(others.length > 0 && { labels: Object.fromEntries(others) }) },
+  };
 }
 
 async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {
@@ -172,77 +177,11 @@ async function established(definitions: readonly Step[], cluster: Cluster): Prom
 }
 
 function isEstablished(crd: AnyObject | undefined): boolean {
-  // Of a CRD that has just been made, it is null.
+  // Null in a CRD that has just been created.
   const { conditions } = (crd?.status ?? {}) as {
     readonly conditions?: readonly { readonly type: string; readonly status: string }[] | null;
   };
   return (conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True');
-}
-
-/** What an earlier installation with other options had: rights above all. */
-async function removeFormer(
-  objects: readonly AnyObject[],
-  installed: readonly Installed[],
-  cluster: Cluster,
-  tell: Tell,
-): Promise<void> {
-  const wanted = new Set(objects.map(objectId));
-  for (const { type, object } of installed) {
-    if (wanted.has(objectId(object))) continue;
-    await cluster.delete(type, object, 'Background');
-    tell(`${nameOf(object)} deleted`);
-  }
-}
-
-/**
- * What an installation with these options would take from one that is there, for people. Another value of an option that
- * is given is no loss, nor is more of a list, or Roles in place of a ClusterRole.
- * @param installed all of the installation that is there
- */
-function losses(inUse: OptionsInUse, installed: readonly AnyObject[], props: InstallProps): string[] {
-  const { namespace, policy, kinds = [], watchNamespaces, flags, monitoring } = inUse;
-  const names = props.kinds.map(kindName);
-  const lostKinds = kinds.filter((name) => !names.includes(name));
-  const lostNamespaces = (props.watchNamespaces ? (watchNamespaces ?? []) : []).filter(
-    (name) => !props.watchNamespaces?.includes(name) && isThere(name, namespace, installed),
-  );
-  const lostFlags = Object.keys(flags).filter((name) => props.flags?.[name] === undefined);
-  const lostParts = (monitoring?.parts ?? []).filter((part) => !props.monitoring?.parts.includes(part));
-  return [
-    ...(policy && !props.policy ? [`its policy (ConfigMap ${namespace}/${POLICY_CONFIG_MAP})`] : []),
-    ...(lostKinds.length > 0 ? [`the kinds ${lostKinds.join(', ')}`] : []),
-    ...(watchNamespaces && !props.watchNamespaces
-      ? [`its limit to the namespaces ${watchNamespaces.join(', ')}, and have rights in the whole cluster`]
-      : []),
-    ...(lostNamespaces.length > 0 ? [`the namespaces ${lostNamespaces.join(', ')}`] : []),
-    ...(lostFlags.length > 0 ? [`the options ${lostFlags.join(', ')}`] : []),
-    ...(lostParts.length > 0 ? [`its monitoring (${lostParts.join(', ')})`] : []),
-  ];
-}
-
-/** A namespace that was deleted has taken its Roles with it: it can't be kept. */
-function isThere(watched: string, namespace: string, installed: readonly AnyObject[]): boolean {
-  return installed.some(
-    ({ kind, metadata }) =>
-      kind === 'Role' && metadata.namespace === watched && metadata.name === accessName(namespace, 'view'),
-  );
-}
-
-/** @throws OperatorError `OptionsLeftOut`, with the command that keeps what there is */
-function refuseLosses(
-  inUse: OptionsInUse,
-  installed: readonly AnyObject[],
-  props: InstallProps,
-  given: Given,
-): void {
-  const lost = losses(inUse, installed, props);
-  if (lost.length === 0) return;
-  throw new OperatorError({
-    reason: 'OptionsLeftOut',
-    message:
-      `With these options the operator in the namespace ${inUse.namespace} would lose ${lost.join('; ')}: keep the options ` +
-      `in use with "${commandInUse(inUse, given)}", or add --replace to drop what is left out`,
-  });
 }
 
 interface ManagedFields {
@@ -252,17 +191,14 @@ interface ManagedFields {
 }
 
 /**
- * Whether our apply has changed nothing. Others write their status, or a note of their own, between our look and our
- * apply; the time in our own entry of the managers stays as it is where nothing changes.
+ * Reports whether our apply has changed nothing, though others may have written their status, or an annotation, between our
+ * read and our apply: the time in our own entry of managedFields stays as it is where nothing changes.
  */
 export function isUnchanged(before: AnyObject, after: AnyObject): boolean {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return true;
   const own = ownEntry(before);
-  return (
-    own !== undefined &&
-    isDeepStrictEqual(own, ownEntry(after)) &&
-    before.metadata.generation === after.metadata.generation
-  );
+  const isSame = own !== undefined && isDeepStrictEqual(own, ownEntry(after));
+  return isSame && before.metadata.generation === after.metadata.generation;
 }
 
 function ownEntry({ metadata }: AnyObject): ManagedFields | undefined {
@@ -273,119 +209,163 @@ function ownEntry({ metadata }: AnyObject): ManagedFields | undefined {
   );
 }
 
-/** What an operator looks after. */
-interface Reach {
-  readonly kinds: readonly string[];
-  /** @default - all */
-  readonly namespaces?: readonly string[];
-}
-
-/** What a command that is proposed may need. */
+/** Input of a proposed command. */
 interface Proposal {
   readonly flags: readonly KindFlag[];
-  readonly given: Given;
+  readonly given: GivenOptions;
+}
+
+/** @throws OperatorError `OptionsLeftOut`, with the command that keeps the options in use */
+function refuseLosses(
+  objects: readonly AnyObject[],
+  installed: readonly Installed[],
+  namespace: string,
+  { flags, given }: Proposal,
+): void {
+  const present = installed.map(({ object }) => object);
+  const hasPolicy = present.some(({ metadata: { name } }) => name === POLICY_CONFIG_MAP);
+  // The ConfigMap is there even if the Deployment was deleted.
+  const inUse: OptionsInUse = {
+    ...optionsInUse(deploymentIn(present), flags),
+    ...(hasPolicy && { '--policy': POLICY_CONFIG_MAP }),
+  };
+  const next = optionsInUse(deploymentIn(objects), flags);
+  const options = flags
+    .map(({ name }) => name)
+    .filter((name) => inUse[name] !== undefined && next[name] === undefined);
+  const lost = [
+    ...losses(inUse, next, present, namespace),
+    ...(options.length > 0 ? [`the options ${options.join(', ')}`] : []),
+  ];
+  if (lost.length === 0) return;
+  throw new OperatorError({
+    reason: 'OptionsLeftOut',
+    message:
+      `With these options the operator in the namespace ${namespace} would lose ${lost.join('; ')}: keep the options ` +
+      `in use with "${commandInUse(namespace, inUse, given)}", or add --replace to drop what is left out`,
+  });
+}
+
+/** Another value of an option is no loss, nor is more of a list, or Roles in place of a ClusterRole. */
+function losses(
+  inUse: OptionsInUse,
+  next: OptionsInUse,
+  installed: readonly AnyObject[],
+  namespace: string,
+): string[] {
+  const missing = (option: string): string[] => {
+    const kept = next[option]?.split(',') ?? [];
+    return (inUse[option]?.split(',') ?? []).filter((value) => !kept.includes(value));
+  };
+  // A deleted namespace has taken its Roles with it.
+  const isThere = (watched: string): boolean =>
+    installed.some(
+      ({ kind, metadata }) =>
+        kind === 'Role' && metadata.namespace === watched && metadata.name === accessName(namespace, 'view'),
+    );
+  const limited = inUse['--watch-namespace'];
+  const isWidened = limited !== undefined && next['--watch-namespace'] === undefined;
+  const namespaces = isWidened ? [] : missing('--watch-namespace').filter(isThere);
+  const kinds = missing('--kinds');
+  const parts = missing('--monitoring');
+  return [
+    ...(inUse['--policy'] && !next['--policy']
+      ? [`its policy (ConfigMap ${namespace}/${POLICY_CONFIG_MAP})`]
+      : []),
+    ...(kinds.length > 0 ? [`the kinds ${kinds.join(', ')}`] : []),
+    ...(isWidened
+      ? [`its limit to the namespaces ${limited.replaceAll(',', ', ')}, and have rights in the whole cluster`]
+      : []),
+    ...(namespaces.length > 0 ? [`the namespaces ${namespaces.join(', ')}`] : []),
+    ...(parts.length > 0 ? [`its monitoring (${parts.join(', ')})`] : []),
+  ];
 }
 
 /**
- * @throws OperatorError `AlreadyInstalled` where another operator looks after the same, or would write into the same
- * objects for other namespaces: each takes away there what it doesn't know of
+ * @throws OperatorError `AlreadyInstalled` where another operator reconciles the same, or writes into the same objects for
+ * other namespaces: each would remove what it doesn't know of
  */
-async function refuseOverlap(props: InstallProps, cluster: Cluster, proposal: Proposal): Promise<void> {
-  const reach = reachOf(runArguments(props));
-  for (const other of await otherInstallations(props.namespace, cluster)) {
-    const where = other.metadata.namespace ?? '';
-    const its = reachOf(argumentsOf(other));
-    const shared = sharedKinds(reach, its);
-    if (shared.length > 0) {
+async function refuseOverlap(
+  next: InstalledOperator,
+  props: InstallProps,
+  cluster: Cluster,
+  proposal: Proposal,
+): Promise<void> {
+  for (const deployment of await otherInstallations(props.namespace, cluster)) {
+    const other = operatorOf(deployment);
+    const common = props.kinds.filter((kind) => other.kinds.includes(kindName(kind)));
+    if (common.length === 0) continue;
+    if (isSharingNamespaces(next, other)) {
+      const names = common.map(kindName).sort().join(', ');
       throw alreadyInstalled(
-        `An operator in the namespace ${where} already looks after ${shared.join(', ')} here: remove it with ` +
-          `"${removalOf(other)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
+        `An operator in the namespace ${other.namespace} already looks after ${names} here: remove it with ` +
+          `"${removalOf(deployment)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
       );
     }
-    const common = props.kinds.filter((kind) => its.kinds.includes(kindName(kind)));
-    const taken = await placesOfInstallation(where, cluster);
+    const taken = await sharedObjectsOf(other.namespace, cluster);
     for (const kind of common) {
-      const place = placesOf(kind, props).find((each) => taken.has(each));
-      if (place === undefined) continue;
-      const both = [...new Set([...(its.namespaces ?? []), ...(reach.namespaces ?? [])])].sort();
-      const command = await widened(other, both, cluster, proposal);
+      const object = sharedObjects(kind, props).find((each) => taken.has(each));
+      if (object === undefined) continue;
+      const both = [...new Set([...(other.watchNamespaces ?? []), ...(next.watchNamespaces ?? [])])].sort();
       throw alreadyInstalled(
-        `The operator in the namespace ${where} writes for ${kindName(kind)} to ${place} too, and they would undo ` +
-          `each other's work: let it look after all of them, with "${command}", ` +
-          "or have this one write elsewhere, by the kind's options or the policy",
+        `The operator in the namespace ${other.namespace} writes for ${kindName(kind)} to ${object} too, and they ` +
+          "would undo each other's work: let it look after all of them, with " +
+          `"${widened(deployment, both, proposal)}", or have this one write elsewhere, by the kind's options or the policy`,
       );
     }
   }
 }
 
-/** What has the other operator look after these namespaces. */
-async function widened(
-  other: AnyObject,
-  watchNamespaces: readonly string[],
-  cluster: Cluster,
-  { flags, given }: Proposal,
-): Promise<string> {
-  const { namespace = '' } = other.metadata;
-  if (isHelms(other)) {
+function isSharingNamespaces(a: InstalledOperator, b: InstalledOperator): boolean {
+  if (!a.watchNamespaces || !b.watchNamespaces) return true;
+  return a.watchNamespaces.some((name) => b.watchNamespaces?.includes(name));
+}
+
+/** Returns the command that has another operator watch these namespaces. */
+function widened(deployment: AnyObject, watched: readonly string[], { flags, given }: Proposal): string {
+  const { namespace = '' } = deployment.metadata;
+  if (isHelms(deployment)) {
     const where = `--namespace ${namespace} --reuse-values`;
-    return `helm upgrade ${releaseOf(other)} CHART ${where} --set 'watchNamespaces={${watchNamespaces.join()}}'`;
+    return `helm upgrade ${releaseOf(deployment)} CHART ${where} --set 'watchNamespaces={${watched.join()}}'`;
   }
-  const installed = await installedIn(namespace, cluster, () => undefined);
-  const objects = installed.map(({ object }) => object);
-  // An installation of somebody else has no labels of ours.
-  const inUse = optionsInUse(namespace, [other, ...objects], flags);
-  const { cluster: where } = given;
-  return commandInUse({ ...inUse, watchNamespaces }, { ...(where && { cluster: where }) });
+  const inUse = { ...optionsInUse(deployment, flags), '--watch-namespace': watched.join() };
+  return commandInUse(namespace, inUse, given.cluster ? { cluster: given.cluster } : {});
 }
 
 function alreadyInstalled(message: string): OperatorError {
   return new OperatorError({ reason: 'AlreadyInstalled', message });
 }
 
-function sharedKinds(a: Reach, b: Reach): string[] {
-  const { namespaces } = a;
-  const meet = !namespaces || !b.namespaces || namespaces.some((name) => b.namespaces?.includes(name));
-  return meet ? a.kinds.filter((kind) => b.kinds.includes(kind)) : [];
-}
-
-function reachOf(args: readonly string[]): Reach {
-  const namespaces = argumentOf(args, '--watch-namespace');
-  return { kinds: argumentOf(args, '--kinds') ?? [], ...(namespaces && { namespaces }) };
-}
-
 const roleType = resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' });
 
-/** Stands for all objects of a type. */
-const ALL = '*';
-
 /**
- * The objects that a kind changes in namespaces of its own choice, whichever are watched: `services edge/proxy`.
+ * Returns the objects that a kind writes in namespaces of its own choice: `services edge/proxy`.
  * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
  */
-function placesOf(kind: Kind, props: InstallProps): string[] {
+function sharedObjects(kind: Kind, props: InstallProps): string[] {
   return operatorRules([kind], props).flatMap((rule) =>
-    (rule.namespaces ?? []).flatMap((namespace) => placesIn(namespace, rule)),
+    (rule.namespaces ?? []).flatMap((namespace) => writtenObjects(namespace, rule)),
   );
 }
 
-/**
- * The objects that an installation may change by the Roles that it has. A right on all objects of a type isn't one on
- * each: it may be there for other kinds.
- */
-async function placesOfInstallation(namespace: string, cluster: Cluster): Promise<Set<string>> {
+/** Returns the objects that an installation may write by its Roles; its policy may have changed since it read it. */
+async function sharedObjectsOf(namespace: string, cluster: Cluster): Promise<Set<string>> {
   const selector = `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
   const roles = await cluster.list(roleType, { selector });
-  const places = roles
+  const objects = roles
     .filter(({ metadata }) => metadata.name === accessName(namespace))
     .flatMap(({ metadata, rules }) =>
-      ((rules ?? []) as readonly PolicyRule[]).flatMap((rule) => placesIn(metadata.namespace ?? '', rule)),
+      ((rules ?? []) as readonly PolicyRule[]).flatMap((rule) =>
+        writtenObjects(metadata.namespace ?? '', rule),
+      ),
     );
-  return new Set(places);
+  return new Set(objects);
 }
 
-function placesIn(
+/** A right on all objects of a type, which may be there for another kind, is `*`, and not one on each object. */
+function writtenObjects(
   namespace: string,
-  { apiGroups, resources, verbs, resourceNames = [ALL] }: PolicyRule,
+  { apiGroups, resources, verbs, resourceNames = ['*'] }: PolicyRule,
 ): string[] {
   if (!verbs.includes('patch') && !verbs.includes('delete')) return [];
   return apiGroups.flatMap((group) =>

@@ -5,23 +5,23 @@ import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 
 /**
- * The few requests that installing and removing take.
+ * Requests of installing and removing.
  *
  * **Errors.** An OperatorError where the API server refuses or doesn't answer.
  */
 export interface Cluster {
-  /** Nothing where it, or its type, isn't there. */
+  /** Returns undefined where the object, or its type, isn't there. */
   find(type: ResourceType, key: string): Promise<AnyObject | undefined>;
-  /** In all namespaces unless one is named; none where the type isn't served. */
+  /** Lists in all namespaces unless one is named; nothing where the type isn't served. */
   list(type: ResourceType, scope?: ListScope): Promise<readonly AnyObject[]>;
   apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied>;
-  /** Deletes the object as it was seen; done as well where it has gone already. */
+  /** Deletes the object with the UID of `seen`, if it is still there. */
   delete(type: ResourceType, seen: AnyObject, propagation: 'Background' | 'Foreground'): Promise<void>;
-  /** The types with namespaces whose objects can be listed and deleted, of whatever version. */
+  /** Returns the namespaced types whose objects can be listed and deleted, of whatever version. */
   namespacedTypes(): Promise<ServedTypes>;
   /**
-   * Looks again and again until there is nothing left to wait for.
-   * @param pending what is waited for, for people; empty when it is done
+   * Polls until there is nothing left to wait for.
+   * @param pending returns what is waited for, as text; empty when it is done
    */
   until(pending: () => Promise<string>): Promise<void>;
 }
@@ -29,13 +29,13 @@ export interface Cluster {
 export interface ServedTypes {
   /** Each in one version. */
   readonly types: readonly ResourceType[];
-  /** The groups and versions that couldn't be asked, as where an aggregated API is down. */
+  /** Groups and versions that don't answer, such as an aggregated API that is down. */
   readonly unseen: readonly string[];
 }
 
 export interface ListScope {
   readonly namespace?: string;
-  /** A label selector. */
+  /** Label selector. */
   readonly selector?: string;
   /** Reads nothing but the metadata. @default false */
   readonly metadataOnly?: boolean;
@@ -52,24 +52,29 @@ export interface Applied {
   readonly created: boolean;
 }
 
-/** What was done, or would be, for people. */
+/** Prints a line on what was done, or would be. */
 export type Tell = (line: string) => void;
 
 export { definitionType } from '../contract/resource.js';
 
 export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 
-/** Whether the API server can be asked, and a part of what it serves can't. */
+/** Reports whether the API server answers, and only a part of what it serves can't be read. */
 export function isPartial(error: unknown): boolean {
   return error instanceof OperatorError && !['Unreachable', 'Unauthorized'].includes(error.reason);
 }
 
-/** How something that is installed is served: Kubernetes' own types, whose plurals can be guessed. */
+/** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
 export function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
   return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
 }
 
-/** For people. */
+/** For messages: `Deployment shop/web`. */
 export function nameOf(object: AnyObject): string {
   return describeRef(refOf(object));
 }
+
+/** Types of the Prometheus operator. @see https://prometheus-operator.dev/docs/api-reference/api/ */
+const MONITORING = 'monitoring.coreos.com/v1';
+export const serviceMonitorType = resourceType({ apiVersion: MONITORING, kind: 'ServiceMonitor' });
+export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: 'PrometheusRule' });

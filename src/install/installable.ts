@@ -1,29 +1,22 @@
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { definitionName, definitionType } from '../contract/resource.js';
-import { operatorRules } from './access.js';
-import type { Surroundings } from './access.js';
-import { kindName } from './arguments.js';
-import { namespaceType } from './cluster.js';
+import { namespaceType, prometheusRuleType, serviceMonitorType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { prometheusRuleType, serviceMonitorType } from './monitoring/prometheus.js';
+import { kindName } from './names.js';
 import type { InstallProps, MonitoringPart, MonitoringProps } from './props.js';
+import { operatorRules } from './rules.js';
+import type { RightsProps } from './rules.js';
 
-export interface InstallableOptions {
-  /** A kind that can't be installed yet is left out and told of; otherwise it is an error. */
-  readonly mayLeaveOut: boolean;
-  readonly tell: Tell;
-}
-
-/** The namespaces of others in which a kind needs a Role. */
-export function foreignNamespaces(kind: Kind, props: Surroundings): string[] {
+/** Returns the namespaces, beside the operator's own, in which a kind needs a Role whatever is watched. */
+export function foreignNamespaces(kind: Kind, props: RightsProps): string[] {
   const needed = operatorRules([kind], props).flatMap(({ namespaces = [] }) => namespaces);
   return [...new Set(needed)].filter((namespace) => namespace !== props.namespace);
 }
 
 /**
- * The kinds whose rights can be given in any cluster, as where there is none to be asked: a kind that needs a namespace
- * of others is left out, and told of.
+ * Returns the kinds whose rights can be given in any cluster.
+ * @param tell is called for each kind that is left out, since the namespace of its Role may be missing
  */
 export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
   return props.kinds.filter((kind) => {
@@ -37,8 +30,15 @@ export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
   });
 }
 
+export interface InstallableOptions {
+  /** Leaves out a kind that can't be installed yet, instead of failing. */
+  readonly mayLeaveOut: boolean;
+  /** Is called for each kind that is left out. */
+  readonly tell: Tell;
+}
+
 /**
- * The kinds for which rights can be given: a Role needs its namespace, and one of somebody else isn't ours to make.
+ * Returns the kinds whose rights can be given in this cluster: a Role needs its namespace, which isn't ours to create.
  * @throws OperatorError `NamespaceMissing`
  */
 export async function installableKinds(
@@ -46,59 +46,50 @@ export async function installableKinds(
   cluster: Cluster,
   { mayLeaveOut, tell }: InstallableOptions,
 ): Promise<Kind[]> {
-  const [unwatchable] = await missing(props.watchNamespaces ?? [], props.namespace, cluster);
-  if (unwatchable !== undefined) {
-    throw namespaceMissing(
-      `There is no namespace ${unwatchable}: create it, or leave it out of --watch-namespace`,
-    );
-  }
+  // The operator's own is created by the installation.
+  const firstMissing = async (names: readonly string[]): Promise<string | undefined> => {
+    for (const name of names.filter((each) => each !== props.namespace))
+      if (!(await cluster.find(namespaceType, name))) return name;
+    return undefined;
+  };
+  const unwatchable = await firstMissing(props.watchNamespaces ?? []);
+  if (unwatchable !== undefined)
+    throw missing(`There is no namespace ${unwatchable}: create it, or leave it out of --watch-namespace`);
   const installable: Kind[] = [];
   for (const kind of props.kinds) {
-    const [namespace] = await missing(foreignNamespaces(kind, props), props.namespace, cluster);
-    if (namespace === undefined) {
-      installable.push(kind);
-      continue;
-    }
+    const namespace = await firstMissing(foreignNamespaces(kind, props));
     const why = `${kindName(kind)} needs rights in the namespace ${namespace}, which isn't there`;
-    if (!mayLeaveOut)
-      throw namespaceMissing(
+    if (namespace === undefined) installable.push(kind);
+    else if (mayLeaveOut) tell(`${why}: it is left out; install again once it is there`);
+    else
+      throw missing(
         `${why}: create it, name another one by the kind's options, or leave the kind out of --kinds`,
       );
-    tell(`${why}: it is left out; install again once it is there`);
   }
   if (installable.length > 0) return installable;
-  throw namespaceMissing('No kind is left to install: create the namespaces that they need first');
+  throw missing('No kind is left to install: create the namespaces that they need first');
 }
 
-function namespaceMissing(message: string): OperatorError {
+function missing(message: string): OperatorError {
   return new OperatorError({ reason: 'NamespaceMissing', message });
 }
 
-async function missing(names: Iterable<string>, own: string, cluster: Cluster): Promise<string[]> {
-  // Its own is made on the way.
-  const others = [...names].filter((name) => name !== own);
-  const found = await Promise.all(others.map((name) => cluster.find(namespaceType, name)));
-  return others.filter((_, index) => !found[index]);
-}
-
-const TYPES = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType };
-
-/** The parts whose kinds the cluster knows; what has to be left out is told. */
+/** Returns the monitoring parts whose types the cluster has. @param tell is called for each part that is left out */
 export async function availableMonitoring(
   props: MonitoringProps,
   cluster: Cluster,
   tell: Tell,
 ): Promise<MonitoringProps> {
+  const types = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType, dashboard: undefined };
   const parts: MonitoringPart[] = [];
   for (const part of props.parts) {
-    const type = part === 'dashboard' ? undefined : TYPES[part];
+    const type = types[part];
     if (!type || (await cluster.find(definitionType, definitionName(type)))) parts.push(part);
-    else {
+    else
       tell(
         `There is no CustomResourceDefinition ${definitionName(type)}, so the ${type.kind} is left out: install ` +
           'the Prometheus operator, and give the command again',
       );
-    }
   }
   return { ...props, parts };
 }

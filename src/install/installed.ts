@@ -4,9 +4,8 @@ import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { argumentOf, argumentsOf, POLICY_FILE, POLICY_FOLDER } from './arguments.js';
+import { prometheusRuleType, serviceMonitorType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
-import { prometheusRuleType, serviceMonitorType } from './monitoring/prometheus.js';
 import {
   accessName,
   DASHBOARD_CONFIG_MAP,
@@ -15,24 +14,28 @@ import {
   INSTALL_NAME,
   INSTALLATION_LABEL,
   METRICS_SERVICE,
+  OPTIONS_ANNOTATION,
   POLICY_CONFIG_MAP,
+  POLICY_FILE,
+  POLICY_FOLDER,
 } from './names.js';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 export const deploymentType = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+const configMapType = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 
 /** Types that a cluster may lack, and on which an admin of the rest may have no rights. */
 const OPTIONAL: readonly ResourceType[] = [prometheusRuleType, serviceMonitorType];
 
-/** What an installation may consist of beside its namespace and the CRDs, in the order in which it is removed. */
+/** Types of an installation's objects but for its namespace and the CRDs, in the order in which they are removed. */
 const TYPES: readonly ResourceType[] = [
   deploymentType,
   ...OPTIONAL,
   resourceType({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' }),
   resourceType({ apiVersion: 'v1', kind: 'Service' }),
   resourceType({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }),
-  resourceType({ apiVersion: 'v1', kind: 'ConfigMap' }),
+  configMapType,
   resourceType({ apiVersion: RBAC, kind: 'RoleBinding' }),
   resourceType({ apiVersion: RBAC, kind: 'Role' }),
   resourceType({ apiVersion: RBAC, kind: 'ClusterRoleBinding', namespaced: false }),
@@ -40,10 +43,10 @@ const TYPES: readonly ResourceType[] = [
   resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' }),
 ];
 
-/** Of everything that is installed, the CRDs included. */
+/** Selects everything that `reconstruct install` has made, the CRDs included. */
 export const INSTALLED_SELECTOR = `app.kubernetes.io/managed-by=${INSTALL_MANAGER}`;
 
-/** The same, by whatever means it is installed. */
+/** Selects the same of `reconstruct install` and of Helm. */
 export const PART_SELECTOR = `app.kubernetes.io/part-of=${INSTALL_NAME}`;
 
 /** An object with its type. */
@@ -52,27 +55,17 @@ export interface Installed {
   readonly object: AnyObject;
 }
 
-/** Whether this was made by any installation. */
+/** Reports whether an object was made by any `reconstruct install`. */
 export function isInstalled({ metadata: { labels } }: AnyObject): boolean {
   return Object.entries(INSTALL_LABELS).every(([name, value]) => labels?.[name] === value);
 }
 
-/** Whether this was made by an installation in that namespace. */
+/** Reports whether an object was made by the installation of that namespace. */
 export function isOf(namespace: string, object: AnyObject): boolean {
   return isInstalled(object) && object.metadata.labels?.[INSTALLATION_LABEL] === namespace;
 }
 
-/** The object as it is applied where somebody else has made it. */
-export function withoutInstallLabels(object: AnyObject): AnyObject {
-  const { labels = {}, ...metadata } = object.metadata;
-  const others = Object.entries(labels).filter(([name, value]) => INSTALL_LABELS[name] !== value);
-  return {
-    ...object,
-    metadata: { ...metadata, ...(others.length > 0 && { labels: Object.fromEntries(others) }) },
-  };
-}
-
-/** Whether an installation could have made it: labels are copied easily, together with the rest of an object. */
+/** Reports whether an installation could have made an object: labels alone are copied together with the rest of one. */
 function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boolean {
   const { name } = metadata;
   if (apiVersion === RBAC)
@@ -82,9 +75,9 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
 }
 
 /**
- * What is there of an installation but its namespace and the CRDs, whatever options it was made with, in the order in
- * which it is to be removed.
- * @param tell hears which types may not be looked at, of those that an installation can do without
+ * Lists the objects of an installation but for its namespace and the CRDs, whatever options it was made with, in the order
+ * in which they are removed.
+ * @param tell is called for each optional type that may not be listed
  */
 export async function installedIn(
   namespace: string,
@@ -100,9 +93,8 @@ export async function installedIn(
       } catch (error) {
         if (!OPTIONAL.includes(type) || !(error instanceof OperatorError) || error.reason !== 'Forbidden')
           throw error;
-        tell(
-          `${type.plural}.${groupOf(type.apiVersion)} may not be listed: what an earlier installation has of them stays`,
-        );
+        const name = `${type.plural}.${groupOf(type.apiVersion)}`;
+        tell(`${name} may not be listed: what an earlier installation has of them stays`);
         return [];
       }
     }),
@@ -110,28 +102,28 @@ export async function installedIn(
   return found.flat().filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
 }
 
-/** Whether this is the Deployment of an operator, by whatever means it is installed. */
+/** Reports whether this is the Deployment of an operator, of `reconstruct install` or of Helm. */
 export function isOperator({ metadata: { namespace, name, labels } }: AnyObject): boolean {
   return name === INSTALL_NAME && namespace !== undefined && labels?.[INSTALLATION_LABEL] === namespace;
 }
 
-/** The Deployments of operators in other namespaces, by whatever means they are installed. */
+/** Lists the Deployments of operators in other namespaces. */
 export async function otherInstallations(namespace: string, cluster: Cluster): Promise<AnyObject[]> {
   const deployments = await cluster.list(deploymentType, { selector: PART_SELECTOR });
   return deployments.filter((each) => isOperator(each) && each.metadata.namespace !== namespace);
 }
 
-/** Whether Helm has made it. */
+/** Reports whether Helm has made an object. */
 export function isHelms({ metadata: { labels } }: AnyObject): boolean {
   return labels?.['app.kubernetes.io/managed-by'] === 'Helm';
 }
 
-/** The release of Helm that it is of. */
+/** Returns the Helm release of an object. */
 export function releaseOf({ metadata: { annotations } }: AnyObject): string {
   return annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE';
 }
 
-/** The command that removes an operator, or whatever else is installed with one. */
+/** Returns the command that removes the operator which an object is part of. */
 export function removalOf(object: AnyObject): string {
   const { namespace, labels } = object.metadata;
   const where = labels?.[INSTALLATION_LABEL] ?? namespace ?? '';
@@ -140,9 +132,7 @@ export function removalOf(object: AnyObject): string {
     : `reconstruct uninstall --namespace ${where}`;
 }
 
-const configMapType = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
-
-/** An operator, as its Deployment says. */
+/** An installed operator, by the arguments of its container. */
 export interface InstalledOperator {
   /** Where it runs. */
   readonly namespace: string;
@@ -150,11 +140,39 @@ export interface InstalledOperator {
   readonly kinds: readonly string[];
   /** @default - all */
   readonly watchNamespaces?: readonly string[];
-  /** Its arguments, as `install` writes them. */
+  /** Arguments of the container. */
   readonly args: readonly string[];
 }
 
-/** What an operator was given of these flags. */
+interface DeploymentSpec {
+  readonly replicas?: number;
+  readonly template?: {
+    readonly spec?: {
+      readonly containers?: readonly { readonly args?: readonly string[]; readonly image?: string }[];
+    };
+  };
+}
+
+/** Reads the operator of a Deployment. */
+export function operatorOf(deployment: AnyObject): InstalledOperator {
+  const { template } = (deployment.spec ?? {}) as DeploymentSpec;
+  const args = template?.spec?.containers?.[0]?.args ?? [];
+  const watchNamespaces = argumentOf(args, '--watch-namespace');
+  return {
+    namespace: deployment.metadata.namespace ?? '',
+    kinds: argumentOf(args, '--kinds') ?? [],
+    ...(watchNamespaces && { watchNamespaces }),
+    args,
+  };
+}
+
+/** Returns the values of an argument that is written `--name=a,b`; undefined where it isn't given. */
+export function argumentOf(args: readonly string[], flag: string): string[] | undefined {
+  const found = args.find((arg) => arg.startsWith(`${flag}=`));
+  return found?.slice(flag.length + 1).split(',');
+}
+
+/** Returns the values that an operator was given for these flags. */
 export function flagsOf({ args }: InstalledOperator, flags: readonly KindFlag[]): FlagValues {
   return Object.fromEntries(
     flags.flatMap(({ name, list }) => {
@@ -165,18 +183,21 @@ export function flagsOf({ args }: InstalledOperator, flags: readonly KindFlag[])
 }
 
 /**
- * The operators that are there, by their namespaces, whether `reconstruct install` or Helm has made them.
- * @param namespace only the one here is looked for. @default - all
- * @throws OperatorError where nobody may look
+ * Lists the installed operators by their namespaces, of `reconstruct install` and of Helm.
+ * @param namespace the only one that is looked into. @default - all
+ * @throws OperatorError where reading is refused
  */
 export async function installedOperators(
   cluster: Pick<Cluster, 'find' | 'list'>,
   namespace?: string,
 ): Promise<InstalledOperator[]> {
-  return operatorsAmong(await deployments(cluster, namespace));
+  if (namespace === undefined)
+    return operatorsAmong(await cluster.list(deploymentType, { selector: PART_SELECTOR }));
+  const one = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
+  return operatorsAmong(one ? [one] : []);
 }
 
-/** Which of these Deployments `reconstruct install` has made, and as what; by their namespaces. */
+/** Returns the operators of those Deployments that are of one, by their namespaces. */
 export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[] {
   return found
     .filter(isOperator)
@@ -184,17 +205,17 @@ export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[]
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
 }
 
-/** A policy as it stands in the cluster. */
+/** A policy in the cluster. */
 interface StoredPolicy {
-  /** Where it stands, for people. */
+  /** For messages. */
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * The policy that an operator follows, from the ConfigMap that `install` mounts.
+ * Reads the policy of an operator from the ConfigMap that `install` mounts.
  * @returns undefined where it has none
- * @throws OperatorError where nobody may read it, or it isn't where `install` puts it
+ * @throws OperatorError where reading is refused, or the policy isn't where `install` puts it
  */
 export async function policyOf(
   cluster: Pick<Cluster, 'find'>,
@@ -202,35 +223,79 @@ export async function policyOf(
 ): Promise<StoredPolicy | undefined> {
   const file = argumentOf(args, '--policy')?.join();
   if (file === undefined) return undefined;
-  if (file !== `${POLICY_FOLDER}/${POLICY_FILE}`) throw notFound(`it is ${file} in its container`);
   const key = objectKey(namespace, POLICY_CONFIG_MAP);
-  const map = await cluster.find(configMapType, key);
+  const isOurs = file === `${POLICY_FOLDER}/${POLICY_FILE}`;
+  const map = isOurs ? await cluster.find(configMapType, key) : undefined;
   const text = (map?.data as Readonly<Record<string, string>> | undefined)?.[POLICY_FILE];
-  if (text === undefined) throw notFound(`there is no ${POLICY_FILE} in the ConfigMap ${key}`);
-  return { name: `ConfigMap ${key}`, text };
+  if (text !== undefined) return { name: `ConfigMap ${key}`, text };
+  const message = isOurs
+    ? `there is no ${POLICY_FILE} in the ConfigMap ${key}`
+    : `it is ${file} in its container`;
+  throw new OperatorError({ reason: 'NotFound', message });
 }
 
-function notFound(message: string): OperatorError {
-  return new OperatorError({ reason: 'NotFound', message });
-}
+/** Options of `install` that have another operator as it is, by name. */
+export type OptionsInUse = Readonly<Record<string, string>>;
 
-async function deployments(
-  cluster: Pick<Cluster, 'find' | 'list'>,
-  namespace: string | undefined,
-): Promise<readonly AnyObject[]> {
-  if (namespace === undefined) return cluster.list(deploymentType, { selector: PART_SELECTOR });
-  const one = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
-  return one ? [one] : [];
-}
+const RUN_OPTIONS = ['--kinds', '--watch-namespace', '--policy'];
+const ANNOTATED_OPTIONS = ['--monitoring', '--monitoring-labels', '--runbooks'];
 
-/** What such a Deployment says. */
-export function operatorOf(deployment: AnyObject): InstalledOperator {
-  const args = argumentsOf(deployment);
-  const watchNamespaces = argumentOf(args, '--watch-namespace');
+/**
+ * Reads the options of an installation from the arguments of its container, and from the annotation of its Deployment.
+ * @param deployment undefined where it was deleted
+ * @param flags of the kinds
+ */
+export function optionsInUse(deployment: AnyObject | undefined, flags: readonly KindFlag[]): OptionsInUse {
+  if (!deployment) return {};
+  const { args } = operatorOf(deployment);
+  const annotated = deployment.metadata.annotations?.[OPTIONS_ANNOTATION]?.split(' ') ?? [];
+  const { replicas, template } = (deployment.spec ?? {}) as DeploymentSpec;
+  const image = template?.spec?.containers?.[0]?.image;
+  const names = [...RUN_OPTIONS, ...flags.map(({ name }) => name), ...ANNOTATED_OPTIONS];
+  const options = names.flatMap((name) => {
+    const values = argumentOf([...args, ...annotated], name);
+    return values ? [[name, values.join()] as const] : [];
+  });
   return {
-    namespace: deployment.metadata.namespace ?? '',
-    kinds: argumentOf(args, '--kinds') ?? [],
-    ...(watchNamespaces && { watchNamespaces }),
-    args,
+    ...Object.fromEntries(options),
+    ...(image !== undefined && { '--image': image }),
+    // With none, it was stopped, and not installed so.
+    ...(replicas && { '--replicas': String(replicas) }),
   };
+}
+
+/** Options that a proposed command takes over from the one that was given. */
+export interface GivenOptions {
+  /** By which the cluster is found. @default - none */
+  readonly cluster?: Readonly<Record<string, string>>;
+  /** Win over those in use. @default - none */
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+/** Returns the shell command that installs an operator with the options that it has. */
+export function commandInUse(
+  namespace: string,
+  inUse: OptionsInUse,
+  { cluster = {}, options = {} }: GivenOptions,
+): string {
+  const hasPolicy = inUse['--policy'] !== undefined;
+  const all = {
+    '--namespace': namespace,
+    ...inUse,
+    ...(hasPolicy && { '--policy': POLICY_FILE }),
+    ...options,
+  };
+  const install = `reconstruct install --apply ${written({ ...all, ...cluster })}`;
+  if (!hasPolicy) return install;
+  // It may have been edited since it was installed.
+  const read = `kubectl get configmap ${POLICY_CONFIG_MAP} ${written({ '--namespace': namespace, ...cluster })}`;
+  return `${read} -o jsonpath='{.data.${POLICY_FILE.replace('.', '\\.')}}' > ${POLICY_FILE} && ${install}`;
+}
+
+function written(options: Readonly<Record<string, string>>): string {
+  const quoted = (value: string): string =>
+    /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
+  return Object.entries(options)
+    .map(([name, value]) => `${name} ${quoted(value)}`)
+    .join(' ');
 }

@@ -1,307 +1,292 @@
-import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
-import {
-  ConfigMap,
-  Cpu,
-  Deployment,
-  DeploymentStrategy,
-  ImagePullPolicy,
-  LabelSelector,
-  Namespace,
-  Namespaces,
-  NetworkPolicy,
-  NetworkPolicyPort,
-  PercentOrAbsolute,
-  Pods,
-  Probe,
-  Service,
-  ServiceAccount,
-  Volume,
-} from 'cdk8s-plus-27';
-import { Construct } from 'constructs';
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
+import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { OperatorAccess } from './access.js';
-import {
-  HEALTH_PORT,
-  METRICS_PORT,
-  POLICY_FILE,
-  POLICY_FOLDER,
-  runArguments,
-  MEMORY_LIMIT_MEBIBYTES,
-} from './arguments.js';
-import { Monitoring } from './monitoring/monitoring.js';
+import { alertGroups, dashboardText } from './chart.js';
+import { prometheusRuleType, serviceMonitorType } from './cluster.js';
 import {
   accessName,
+  DASHBOARD_CONFIG_MAP,
+  INSTALL_LABELS,
   INSTALL_NAME,
   INSTALLATION_LABEL,
-  installLabels,
+  kindName,
   METRICS_SERVICE,
+  OPTIONS_ANNOTATION,
   podLabels,
   POLICY_CONFIG_MAP,
+  POLICY_FILE,
+  POLICY_FOLDER,
 } from './names.js';
 import type { InstallProps } from './props.js';
+import { accessObjects, installedRules } from './rules.js';
 import type { PolicyRule } from './rules.js';
 
-/** Namespaces that are somebody else's, whose labels aren't ours to set. */
-const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
-
-/** What nothing works without: it has to be there before the rest, and stays when the operator goes. */
-class Definitions extends Chart {
-  constructor(scope: Construct, id: string, { kinds, managedBy }: InstallProps) {
-    super(scope, id, { labels: installLabels(managedBy), disableResourceNameHashes: true });
-    for (const { crd } of kinds) new ApiObject(this, crd.metadata.name, crd);
-  }
-}
-
-/** The operator itself. */
-class Installation extends Chart {
-  constructor(scope: Construct, id: string, props: InstallProps) {
-    const { namespace, managedBy } = props;
-    super(scope, id, {
-      labels: { ...installLabels(managedBy), [INSTALLATION_LABEL]: namespace },
-      disableResourceNameHashes: true,
-    });
-    if (!FOREIGN_NAMESPACE.test(namespace))
-      new Namespace(this, 'Namespace', { metadata: { name: namespace, labels: POD_SECURITY } });
-    new ServiceAccount(this, 'ServiceAccount', {
-      ...{ metadata: { name: INSTALL_NAME, namespace }, automountToken: false },
-    });
-    new OperatorAccess(this, 'Access', props);
-    new UserRoles(this, 'UserRoles', props);
-    new Operator(this, 'Operator', props);
-    if (props.monitoring) new Monitoring(this, 'Monitoring', { ...props.monitoring, namespace });
-  }
-}
-
-const POD_SECURITY = {
-  'pod-security.kubernetes.io/enforce': 'restricted',
-  'pod-security.kubernetes.io/warn': 'restricted',
-};
-
-/** Whatever else needs something comes after it. */
+/** Order in which objects are applied: each comes after what it needs. */
 const ORDER = [
-  'Namespace',
-  'CustomResourceDefinition',
-  'ServiceAccount',
-  'ClusterRole',
-  'ClusterRoleBinding',
-  'Role',
-  'RoleBinding',
-  'ConfigMap',
-  'NetworkPolicy',
-  'Service',
-  'PodDisruptionBudget',
-  'ServiceMonitor',
-  'PrometheusRule',
+  ...['Namespace', 'CustomResourceDefinition', 'ServiceAccount'],
+  ...['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
+  ...['ConfigMap', 'NetworkPolicy', 'Service', 'PodDisruptionBudget', 'ServiceMonitor', 'PrometheusRule'],
   'Deployment',
 ];
 
+/** Namespaces of Kubernetes, whose labels aren't ours to set. */
+const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
+
 /**
- * Everything that an installation consists of, in the order in which it has to be applied.
+ * Returns the objects of an installation in the order in which they have to be applied. charts/reconstruct has the same as
+ * templates; a test compares the two.
  *
  * **Guarantees.** In memory, without I/O; the same input gives the same objects in the same order.
  *
  * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
  */
 export function installManifests(props: InstallProps): AnyObject[] {
-  const app = new App();
-  const charts = [new Definitions(app, 'definitions', props), new Installation(app, INSTALL_NAME, props)];
-  const objects = charts.flatMap((chart) => chart.toJson() as AnyObject[]).map(inOrder);
-  return objects.sort((a, b) => rank(a) - rank(b) || (idOf(a) < idOf(b) ? -1 : 1));
+  const { namespace, kinds } = props;
+  const definitions = kinds.map(({ crd }) => labelled(crd as unknown as AnyObject, INSTALL_LABELS));
+  const others = [
+    ...(FOREIGN_NAMESPACE.test(namespace) ? [] : [restrictedNamespace(namespace)]),
+    serviceAccount(namespace),
+    ...accessObjects(installedRules(kinds, props), props),
+    ...userRoles(props),
+    ...(props.policy ? [policyMap(namespace, props.policy.text)] : []),
+    networkPolicy(namespace),
+    metricsService(namespace),
+    disruptionBudget(namespace),
+    ...monitoring(props),
+    deployment(props),
+  ] as AnyObject[];
+  const labels = { ...INSTALL_LABELS, [INSTALLATION_LABEL]: namespace };
+  const objects = [...definitions, ...others.map((object) => labelled(object, labels))];
+  return objects.sort((a, b) => rank(a) - rank(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-function inOrder({ apiVersion, kind, metadata, ...rest }: AnyObject): AnyObject {
-  return { apiVersion, kind, metadata, ...rest };
+function labelled(
+  { apiVersion, kind, metadata, ...rest }: AnyObject,
+  labels: Readonly<Record<string, string>>,
+): AnyObject {
+  return { apiVersion, kind, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, ...rest };
 }
 
 function rank({ kind }: AnyObject): number {
   return ORDER.indexOf(kind);
 }
 
-function idOf({ metadata: { namespace = '', name } }: AnyObject): string {
-  return `${namespace}/${name}`;
+function keyOf({ metadata: { namespace, name } }: AnyObject): string {
+  return objectKey(namespace, name);
+}
+
+function restrictedNamespace(name: string): object {
+  const labels = {
+    'pod-security.kubernetes.io/enforce': 'restricted',
+    'pod-security.kubernetes.io/warn': 'restricted',
+  };
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
+}
+
+/** Has no token of its own: the Pod asks for one. */
+function serviceAccount(namespace: string): object {
+  const metadata = { name: INSTALL_NAME, namespace };
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false };
+}
+
+function policyMap(namespace: string, text: string): object {
+  const metadata = { name: POLICY_CONFIG_MAP, namespace };
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [POLICY_FILE]: text } };
 }
 
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
-/** Kubernetes' own user-facing roles; each has the rights of those before it. */
+/** Kubernetes' user-facing roles; each has the rights of those before it. */
 const USER_ROLES = ['view', 'edit', 'admin'] as const;
 type UserRole = (typeof USER_ROLES)[number];
 
 /**
- * What users may do with custom resources. In the whole cluster it is added to the roles `view`, `edit` and `admin`,
- * so that whoever has those has it; in single namespaces there are Roles of that use, which have to be bound.
+ * Returns what users may do with custom resources. ClusterRoles are aggregated into `view`, `edit` and `admin`; in single
+ * namespaces there are Roles instead, which have to be bound.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
  */
-class UserRoles extends Construct {
-  constructor(scope: Construct, id: string, { namespace, kinds, watchNamespaces }: InstallProps) {
-    super(scope, id);
-    for (const role of USER_ROLES) {
-      const common = { apiVersion: 'rbac.authorization.k8s.io/v1' };
-      const name = accessName(namespace, role);
-      const rules = userRules(kinds, role, watchNamespaces !== undefined);
-      if (rules.length === 0) continue;
-      if (!watchNamespaces) {
-        const labels = { [`rbac.authorization.k8s.io/aggregate-to-${role}`]: 'true' };
-        new ApiObject(this, role, { ...common, kind: 'ClusterRole', metadata: { name, labels }, rules });
-      }
-      for (const watched of watchNamespaces ?? [])
-        new ApiObject(this, `${role}-in-${watched}`, {
-          ...{ ...common, kind: 'Role', metadata: { name, namespace: watched }, rules },
-        });
-    }
-  }
+function userRoles({ namespace, kinds, watchNamespaces }: InstallProps): object[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  return USER_ROLES.flatMap((role): object[] => {
+    const name = accessName(namespace, role);
+    const rules = userRules(kinds, role, watchNamespaces !== undefined);
+    if (rules.length === 0) return [];
+    if (watchNamespaces)
+      return watchNamespaces.map((watched) => ({
+        ...{ apiVersion, kind: 'Role', metadata: { name, namespace: watched }, rules },
+      }));
+    const labels = { [`rbac.authorization.k8s.io/aggregate-to-${role}`]: 'true' };
+    return [{ apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules }];
+  });
 }
 
-/** @param whole with the rights of the roles before it: nothing adds them to a Role */
+/** @param whole with the rights of the roles before it: nothing aggregates into a Role */
 function userRules(kinds: readonly Kind[], role: UserRole, whole: boolean): PolicyRule[] {
   const level = USER_ROLES.indexOf(role);
-  const counts = (of: UserRole): boolean =>
+  const has = (of: UserRole): boolean =>
     whole ? USER_ROLES.indexOf(of) <= level : USER_ROLES.indexOf(of) === level;
-  return kinds.flatMap((kind) => [
-    ...(counts('view') ? readRules(kind) : []),
-    ...(counts(kind.writers ?? 'edit') ? writeRules(kind) : []),
-  ]);
-}
-
-function readRules(kind: Kind): PolicyRule[] {
-  return [rule(kind, [''], READ), rule(kind, ['/status', ...scaleOf(kind)], ['get'])];
-}
-
-function writeRules(kind: Kind): PolicyRule[] {
-  const scale = scaleOf(kind);
-  return [rule(kind, [''], WRITE), ...(scale.length > 0 ? [rule(kind, scale, ['patch', 'update'])] : [])];
-}
-
-function rule({ type, crd }: Kind, subresources: readonly string[], verbs: readonly string[]): PolicyRule {
-  const resources = subresources.map((subresource) => type.plural + subresource);
-  return { apiGroups: [crd.spec.group], resources, verbs };
-}
-
-function scaleOf({ crd }: Kind): string[] {
-  return storedVersion(crd).subresources?.scale ? ['/scale'] : [];
-}
-
-/** Any number that isn't root's, nor one that a node has given to somebody. */
-const USER = 65532;
-
-const POD = '/spec/template/spec';
-const CONTAINER = `${POD}/containers/0`;
-
-/** The controller's Deployment, and what stands around it. */
-class Operator extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    private readonly props: InstallProps,
-  ) {
-    super(scope, id);
-    const { namespace } = props;
-    const labels = podLabels(namespace);
-    this.deployment(labels);
-    const pods = Pods.select(this, 'Pods', { labels });
-    const metrics = new Service(this, 'Metrics', {
-      ...{ metadata: { name: METRICS_SERVICE, namespace }, selector: pods },
-      ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: METRICS_PORT }],
+  return kinds.flatMap(({ type: { plural }, crd, writers = 'edit' }) => {
+    const scale = storedVersion(crd).subresources?.scale ? [`${plural}/scale`] : [];
+    const rule = (resources: readonly string[], verbs: readonly string[]): PolicyRule => ({
+      ...{ apiGroups: [crd.spec.group], resources, verbs },
     });
-    ApiObject.of(metrics).addJsonPatch(JsonPatch.remove('/spec/externalIPs'));
-    // Whoever collects metrics may be anywhere; probes come from the node.
-    const policy = new NetworkPolicy(this, 'NetworkPolicy', {
-      ...{ metadata: { name: INSTALL_NAME, namespace }, selector: pods },
-      ingress: {
-        rules: [{ peer: Namespaces.all(this, 'Anywhere'), ports: [NetworkPolicyPort.tcp(METRICS_PORT)] }],
+    return [
+      ...(has('view') ? [rule([plural], READ), rule([`${plural}/status`, ...scale], ['get'])] : []),
+      ...(has(writers) ? [rule([plural], WRITE)] : []),
+      ...(has(writers) && scale.length > 0 ? [rule(scale, ['patch', 'update'])] : []),
+    ];
+  });
+}
+
+function metricsService(namespace: string): object {
+  return {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: METRICS_SERVICE, namespace } },
+    spec: {
+      type: 'ClusterIP',
+      selector: podLabels(namespace),
+      ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }],
+    },
+  };
+}
+
+/** Metrics may be collected from anywhere. Address and port of the API server differ from cluster to cluster. */
+function networkPolicy(namespace: string): object {
+  return {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
+    metadata: { name: INSTALL_NAME, namespace },
+    spec: {
+      podSelector: { matchLabels: podLabels(namespace) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: METRICS_PORT, protocol: 'TCP' }] }],
+      egress: [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }],
+    },
+  };
+}
+
+function disruptionBudget(namespace: string): object {
+  return {
+    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: INSTALL_NAME, namespace } },
+    spec: { maxUnavailable: 1, selector: { matchLabels: podLabels(namespace) } },
+  };
+}
+
+function monitoring({ namespace, monitoring: props }: InstallProps): object[] {
+  const { parts = [], labels = {} } = props ?? {};
+  const metadata = { name: INSTALL_NAME, namespace, labels };
+  const { apiVersion } = serviceMonitorType;
+  const objects = {
+    'service-monitor': {
+      ...{ apiVersion, kind: serviceMonitorType.kind, metadata },
+      spec: {
+        selector: { matchLabels: podLabels(namespace) },
+        namespaceSelector: { matchNames: [namespace] },
+        // Twice within the shortest time that an alert waits for.
+        endpoints: [{ port: 'metrics', interval: '30s' }],
       },
-    });
-    ApiObject.of(policy).addJsonPatch(...leaving());
-    new ApiObject(this, 'PodDisruptionBudget', {
-      ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
-      metadata: { name: INSTALL_NAME, namespace },
-      spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
-    });
-  }
+    },
+    rules: {
+      ...{ apiVersion, kind: prometheusRuleType.kind, metadata },
+      spec: { groups: alertGroups(namespace, props?.runbooks) },
+    },
+    dashboard: {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      // By this label the sidecar of Grafana's chart finds dashboards.
+      metadata: { name: DASHBOARD_CONFIG_MAP, namespace, labels: { grafana_dashboard: '1', ...labels } },
+      data: { 'reconstruct.json': dashboardText() },
+    },
+  };
+  return parts.map((part) => objects[part]);
+}
 
-  private deployment(labels: Record<string, string>): void {
-    const { namespace, replicas, image, policy } = this.props;
-    const deployment = new Deployment(this, 'Deployment', {
-      metadata: { name: INSTALL_NAME, namespace },
+const METRICS_PORT = 8080;
+const HEALTH_PORT = 8081;
+
+/** A number that is neither root's nor that of a node's user. */
+const USER = { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 };
+
+function deployment(props: InstallProps): object {
+  const { namespace, replicas, image, policy } = props;
+  const labels = podLabels(namespace);
+  const options = optionsAnnotation(props);
+  const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
+  return {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    metadata: { name: INSTALL_NAME, namespace, ...(options && { annotations: options }) },
+    spec: {
       replicas,
-      select: false,
-      podMetadata: { labels },
-      serviceAccount: ServiceAccount.fromServiceAccountName(this, 'ServiceAccount', INSTALL_NAME),
-      automountServiceAccountToken: true,
-      strategy: DeploymentStrategy.rollingUpdate({
-        maxSurge: PercentOrAbsolute.absolute(1),
-        maxUnavailable: PercentOrAbsolute.absolute(0),
-      }),
-      securityContext: { ensureNonRoot: true, user: USER, group: USER, fsGroup: USER },
-      terminationGracePeriod: Duration.seconds(30),
-    });
-    deployment.select(LabelSelector.of({ labels }));
-    const container = deployment.addContainer({
-      ...{ name: INSTALL_NAME, image, imagePullPolicy: ImagePullPolicy.IF_NOT_PRESENT },
-      args: runArguments(this.props),
-      ports: [
-        { name: 'metrics', number: METRICS_PORT },
-        { name: 'health', number: HEALTH_PORT },
-      ],
-      liveness: Probe.fromHttpGet('/healthz', { port: HEALTH_PORT, timeoutSeconds: Duration.seconds(5) }),
-      readiness: Probe.fromHttpGet('/readyz', { port: HEALTH_PORT, timeoutSeconds: Duration.seconds(5) }),
-      startup: Probe.fromHttpGet('/healthz', {
-        ...{ port: HEALTH_PORT, periodSeconds: Duration.seconds(1), failureThreshold: 60 },
-      }),
-      resources: {
-        cpu: { request: Cpu.millis(50), limit: Cpu.units(1) },
-        memory: { request: Size.mebibytes(128), limit: Size.mebibytes(MEMORY_LIMIT_MEBIBYTES) },
+      selector: { matchLabels: labels },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: {
+        metadata: { labels },
+        spec: {
+          ...{ serviceAccountName: INSTALL_NAME, automountServiceAccountToken: true },
+          ...{ enableServiceLinks: false, terminationGracePeriodSeconds: 30 },
+          securityContext: { ...USER, fsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+          topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
+            (topologyKey) => ({
+              ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
+              labelSelector: { matchLabels: labels },
+            }),
+          ),
+          containers: [
+            {
+              ...{ name: INSTALL_NAME, image, imagePullPolicy: 'IfNotPresent', args: runArguments(props) },
+              ports: [
+                { name: 'metrics', containerPort: METRICS_PORT },
+                { name: 'health', containerPort: HEALTH_PORT },
+              ],
+              livenessProbe: { ...probe('/healthz'), timeoutSeconds: 5 },
+              readinessProbe: { ...probe('/readyz'), timeoutSeconds: 5 },
+              startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
+              resources: {
+                requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '16Mi' },
+                limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '256Mi' },
+              },
+              securityContext: {
+                ...{ ...USER, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+                capabilities: { drop: ['ALL'] },
+              },
+              ...(policy && {
+                volumeMounts: [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }],
+              }),
+            },
+          ],
+          ...(policy && { volumes: [{ name: 'policy', configMap: { name: POLICY_CONFIG_MAP } }] }),
+        },
       },
-      securityContext: {
-        ...{ ensureNonRoot: true, user: USER, group: USER },
-        ...{ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
-      },
-    });
-    if (policy) {
-      new ConfigMap(this, 'Policy', {
-        metadata: { name: POLICY_CONFIG_MAP, namespace },
-        data: { [POLICY_FILE]: policy.text },
-      });
-      const map = ConfigMap.fromConfigMapName(this, 'PolicyMap', POLICY_CONFIG_MAP);
-      const volume = Volume.fromConfigMap(this, 'PolicyVolume', map, { name: 'policy' });
-      container.mount(POLICY_FOLDER, volume, { readOnly: true });
-    }
-    ApiObject.of(deployment).addJsonPatch(...whatPlusLacks(labels));
-  }
+    },
+  };
 }
 
 /**
- * Where the API server is isn't known, but that it speaks TCP, and that its name may have to be looked up. Said aloud, it
- * also holds where the namespace lets nothing out by default.
+ * Returns the arguments of the container. The kinds are always named, so that an image with more of them doesn't ask for
+ * what wasn't granted.
  */
-function leaving(): JsonPatch[] {
-  const egress = [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }];
-  return [JsonPatch.add('/spec/egress', egress), JsonPatch.add('/spec/policyTypes', ['Ingress', 'Egress'])];
-}
-
-/** cdk8s-plus has no words for these, and for the last a label of its own. */
-function whatPlusLacks(labels: Readonly<Record<string, string>>): JsonPatch[] {
+function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallProps): string[] {
   return [
-    JsonPatch.add(`${POD}/securityContext/seccompProfile`, { type: 'RuntimeDefault' }),
-    JsonPatch.add(`${POD}/enableServiceLinks`, false),
-    JsonPatch.add(
-      `${POD}/topologySpreadConstraints`,
-      ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
-        ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
-        labelSelector: { matchLabels: labels },
-      })),
-    ),
-    JsonPatch.add(`${CONTAINER}/securityContext/capabilities`, { drop: ['ALL'] }),
-    JsonPatch.add(`${CONTAINER}/resources/requests/ephemeral-storage`, quantity('16Mi')),
-    JsonPatch.add(`${CONTAINER}/resources/limits/ephemeral-storage`, quantity('256Mi')),
-    JsonPatch.remove('/spec/template/metadata/labels/cdk8s.io~1metadata.addr'),
+    'run',
+    `--kinds=${kinds.map(kindName).sort().join()}`,
+    ...(watchNamespaces ? [`--watch-namespace=${[...watchNamespaces].sort().join()}`] : []),
+    ...(policy ? [`--policy=${POLICY_FOLDER}/${POLICY_FILE}`] : []),
+    '--leader-elect',
+    `--metrics-bind-address=:${METRICS_PORT}`,
+    `--health-bind-address=:${HEALTH_PORT}`,
+    ...Object.keys(flags)
+      .sort()
+      .map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
   ];
 }
 
-/** As the classes hold it that these patches are applied to. */
-function quantity(value: string): { readonly value: string } {
-  return { value };
+/** Returns the options of `install` that aren't among the arguments of the container. */
+function optionsAnnotation({ monitoring: props }: InstallProps): Record<string, string> | undefined {
+  if (!props) return undefined;
+  const labels = Object.entries(props.labels ?? {}).map((label) => label.join('='));
+  const options = [
+    `--monitoring=${props.parts.join()}`,
+    ...(labels.length > 0 ? [`--monitoring-labels=${labels.join()}`] : []),
+    ...(props.runbooks === undefined ? [] : [`--runbooks=${props.runbooks}`]),
+  ];
+  return { [OPTIONS_ANNOTATION]: options.join(' ') };
 }

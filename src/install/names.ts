@@ -1,40 +1,50 @@
-/** The name of whatever there is one of in the operator's namespace. */
+import type { Kind } from '../contract/kind.js';
+import { groupOf } from '../contract/object.js';
+
+/** Name of the objects of which there is one in the operator's namespace. */
 export const INSTALL_NAME = 'reconstruct';
 
-/** Where the operator is installed unless another namespace is named. */
+/** Namespace of the operator, unless another one is named. */
 export const DEFAULT_NAMESPACE = 'reconstruct-system';
 
-/** Applies what is installed. */
+/** Field manager of `reconstruct install`. */
 export const INSTALL_MANAGER = 'reconstruct-install';
 
-/** On everything that is installed, by whatever means. */
-export function installLabels(managedBy = INSTALL_MANAGER): Record<string, string> {
-  return {
-    'app.kubernetes.io/name': INSTALL_NAME,
-    'app.kubernetes.io/part-of': INSTALL_NAME,
-    'app.kubernetes.io/managed-by': managedBy,
-  };
-}
+/** Labels of everything that `reconstruct install` installs. */
+export const INSTALL_LABELS: Readonly<Record<string, string>> = {
+  'app.kubernetes.io/name': INSTALL_NAME,
+  'app.kubernetes.io/part-of': INSTALL_NAME,
+  'app.kubernetes.io/managed-by': INSTALL_MANAGER,
+};
 
-/** On everything that `reconstruct install` installs. */
-export const INSTALL_LABELS: Readonly<Record<string, string>> = installLabels();
-
-/** On everything but CRDs, which several installations share: the namespace of the operator that it is of. */
+/** Label with the namespace of the operator, on everything but CRDs, which several installations share. */
 export const INSTALLATION_LABEL = 'reconstruct.kosmos.io/installation';
 
-/** The labels that are the installation's to set. */
+/** Labels that users can't set. */
 export const INSTALLATION_LABELS: readonly string[] = [...Object.keys(INSTALL_LABELS), INSTALLATION_LABEL];
 
-/** What the operator's own Pods carry, and nothing else does. */
+/** Labels of the operator's Pods; nothing else in the cluster carries both. */
 export function podLabels(namespace: string): Record<string, string> {
   return { 'app.kubernetes.io/name': INSTALL_NAME, [INSTALLATION_LABEL]: namespace };
 }
 
-/** Of Roles and bindings, wherever they are: several installations may be in one cluster, or watch one namespace. */
+/** Name of Roles and bindings: several installations may share a cluster, or watch one namespace. */
 export function accessName(namespace: string, role?: string): string {
   return [INSTALL_NAME, namespace, ...(role === undefined ? [] : [role])].join(':');
 }
 
+/** Annotation of the Deployment with the options of `install` that aren't among the arguments of its container. */
+export const OPTIONS_ANNOTATION = 'reconstruct.kosmos.io/install-options';
+
 export const METRICS_SERVICE = 'reconstruct-metrics';
 export const POLICY_CONFIG_MAP = 'reconstruct-policy';
 export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';
+
+/** Where the policy is mounted in the container. */
+export const POLICY_FOLDER = '/etc/reconstruct';
+export const POLICY_FILE = 'policy.yaml';
+
+/** Full name of a kind, as `--kinds` takes it. */
+export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {
+  return `${name}.${groupOf(type.apiVersion)}`;
+}

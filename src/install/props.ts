@@ -1,6 +1,6 @@
 import type { FlagValues, Kind, Policy } from '../contract/kind.js';
 
-/** What is to be installed. */
+/** Options of an installation. */
 export interface InstallProps {
   /** Where the operator runs. */
   readonly namespace: string;
@@ -11,17 +11,15 @@ export interface InstallProps {
   readonly watchNamespaces?: readonly string[];
   /** Of which one leads. */
   readonly replicas: number;
-  /** Values of the kinds' flags: passed on, and a reason for rights. @default - none */
+  /** Values of the kinds' flags; they become arguments of the container, and rights may depend on them. @default - none */
   readonly flags?: FlagValues;
   /** @default - none, which allows all but routes */
   readonly policy?: InstalledPolicy;
-  /** @default - nothing of it */
+  /** @default - none */
   readonly monitoring?: MonitoringProps;
-  /** Who manages what is installed, as the label says by which it is known as ours. @default - `reconstruct install` */
-  readonly managedBy?: string;
 }
 
-/** What the admin allows. */
+/** The admin's policy. */
 export interface InstalledPolicy {
   /** As it was written. */
   readonly text: string;
@@ -29,21 +27,21 @@ export interface InstalledPolicy {
 }
 
 /**
- * - `service-monitor`: the Prometheus operator lets Prometheus collect the metrics.
+ * - `service-monitor`: has Prometheus collect the metrics, through the Prometheus operator.
  * - `rules`: its alerts.
  * - `dashboard`: a ConfigMap that Grafana's sidecar finds.
  */
 export const MONITORING_PARTS = ['service-monitor', 'rules', 'dashboard'] as const;
 export type MonitoringPart = (typeof MONITORING_PARTS)[number];
 
-/** Where the pages of the alerts are, seen from the root of the repository. */
+/** Path of the alerts' runbooks in the repository. */
 export const RUNBOOKS = 'docs/runbooks';
 
-/** What lets others watch over the operator. */
+/** Objects for Prometheus and Grafana. */
 export interface MonitoringProps {
   readonly parts: readonly MonitoringPart[];
-  /** On each of the objects, for whoever selects them by labels, as in `release: prometheus`. @default - none */
+  /** On each of the objects, where they are selected by labels, as in `release: prometheus`. @default - none */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Where people read docs/runbooks, without a slash at the end. @default - the path in the repository */
+  /** URL of docs/runbooks, without a slash at the end. @default - the path in the repository */
   readonly runbooks?: string;
 }

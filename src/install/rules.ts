@@ -3,6 +3,8 @@ import type { Kind, KindContext } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
+import { accessName, INSTALL_NAME } from './names.js';
+import type { InstallProps } from './props.js';
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {
@@ -16,17 +18,17 @@ export interface PolicyRule {
 }
 
 /**
- * The rights that the controllers of these kinds need, and no more: what they watch is listed and watched, and what a
- * watch declares in `writes` may be done, and looked at where it fails. A type that need not be installed needs its
- * rights all the same: they are asked for first. The CRDs of kinds may be read, by name, to find out
- * whether one that isn't served was removed; not with `namespaces`, for which Roles are enough.
+ * Returns the rights that the controllers of these kinds need, and no more: `list` and `watch` on what they watch, and the
+ * verbs of `writes`, with `get`. A type that need not be installed needs its rights all the same, since they are checked first.
+ * CRDs may be read by name, to find out whether one that isn't served was removed; not with `namespaces`, where Roles have
+ * to be enough.
  */
 export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
   const watches = kinds
     .flatMap((kind) => kind.controllers({ ...context, render: () => [] }))
     .flatMap((controller) => controller.watches);
   const rules = watches.flatMap(rulesOf);
-  // A Role can't give a right on what is in no namespace.
+  // A Role can't grant rights on cluster-scoped objects.
   const definitions = { apiGroups: [groupOf(definitionType.apiVersion)], resources: [definitionType.plural] };
   for (const { type } of context.namespaces ? [] : watches)
     if (!isBuiltIn(type))
@@ -35,7 +37,7 @@ export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'ren
   return merge(rules);
 }
 
-/** In the order in which they are written down. */
+/** Verbs in the order in which they are written. */
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as const;
 
 const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
@@ -51,9 +53,9 @@ function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
   const onObject = ON_OBJECT.filter((write) => writes.includes(write));
   const named = onObject.filter((verb) => name === undefined || verb !== 'create');
   return [
-    // A single object is read only where a write has shown that it isn't as it was known to be.
+    // A single object is read only after a write has shown that it differs from the cache.
     of('', [...(writes.length > 0 ? ['get'] : []), 'list', 'watch', ...named]),
-    // The name of a new object isn't known when the right to make it is asked for.
+    // The name of a new object isn't known when the right to create it is checked.
     ...(named.length < onObject.length ? [withoutName(of('', ['create']))] : []),
     ...(writes.includes('status') ? [of('/status', ['patch'])] : []),
     ...(writes.includes('finalizers') ? [of('/finalizers', ['update'])] : []),
@@ -65,10 +67,10 @@ function withoutName({ resourceNames, ...rule }: PolicyRule): PolicyRule {
 }
 
 /**
- * The rights of leader election; a Role in the namespace of the lease suffices.
+ * Returns the rights of leader election; a Role in the namespace of the lease is enough.
  *
- * **Caveats.** The right to create can't be limited to a name, since Kubernetes doesn't know the name of a new object
- * when it asks for it: whoever has these rights may make any Lease in that namespace, but touch no other's.
+ * **Caveats.** `create` can't be limited to a name, since the name of a new object isn't known when rights are checked: any
+ * Lease can be created in that namespace.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
  */
 export function leaseRules(name = LEASE_NAME): PolicyRule[] {
@@ -79,7 +81,7 @@ export function leaseRules(name = LEASE_NAME): PolicyRule[] {
   ];
 }
 
-/** Kinds may share types: one rule for each, with the verbs of all; and one for names with which the same may be done. */
+/** Makes one rule of those on the same objects, with the verbs of all; then one of those with the same verbs on named objects. */
 function merge(rules: readonly PolicyRule[]): PolicyRule[] {
   const ofOne = combine(rules, ({ resourceNames = [] }) => resourceNames, 'verbs');
   return combine(
@@ -89,7 +91,7 @@ function merge(rules: readonly PolicyRule[]): PolicyRule[] {
   );
 }
 
-/** Makes one of the rules for the same place and resource that are alike in this too, with what each has in `united`. */
+/** Joins rules on the same resources and namespaces that are equal in `alike` too; `united` is the field that is joined. */
 function combine(
   rules: readonly PolicyRule[],
   alike: (rule: PolicyRule) => readonly string[],
@@ -103,4 +105,69 @@ function combine(
     combined.set(id, { ...next, ...(next[united] && { [united]: [...values] }) });
   }
   return [...combined.values()];
+}
+
+/** What rights depend on beside the kinds. */
+export type RightsProps = Pick<InstallProps, 'namespace' | 'watchNamespaces' | 'flags' | 'policy'>;
+
+/** A Role, a ClusterRole, or a binding of one. */
+export interface AccessObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  /** None in bindings. */
+  readonly rules?: readonly PolicyRule[];
+}
+
+/** Returns the rights of an installation: those of its controllers, and of leader election in its own namespace. */
+export function installedRules(kinds: readonly Kind[], props: RightsProps): PolicyRule[] {
+  const election = leaseRules().map((rule) => ({ ...rule, namespaces: [props.namespace] }));
+  return [...operatorRules(kinds, props), ...election];
+}
+
+/** Returns what the controllers of these kinds need with these flags and this policy. */
+export function operatorRules(
+  kinds: readonly Kind[],
+  { namespace, watchNamespaces, flags, policy }: RightsProps,
+): PolicyRule[] {
+  const restricted = kinds.map((kind): Kind => {
+    const section = policy?.parsed[kind.name];
+    if (section === undefined) return kind;
+    return { ...kind, controllers: (context) => kind.controllers({ ...context, policy: section }) };
+  });
+  return rulesFor(restricted, {
+    operatorNamespace: namespace,
+    ...(flags && { flags }),
+    ...(watchNamespaces && { namespaces: watchNamespaces }),
+  });
+}
+
+/** Stands for the whole cluster among namespaces. */
+const CLUSTER = '';
+
+/** Returns the Roles and ClusterRoles with these rules, each followed by its binding to the operator's ServiceAccount. */
+export function accessObjects(
+  rules: readonly PolicyRule[],
+  { namespace: home, watchNamespaces = [CLUSTER] }: Pick<InstallProps, 'namespace' | 'watchNamespaces'>,
+): AccessObject[] {
+  const granted = new Map<string, PolicyRule[]>();
+  for (const { namespaces = watchNamespaces, ...rule } of rules)
+    for (const namespace of namespaces) granted.set(namespace, [...(granted.get(namespace) ?? []), rule]);
+  const apiGroup = 'rbac.authorization.k8s.io';
+  return [...granted].flatMap(([namespace, granted]) => {
+    const prefix = namespace === CLUSTER ? 'Cluster' : '';
+    const name = accessName(home);
+    const common = {
+      apiVersion: `${apiGroup}/v1`,
+      metadata: { name, ...(namespace !== CLUSTER && { namespace }) },
+    };
+    return [
+      { ...common, kind: `${prefix}Role`, rules: granted },
+      {
+        ...{ ...common, kind: `${prefix}RoleBinding` },
+        roleRef: { apiGroup, kind: `${prefix}Role`, name },
+        subjects: [{ kind: 'ServiceAccount', name: INSTALL_NAME, namespace: home }],
+      },
+    ];
+  });
 }

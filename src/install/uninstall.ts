@@ -10,10 +10,10 @@ import type { ResourceType } from '../contract/resource.js';
 import { definitionType, isPartial, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import {
-  installedOperators,
   deploymentType,
   INSTALLED_SELECTOR,
   installedIn,
+  installedOperators,
   isHelms,
   isInstalled,
   isOf,
@@ -21,76 +21,70 @@ import {
   otherInstallations,
   removalOf,
 } from './installed.js';
-import type { InstalledOperator, Installed } from './installed.js';
+import type { Installed } from './installed.js';
 import { INSTALL_NAME } from './names.js';
 
 export interface UninstallProps {
   /** Where the operator was installed. */
   readonly namespace: string;
-  /** Those that may have written into what others share. */
+  /** Kinds that may have written into shared objects. */
   readonly kinds: readonly Kind[];
-  /** Take CRDs, custom resources and what was made of them too. */
+  /** Removes CRDs, custom resources and their objects too. */
   readonly purge: boolean;
-  /** Only tell. */
+  /** Only prints what would be done. */
   readonly dryRun: boolean;
 }
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
 /**
- * Removes what an installation has made. CRDs, custom resources, and what was made of them stay, unless they are
- * purged.
+ * Removes what an installation has made. CRDs, custom resources and their objects stay, unless they are purged.
  *
- * **Guarantees.** Only what bears the labels of this installation is deleted, whatever options it was made with; of
- * objects that are shared, only our fields. The controller is gone before anything else goes. The namespace goes only if
- * the installation has made it and is seen to have nothing of others in it. Cut short, it can be done again.
+ * **Guarantees.** Only objects with the labels of this installation are deleted, whatever options it was made with; of
+ * shared objects, only our fields. The controller is gone before anything else goes. The namespace goes only if the
+ * installation has made it and nothing of others is seen in it. After an interruption it can be run again.
  *
- * @throws OperatorError `StillInUse` where the operator was installed by others; whatever the cluster refuses with; of what is shared, once all the rest is done
+ * @throws OperatorError `StillInUse` where the operator was installed by others; whatever the cluster refuses with; what it
+ * refuses of shared objects, once all the rest is done
  */
 export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace } = props;
   await refuseForeign(namespace, cluster);
   const installed = await withLease(await installedIn(namespace, cluster, tell), namespace, cluster);
   const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
-  const home = await cluster.find(namespaceType, namespace);
-  const ownHome = home && isOf(namespace, home) ? home : undefined;
-  if (installed.length === 0 && !ownHome && !left?.definitions.length && !left?.shares.length) {
+  const found = await cluster.find(namespaceType, namespace);
+  const home = found && isOf(namespace, found) ? found : undefined;
+  if (installed.length === 0 && !home && !left?.definitions.length && !left?.shares.length)
     tell(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
-    return;
-  }
-  if (props.dryRun) await foretell(installed, left, ownHome, cluster, tell);
-  else await remove(props, installed, ownHome, cluster, tell);
+  else if (props.dryRun) await preview(installed, left, home, cluster, tell);
+  else await remove(props, installed, home, cluster, tell);
 }
 
-/** Where there is an operator, as far as one may look. */
+/** Names where operators are, if that may be read. */
 async function elsewhere(cluster: Cluster): Promise<string> {
-  let found: readonly InstalledOperator[];
   try {
-    found = await installedOperators(cluster);
+    const names = (await installedOperators(cluster)).map(({ namespace }) => namespace);
+    return names.length > 0 ? `; there is one in ${names.join(', ')}: --namespace ${names[0]}` : '';
   } catch (error) {
     if (isPartial(error)) return '';
     throw error;
   }
-  const [first] = found;
-  if (!first) return '';
-  const names = found.map((operator) => operator.namespace).join(', ');
-  return `; there is one in ${names}: --namespace ${first.namespace}`;
 }
 
-/** An operator that others have installed is theirs to remove, and would go on writing. */
 async function refuseForeign(namespace: string, cluster: Cluster): Promise<void> {
   const found = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
   if (!found || !isOperator(found) || isOf(namespace, found)) return;
   const who = isHelms(found)
     ? `Helm: remove it with "${removalOf(found)}"`
     : 'somebody else: let them remove it';
-  throw new OperatorError({
-    reason: 'StillInUse',
-    message: `The operator in the namespace ${namespace} was installed by ${who}`,
-  });
+  throw stillInUse(`The operator in the namespace ${namespace} was installed by ${who}`);
 }
 
-/** The controller's lease bears no label: without an installation it is that of somebody's own process. */
+function stillInUse(message: string): OperatorError {
+  return new OperatorError({ reason: 'StillInUse', message });
+}
+
+/** Adds the lease of the controller, which has no label: without an installation, it is that of a local process. */
 async function withLease(
   installed: readonly Installed[],
   namespace: string,
@@ -102,35 +96,42 @@ async function withLease(
 }
 
 async function remove(
-  props: UninstallProps,
+  { purge: isPurge, namespace, kinds }: UninstallProps,
   installed: readonly Installed[],
   home: AnyObject | undefined,
   cluster: Cluster,
   tell: Tell,
 ): Promise<void> {
   const isController = ({ type }: Installed): boolean => type === deploymentType;
-  const take = async ({ type, object }: Installed): Promise<void> => {
-    await cluster.delete(type, object, isController({ type, object }) ? 'Foreground' : 'Background');
-    tell(`${nameOf(object)} deleted`);
-  };
-  for (const each of installed.filter(isController)) {
-    await take(each);
-    await gone(each.type, each.object, cluster);
+  for (const { type, object } of installed.filter(isController)) {
+    // With its Pods, so that none of them writes any more.
+    await deleteObject(type, object, 'Foreground', cluster, tell);
+    await gone(type, object, cluster);
   }
-  // What was seen before may not be all: the controller has worked until now.
-  const refusals = props.purge ? await purge(props.namespace, props.kinds, cluster, tell) : [];
-  for (const each of installed.filter((other) => !isController(other))) await take(each);
-  const why = home ? await leftoversIn(home.metadata.name, cluster) : '';
+  // What was read before may not be all: the controller has worked until now.
+  const refusals = isPurge ? await purge(namespace, kinds, cluster, tell) : [];
+  for (const { type, object } of installed.filter((each) => !isController(each)))
+    await deleteObject(type, object, 'Background', cluster, tell);
+  const why = home ? await leftoversIn(namespace, cluster) : '';
   if (home && why !== '') tell(`${nameOf(home)} stays, ${why}`);
   else if (home) {
-    await take({ type: namespaceType, object: home });
+    await deleteObject(namespaceType, home, 'Background', cluster, tell);
     await gone(namespaceType, home, cluster);
   }
-  const [refusal] = refusals;
-  if (refusal) throw refusal;
+  if (refusals[0]) throw refusals[0];
 }
 
-/** Foreground: until its Pods are gone too, so that none of them writes any more. */
+async function deleteObject(
+  type: ResourceType,
+  object: AnyObject,
+  propagation: 'Background' | 'Foreground',
+  cluster: Cluster,
+  tell: Tell,
+): Promise<void> {
+  await cluster.delete(type, object, propagation);
+  tell(`${nameOf(object)} deleted`);
+}
+
 async function gone(type: ResourceType, { metadata }: AnyObject, cluster: Cluster): Promise<void> {
   const key = objectKey(metadata.namespace, metadata.name);
   await cluster.until(async () => {
@@ -139,28 +140,23 @@ async function gone(type: ResourceType, { metadata }: AnyObject, cluster: Cluste
   });
 }
 
-async function foretell(
+async function preview(
   installed: readonly Installed[],
-  left: Leavings | undefined,
+  { shares, resources, definitions }: Leavings = { shares: [], resources: [], definitions: [] },
   home: AnyObject | undefined,
   cluster: Cluster,
   tell: Tell,
 ): Promise<void> {
-  const { shares = [], resources = [], definitions = [] } = left ?? {};
   for (const { object, fieldManager } of shares)
     tell(`${nameOf(object)} would be released from ${fieldManager}`);
   const going = [...resources, ...installed].map(({ object }) => object).concat(definitions);
   for (const object of going) tell(`${nameOf(object)} would be deleted`);
   if (!home) return;
-  const ids = new Set(going.map(objectId));
-  const why = await leftoversIn(home.metadata.name, cluster, (object) => ids.has(objectId(object)));
+  const why = await leftoversIn(home.metadata.name, cluster, new Set(going.map(objectId)));
   tell(`${nameOf(home)} would ${why === '' ? 'be deleted' : `stay, ${why}`}`);
 }
 
-/** How many are named. */
-const NAMED = 3;
-
-/** What Kubernetes itself puts into every namespace, or leaves there for a while. */
+/** Reports whether Kubernetes itself puts this into every namespace, or leaves it there for a while. */
 function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
   if (kind === 'ConfigMap') return name === 'kube-root-ca.crt';
   if (kind === 'ServiceAccount') return name === 'default';
@@ -168,14 +164,14 @@ function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
 }
 
 /**
- * Why a namespace can't be deleted without loss, for people: `since others have something in it: ...`. Empty where it
- * can. Reads metadata alone, since there may be Secrets in it.
- * @param isOurs what goes anyway
+ * Returns why a namespace can't be deleted without loss, as text; empty where it can. Reads metadata alone, since there may
+ * be Secrets in it.
+ * @param going ids of what goes anyway
  */
 async function leftoversIn(
   namespace: string,
   cluster: Cluster,
-  isOurs: (object: AnyObject) => boolean = () => false,
+  going: ReadonlySet<string> = new Set(),
 ): Promise<string> {
   const { types, unseen } = await cluster.namespacedTypes();
   const seen = new Map<string, AnyObject>();
@@ -193,27 +189,33 @@ async function leftoversIn(
     (object) =>
       !isKubernetesOwn(object) &&
       object.metadata.deletionTimestamp === undefined &&
-      // It goes with its owner, which is seen for itself.
+      // A dependent goes with its owner, which is seen for itself.
       !seen.has(controllerOf(object)?.uid ?? '') &&
-      !isOurs(object),
+      !going.has(objectId(object)),
   );
+  const names = foreign.map(({ kind, metadata: { name } }) => `${kind} ${name}`);
   const reasons = [
-    ...(foreign.length > 0 ? [`others have something in it: ${some(foreign.map(shortName))}`] : []),
-    ...(unlisted.length > 0 ? [`${some(unlisted)} couldn't be looked at`] : []),
+    ...(names.length > 0 ? [`others have something in it: ${firstOf(names)}`] : []),
+    ...(unlisted.length > 0 ? [`${firstOf(unlisted)} couldn't be looked at`] : []),
   ];
   return reasons.length > 0 ? `since ${reasons.join(', and since ')}` : '';
 }
 
-function shortName({ kind, metadata: { name } }: AnyObject): string {
-  return `${kind} ${name}`;
-}
+const NAMED = 3;
 
-function some(names: readonly string[]): string {
+function firstOf(names: readonly string[]): string {
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
   return names.slice(0, NAMED).join(', ') + more;
 }
 
-/** What users have made with an operator, and what was made of that. */
+/** Our fields in a shared object. */
+interface Share {
+  readonly type: ResourceType;
+  readonly object: AnyObject;
+  readonly fieldManager: string;
+}
+
+/** What a purge takes beside the installation. */
 interface Leavings {
   readonly shares: readonly Share[];
   readonly definitions: readonly AnyObject[];
@@ -222,17 +224,16 @@ interface Leavings {
 
 /**
  * Finds what a purge takes. CRDs that weren't installed with the operator stay, and their custom resources with them.
- * @throws OperatorError `StillInUse` where another operator works with the CRDs, `UnknownKind` where one of them is of
- * none of these kinds
+ * @throws OperatorError `StillInUse` where another operator needs the CRDs, `UnknownKind` where one of them is of none of
+ * these kinds
  */
 async function leavings(namespace: string, kinds: readonly Kind[], cluster: Cluster): Promise<Leavings> {
   const [other] = await otherInstallations(namespace, cluster);
   if (other) {
     const where = other.metadata.namespace ?? '';
-    throw new OperatorError({
-      reason: 'StillInUse',
-      message: `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "${removalOf(other)}"`,
-    });
+    throw stillInUse(
+      `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "${removalOf(other)}"`,
+    );
   }
   const labelled = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
   const definitions = labelled.filter(isInstalled);
@@ -246,11 +247,8 @@ async function leavings(namespace: string, kinds: readonly Kind[], cluster: Clus
         'into shared objects would stay: name the configuration with that kind by --config, or delete the CRD yourself first',
     });
   }
-  return {
-    shares: await sharesOf(kinds, cluster),
-    definitions,
-    resources: await resourcesOf(definitions, cluster),
-  };
+  const resources = await resourcesOf(definitions, cluster);
+  return { shares: await sharesOf(kinds, cluster), definitions, resources };
 }
 
 async function resourcesOf(definitions: readonly AnyObject[], cluster: Cluster): Promise<Installed[]> {
@@ -265,9 +263,9 @@ async function resourcesOf(definitions: readonly AnyObject[], cluster: Cluster):
 }
 
 /**
- * Takes all that is there now, in this order: what is shared is given up, then custom resources go with what they own,
- * also those that are made meanwhile, then CRDs. The controller has to be gone.
- * @returns what others' objects can't do without, such as the last port of a Service: that keeps nothing else
+ * Takes all that is there now: shared objects are released, then custom resources go with their objects, also those that
+ * are created meanwhile, then CRDs. The controller has to be gone.
+ * @returns refusals of what others' objects can't do without, such as the last port of a Service
  * @throws OperatorError as `leavings` does, and whatever else the cluster refuses with
  */
 async function purge(
@@ -278,62 +276,41 @@ async function purge(
 ): Promise<readonly OperatorError[]> {
   const { shares, definitions } = await leavings(namespace, kinds, cluster);
   const refusals = await releaseAll(shares, () => sharesOf(kinds, cluster), cluster, tell);
-  const asked = new Set<string | undefined>();
+  const deleted = new Set<string | undefined>();
   await cluster.until(async () => {
     const left = await resourcesOf(definitions, cluster);
-    for (const { type, object } of left.filter(({ object: { metadata } }) => !asked.has(metadata.uid))) {
-      // It stays until all that it owns is gone: without its CRD, nobody would know whose that was.
-      await cluster.delete(type, object, 'Foreground');
-      asked.add(object.metadata.uid);
-      tell(`${nameOf(object)} deleted`);
+    for (const { type, object } of left.filter((each) => !deleted.has(each.object.metadata.uid))) {
+      // It stays until its objects are gone: without its CRD, garbage collection can't look up the owner.
+      await deleteObject(type, object, 'Foreground', cluster, tell);
+      deleted.add(object.metadata.uid);
     }
-    const [first] = left;
-    return first ? `${nameOf(first.object)} is gone, with what it owns` : '';
+    return left[0] ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
   });
-  for (const definition of definitions) {
-    await cluster.delete(definitionType, definition, 'Background');
-    tell(`${nameOf(definition)} deleted`);
-  }
-  await cluster.until(async () => {
-    const left = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
-    const [first] = left.filter(({ metadata: { uid } }) =>
-      definitions.some(({ metadata }) => metadata.uid === uid),
-    );
-    return first ? `${nameOf(first)} is gone` : '';
-  });
+  for (const definition of definitions)
+    await deleteObject(definitionType, definition, 'Background', cluster, tell);
+  for (const definition of definitions) await gone(definitionType, definition, cluster);
   return refusals;
 }
 
-/** Something of a kind's in an object that isn't its own. */
-interface Share {
-  readonly type: ResourceType;
-  readonly object: AnyObject;
-  readonly fieldManager: string;
-}
-
 /**
- * Where kinds have written into objects that are shared, by the record of the API server: whatever targets they were
- * told of, now or earlier.
+ * Finds the shared objects that kinds have written into, by managedFields: whatever targets they have now or had before.
+ * A port is closed before its backend goes, so Services come first.
  */
 async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share[]> {
+  const sharing = kinds.filter(({ rendering }) => 'together' in rendering);
   const shares = await Promise.all(
-    kinds.filter(({ rendering }) => 'together' in rendering).map((kind) => sharesOfKind(kind, cluster)),
-  );
-  // A port is closed before what it leads to is taken away.
-  return shares.flat().sort((a, b) => rank(a) - rank(b));
-}
-
-async function sharesOfKind(kind: Kind, cluster: Cluster): Promise<Share[]> {
-  const fieldManager = childrenFieldManager(kind.type.kind);
-  const found = await Promise.all(
-    appliedTypes(kind).map(async (type) => {
-      const objects = await cluster.list(type, { metadataOnly: true });
-      return objects
-        .filter((object) => isManagedBy(fieldManager, object) && !controllerOf(object))
-        .map((object) => ({ type, object, fieldManager }));
+    sharing.flatMap((kind) => {
+      const fieldManager = childrenFieldManager(kind.type.kind);
+      return appliedTypes(kind).map(async (type) => {
+        const objects = await cluster.list(type, { metadataOnly: true });
+        return objects
+          .filter((object) => isManagedBy(fieldManager, object) && !controllerOf(object))
+          .map((object) => ({ type, object, fieldManager }));
+      });
     }),
   );
-  return found.flat();
+  const rank = ({ type }: Share): number => (type.kind === 'Service' ? 0 : 1);
+  return shares.flat().sort((a, b) => rank(a) - rank(b));
 }
 
 function appliedTypes(kind: Kind): ResourceType[] {
@@ -355,26 +332,22 @@ function isManagedBy(fieldManager: string, { metadata }: AnyObject): boolean {
   );
 }
 
-function rank({ type }: Share): number {
-  return type.kind === 'Service' ? 0 : 1;
-}
-
-/** How often it is looked again for what was replaced or has gone under the hand. */
-const MOST_LOOKS = 10;
+const MAX_ATTEMPTS = 10;
 
 /**
- * Gives up all that is ours in these objects. Where one was replaced or has gone meanwhile, it is looked again.
- * @returns what others' objects can't do without: that keeps none of the others
+ * Gives up our fields in these objects, and reads them again where one was replaced or deleted meanwhile.
+ * @returns what the API server refuses as invalid: that keeps none of the others
  */
 async function releaseAll(
   seen: readonly Share[],
-  look: () => Promise<readonly Share[]>,
+  read: () => Promise<readonly Share[]>,
   cluster: Cluster,
   tell: Tell,
 ): Promise<OperatorError[]> {
   const refusals = new Map<string, OperatorError>();
+  const idOf = ({ object, fieldManager }: Share): string => `${objectId(object)} ${fieldManager}`;
   let shares = seen;
-  for (let looks = 1; shares.length > 0; looks++) {
+  for (let attempt = 1; shares.length > 0; attempt++) {
     let isStale = false;
     for (const share of shares) {
       try {
@@ -382,20 +355,16 @@ async function releaseAll(
       } catch (error) {
         const reason = error instanceof OperatorError ? error.reason : undefined;
         if (reason === 'Invalid') refusals.set(idOf(share), error as OperatorError);
-        else if ((reason === 'Conflict' || reason === 'NotFound') && looks < MOST_LOOKS) isStale = true;
+        else if ((reason === 'Conflict' || reason === 'NotFound') && attempt < MAX_ATTEMPTS) isStale = true;
         else throw error;
       }
     }
-    shares = isStale ? (await look()).filter((share) => !refusals.has(idOf(share))) : [];
+    shares = isStale ? (await read()).filter((share) => !refusals.has(idOf(share))) : [];
   }
   return [...refusals.values()];
 }
 
-function idOf({ object, fieldManager }: Share): string {
-  return `${objectId(object)} ${fieldManager}`;
-}
-
-/** An intent that names nothing but the object gives up all that is ours in it, and nothing else. */
+/** Applies nothing but the identity, which gives up all our fields. */
 async function release({ type, object, fieldManager }: Share, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace, name, uid } = object.metadata;
   const nothing = {

@@ -51,7 +51,7 @@ export function writeFolder(
 }
 
 function update(folder: string, files: readonly ManifestFile[], form: FolderForm): FolderChanges {
-  if (form === 'chart') requireOwnTemplates(folder);
+  if (form === 'chart') requireOwnFolders(folder);
   const earlier = readLedger(folder, form);
   const isThere = (name: string): boolean => existsSync(join(folder, name));
   const changed = files.filter(({ name, text }) => !isThere(name) || !hasText(join(folder, name), text));
@@ -71,11 +71,12 @@ function update(folder: string, files: readonly ManifestFile[], form: FolderForm
   return { written: changed.length, unchanged: files.length - changed.length, removed: stale.length };
 }
 
-/** What lies behind a link is elsewhere, and others'. */
-function requireOwnTemplates(folder: string): void {
-  const templates = join(folder, TEMPLATES);
-  if (lstatSync(templates, { throwIfNoEntry: false })?.isDirectory() ?? true) return;
-  throw new InputError([`${templates}: is no folder of its own; move it away, or choose another folder`]);
+/** A link leads to files of others. */
+function requireOwnFolders(folder: string): void {
+  for (const path of ['templates', 'files', 'files/kinds', 'files/crds'].map((name) => join(folder, name))) {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true) continue;
+    throw new InputError([`${path}: is no folder of its own; move it away, or choose another folder`]);
+  }
 }
 
 function refuseForeign(folder: string, foreign: readonly ManifestFile[]): void {
@@ -133,10 +134,8 @@ function readLedger(folder: string, form: FolderForm): Set<string> {
   ]);
 }
 
-const TEMPLATES = 'templates';
-
 const CHART_FILE =
-  /^(?:\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|templates\/NOTES\.txt|templates\/[\w-][\w.-]*\.(?:yaml|tpl))$/;
+  /^(?:\.helmignore|(?:Chart|values|(?:templates|files(?:\/\w+)?)\/[\w-][\w.-]*)\.(?:yaml|schema\.json|json|tpl|txt))$/;
 
 /** Nothing outside of the folder is ever removed, whatever the list says; nor in it what synth doesn't write. */
 function isManifestName(name: unknown): name is string {

@@ -3,10 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { alertGroups } from '../../src/install/monitoring/alerts.js';
-import { rowsOf } from '../../src/install/monitoring/dashboard.js';
-import { ruleGroups } from '../../src/install/monitoring/monitoring.js';
-import { queryIn } from '../../src/install/monitoring/prometheus.js';
+import { alertGroups, dashboardText } from '../../src/install/chart.js';
 import { METRICS_SERVICE } from '../../src/install/names.js';
 import { alertCases } from './support/alert-cases.js';
 import { promtool } from './support/promtool.js';
@@ -29,11 +26,10 @@ async function file(name: string, content: object): Promise<string> {
 }
 
 test('Prometheus takes every rule, and every query of the dashboard', async () => {
-  await promtool('check', 'rules', await file('rules.yaml', { groups: ruleGroups({ namespace }) }));
-  const queries = rowsOf(queryIn(namespace)).flatMap(({ panels }) =>
-    panels.flatMap((panel) => panel.queries),
-  );
-  const rules = queries.map(([expr], index) => ({
+  await promtool('check', 'rules', await file('rules.yaml', { groups: alertGroups(namespace) }));
+  const { panels } = JSON.parse(dashboardText()) as { panels: { targets?: { expr: string }[] }[] };
+  const queries = panels.flatMap(({ targets = [] }) => targets);
+  const rules = queries.map(({ expr }, index) => ({
     ...{ record: `panel:${index}`, expr: expr.replaceAll('$__rate_interval', '2m') },
   }));
   await promtool('check', 'rules', await file('panels.yaml', { groups: [{ name: 'panels', rules }] }));
@@ -47,9 +43,9 @@ function firing(alert: string, description: string): string {
 }
 
 test('every alert fires as it should, and is quiet otherwise', async () => {
-  const alerts = Object.values(alertGroups).flat();
-  const names = alerts.map(({ name }) => name);
-  const descriptions = new Map(alerts.map(({ name, description }) => [name, description]));
+  const alerts = alertGroups(namespace).flatMap(({ rules }) => rules);
+  const names = alerts.map(({ alert }) => alert);
+  const descriptions = new Map(alerts.map(({ alert, annotations }) => [alert, annotations.description]));
   for (const fires of [true, false])
     expect(new Set(alertCases.filter((each) => each.fires === fires).map(({ alert }) => alert))).toEqual(
       new Set(names),
@@ -64,7 +60,7 @@ test('every alert fires as it should, and is quiet otherwise', async () => {
       },
     ],
   }));
-  await file('rules.yaml', { groups: ruleGroups({ namespace }) });
+  await file('rules.yaml', { groups: alertGroups(namespace) });
   await promtool(
     ...['test', 'rules'],
     await file('tests.yaml', { rule_files: ['rules.yaml'], evaluation_interval: '30s', tests }),

@@ -8,12 +8,12 @@ import { parse, parseAllDocuments } from 'yaml';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
-import { packageVersion } from '../../src/cli/version.js';
+import { operatorImage, packageVersion } from '../../src/cli/version.js';
+import { OLDEST } from '../../src/cli/with-cluster.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { kindName } from '../../src/install/arguments.js';
-import { partValue } from '../../src/install/helm/parts.js';
+import { kindName, OPTIONS_ANNOTATION } from '../../src/install/names.js';
 import { installManifests } from '../../src/install/manifests.js';
 import { MONITORING_PARTS } from '../../src/install/props.js';
 import type { InstallProps } from '../../src/install/props.js';
@@ -28,19 +28,21 @@ import { command } from './support/installation.js';
 import type { Outcome } from './support/installation.js';
 
 const kinds: readonly Kind[] = [appService, jobWatcher, streamIngress];
-const image = 'example.com/reconstruct:1';
+const image = operatorImage();
+const plain = join(repoFolder(), 'charts/reconstruct');
 
 let folder: string;
+/** As install writes it. */
 let chart: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'helm-'));
   await goToolPath('helm');
-  chart = await writeChart(folder, '--image', image);
+  chart = await writeChart(folder);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function rendered(values: object, of = chart): Promise<Map<string, AnyObject>> {
+async function rendered(values: object, of = plain): Promise<Map<string, AnyObject>> {
   const { code, stdout, stderr } = await templated(folder, of, values);
   expect(code, stderr).toBe(0);
   const documents = parseAllDocuments(stdout).flatMap(
@@ -51,9 +53,9 @@ async function rendered(values: object, of = chart): Promise<Map<string, AnyObje
   return objects;
 }
 
-/** What `install` makes of the same, but for the namespace, which is Helm's to make. */
+/** Objects of `install`, but for the namespace, which is Helm's to make. */
 function installed(changed: Partial<InstallProps>): Map<string, AnyObject> {
-  const props = { namespace: RELEASE_NAMESPACE, image, kinds, replicas: 2, managedBy: 'Helm', ...changed };
+  const props = { namespace: RELEASE_NAMESPACE, image, kinds, replicas: 2, ...changed };
   const objects = installManifests(props).filter(({ kind }) => kind !== 'Namespace');
   return new Map(objects.map((object) => [idOf(object), comparable(object)]));
 }
@@ -62,12 +64,11 @@ function idOf({ kind, metadata: { namespace = '', name } }: AnyObject): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** With rules taken apart, since they may be put together in several ways, and with a policy that is read. */
-function comparable(object: AnyObject): AnyObject {
-  if (object.kind === 'CustomResourceDefinition') {
-    const { annotations, ...metadata } = object.metadata;
-    return { ...object, metadata };
-  }
+/** Without the marks of who made it, with each right by itself, and with the policy parsed. */
+function comparable({ metadata: { annotations, ...metadata }, ...rest }: AnyObject): AnyObject {
+  const { 'helm.sh/resource-policy': _, [OPTIONS_ANNOTATION]: __, ...others } = annotations ?? {};
+  const labels = { ...metadata.labels, 'app.kubernetes.io/managed-by': 'any' };
+  const object: AnyObject = { ...rest, metadata: { ...metadata, labels, annotations: others } };
   const policy = (object.data as Record<string, string> | undefined)?.['policy.yaml'];
   if (policy !== undefined) return { ...object, data: parse(policy) as unknown };
   if (!object.rules) return object;
@@ -89,10 +90,16 @@ const on = (chosen: readonly Kind[]): Record<string, boolean> =>
 const choices = [1, 2, 3, 4, 5, 6, 7].map((bits) => kinds.filter((_, index) => (bits >> index) & 1));
 
 describe('the chart', () => {
-  test('has nothing that helm lint warns of', async () => {
-    const { code, stdout, stderr } = await linted(folder, chart);
-    expect(stdout + stderr).not.toMatch(/\[(WARNING|ERROR)\]/);
-    expect(code).toBe(0);
+  test('has nothing that helm lint warns of, and the version of the package', async () => {
+    for (const each of [plain, chart]) {
+      const { code, stdout, stderr } = await linted(folder, each);
+      expect(stdout + stderr).not.toMatch(/\[(WARNING|ERROR)\]/);
+      expect(code).toBe(0);
+    }
+    const version = packageVersion();
+    expect(parse(await readFile(join(plain, 'Chart.yaml'), 'utf8'))).toMatchObject({
+      ...{ version, appVersion: version, kubeVersion: `>=${OLDEST}.0-0` },
+    });
   });
 
   test('is packed without what was written down beside it', async () => {
@@ -104,14 +111,15 @@ describe('the chart', () => {
     expect(written).toContain('.reconstruct-synth');
     expect(stdout.trim().split('\n').sort()).toEqual(
       written
-        .filter((name) => !['.reconstruct-synth', 'templates'].includes(name))
+        .filter((name) => /\.\w+$/.test(name) && name !== '.reconstruct-synth')
         .map((name) => `reconstruct/${name}`)
         .sort(),
     );
   });
 
   test('installs by default what install does, but what needs a namespace of others', async () => {
-    expect(await rendered({})).toEqual(installed({ kinds: [appService, jobWatcher] }));
+    for (const each of [plain, chart])
+      expect(await rendered({}, each)).toEqual(installed({ kinds: [appService, jobWatcher] }));
   });
 
   test.each(choices.map((chosen) => [chosen.map(({ name }) => name).join(), chosen] as const))(
@@ -170,7 +178,7 @@ describe('the chart', () => {
   });
 
   test.each(MONITORING_PARTS)('installs %s where its value says so, as install does', async (part) => {
-    const value = partValue(part);
+    const value = part === 'service-monitor' ? 'serviceMonitor' : part;
     expect(await rendered({ monitoring: { [value]: true } })).toEqual(
       installed({ kinds: [appService, jobWatcher], monitoring: { parts: [part] } }),
     );
@@ -202,30 +210,53 @@ describe('the chart', () => {
     });
   });
 
-  test('is made with what install was given: kinds of a configuration, and targets of a policy', async () => {
-    const config = join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs');
-    const own = await writeChart(folder, '--config', config, '--kinds', 'scheduledtask,jobwatcher');
-    expect(parse(await readFile(join(own, 'values.yaml'), 'utf8'))).toMatchObject({
-      kinds: { scheduledtask: true, jobwatcher: true },
-    });
+  test.each([
+    { targets: [{ name: 'edge', ingressNamespace: 'edge', ingressController: 'DaemonSet/nginx' }] },
+    { crossNamespace: 'Annotation', targets: [{ name: 'a', kind: 'Gateway', gateway: 'edge/a' }] },
+  ])('gives the rights for the targets of the policy %j', async (streamingress) => {
+    const parsed = { streamingress };
+    for (const options of [{}, { ingressService: 'mine' }])
+      expect(await rendered({ kinds: on([streamIngress]), policy: parsed, options })).toEqual(
+        installed({
+          ...{ kinds: [streamIngress], policy: { text: JSON.stringify(parsed), parsed } },
+          flags: options.ingressService === undefined ? {} : { '--ingress-service': options.ingressService },
+        }),
+      );
+  });
+
+  test('is made with what install was given, kinds of a configuration included', async () => {
     const file = join(folder, 'policy.yaml');
-    const parsed = { streamingress: { targets: [{ name: 'edge', ingressNamespace: 'edge' }] } };
+    const parsed = { appservice: { maxSize: 3 } };
     await writeFile(file, JSON.stringify(parsed));
-    const withTargets = await writeChart(
+    const config = join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs');
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const own = await writeChart(
       folder,
-      '--image',
-      image,
-      '--policy',
-      file,
-      '--kinds',
-      'streamingress',
+      ...['--config', config, '--kinds', 'scheduledtask,appservice,streamingress', '--policy', file],
+      ...['--image', `r.io:5000/a/b@${digest}`, '--replicas', '3', '--watch-namespace', 'shop'],
+      ...['--ingress-namespace', 'edge', '--monitoring', 'rules', '--monitoring-labels', 'release=a'],
     );
-    const policy = { text: JSON.stringify(parsed), parsed };
-    expect(await rendered({}, withTargets)).toEqual(installed({ kinds: [streamIngress], policy }));
-    const { code, stderr } = await templated(folder, withTargets, {
-      policy: { streamingress: { targets: [] } },
+    expect(parse(await readFile(join(own, 'values.yaml'), 'utf8'))).toMatchObject({
+      ...{ image: { repository: 'r.io:5000/a/b', tag: '', digest }, replicas: 3, watchNamespaces: ['shop'] },
+      kinds: { scheduledtask: true, appservice: true, streamingress: true },
+      ...{ options: { ingressNamespace: 'edge' }, policy: parsed },
+      monitoring: { serviceMonitor: false, rules: true, dashboard: false, labels: { release: 'a' } },
     });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("at '/policy/streamingress'")]);
+    const { scheduledTask } = (await import(join(repoFolder(), 'examples/scheduled-task/kind.mjs'))) as {
+      scheduledTask: Kind;
+    };
+    expect(await rendered({}, own)).toEqual(
+      installed({
+        ...{
+          kinds: [scheduledTask, appService, streamIngress],
+          image: `r.io:5000/a/b@${digest}`,
+          replicas: 3,
+        },
+        ...{ watchNamespaces: ['shop'], flags: { '--ingress-namespace': 'edge' } },
+        policy: { text: JSON.stringify(parsed), parsed },
+        monitoring: { parts: ['rules'], labels: { release: 'a' } },
+      }),
+    );
   });
 
   test.each([
@@ -242,7 +273,7 @@ describe('the chart', () => {
     [{ options: { jobwatcherDeletesPerSecond: 0 } }, '/options/jobwatcherDeletesPerSecond'],
     [{ options: { nothing: 'a' } }, '/options'],
     [{ policy: { appservice: { maxSizes: 1 } } }, '/policy/appservice'],
-    [{ policy: { streamingress: { defaultClass: 'a' } } }, '/policy'],
+    [{ policy: { streamingresses: {} } }, '/policy'],
     [{ resources: 'many' }, '/resources'],
     [{ monitoring: { rule: true } }, '/monitoring'],
     [
@@ -259,21 +290,13 @@ describe('the chart', () => {
     expect(stderr).toContain(`at '${path.replaceAll("'", '')}'`);
   });
 
-  test('is not rendered without rights, where these cannot be read or there are none', async () => {
-    const broken = await writeChart(folder, '--image', image);
-    const file = join(broken, 'templates/access.yaml');
-    const text = await readFile(file, 'utf8');
-    const start = '{{- define "reconstruct.access" -}}\nitems:\n';
-    expect(text).toContain(start);
-    for (const [wrong, why] of [
-      ['items: [\n', /the rights of the operator can't be told: error converting YAML to JSON/],
-      ['others:\n', /the rights of the operator can't be told: no kind is on/],
-    ] as const) {
-      await writeFile(file, text.replace(start, start.replace('items:\n', wrong)));
-      const { code, stdout, stderr } = await templated(folder, broken, {});
-      expect([code, stdout]).toEqual([1, '']);
-      expect(stderr).toMatch(why);
-    }
+  test('is not rendered where the rights of a kind cannot be read', async () => {
+    const broken = await writeChart(folder);
+    const name = 'files/kinds/appservice.kosmos.io.yaml';
+    await writeFile(join(broken, name), 'rules: [\n');
+    const { code, stdout, stderr } = await templated(folder, broken, {});
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`${name}: error converting YAML to JSON`);
   });
 });
 
@@ -315,13 +338,13 @@ describe('on a cluster', () => {
   test('Helm brings CRDs up to date, keeps them when the rest goes, and takes them up again', async () => {
     const notes = await helm('install', 'mine', chart, '--create-namespace');
     expect(notes).toContain(
-      `reconstruct is installed in ${RELEASE_NAMESPACE}. It looks after ` +
+      `reconstruct is installed in ${RELEASE_NAMESPACE}. It reconciles ` +
         `${[appService, jobWatcher].map(kindName).sort().join(', ')}.\n`,
     );
     expect(notes).toContain('\n  reconstruct status\n');
     expect(await cluster.find(deployment)).toBeDefined();
 
-    const file = join(chart, `templates/crd-${crd.name}.yaml`);
+    const file = join(chart, `files/crds/${crd.name}.yaml`);
     const text = await readFile(file, 'utf8');
     const [shortName, longer] = ['      - appsvc\n', '      - appsvc\n      - asvc\n'];
     expect(text).toContain(shortName);

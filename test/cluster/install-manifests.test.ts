@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { openSandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { serviceMonitorType } from '../../src/install/monitoring/prometheus.js';
+import { serviceMonitorType } from '../../src/install/cluster.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';

@@ -10,7 +10,7 @@ import type { CrdVersion } from '../../src/contract/crd.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { prometheusRuleType, serviceMonitorType } from '../../src/install/monitoring/prometheus.js';
+import { prometheusRuleType, serviceMonitorType } from '../../src/install/cluster.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { choosePorts } from '../../sandbox/ports.js';
-import { alertGroups } from '../../src/install/monitoring/alerts.js';
-import { queryIn } from '../../src/install/monitoring/prometheus.js';
+import { alertGroups } from '../../src/install/chart.js';
 import { bundleConfig, configMap, loadBundle } from './support/bundle.js';
 import { Cluster, configMaps } from './support/cluster.js';
 import { askedFor } from './support/collected.js';
@@ -35,12 +34,12 @@ afterAll(async () => {
 
 /** Waits until the operator tells what these alerts look at as wanted. */
 async function seen(wanted: Readonly<Record<string, readonly number[]>>): Promise<void> {
-  const alerts = Object.values(alertGroups)
-    .flat()
-    .filter(({ name }) => Object.hasOwn(wanted, name));
+  const alerts = alertGroups('')
+    .flatMap(({ rules }) => rules)
+    .filter(({ alert }) => Object.hasOwn(wanted, alert));
   await eventually(async () => {
     const scraped = await (await fetch(`http://${address}/metrics`)).text();
-    const told = alerts.map(({ name, expr }) => [name, askedFor(expr(queryIn('')), scraped)] as const);
+    const told = alerts.map(({ alert, expr }) => [alert, askedFor(expr, scraped)] as const);
     expect(Object.fromEntries(told)).toEqual(wanted);
   });
 }

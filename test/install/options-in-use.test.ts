@@ -82,13 +82,11 @@ describe('an installation with fewer options than are in use', () => {
     await install(after);
   });
 
-  it('is refused where the Deployment is gone and the rest is not', async () => {
+  it('is refused where the Deployment is gone and the policy is not', async () => {
     await install({ watchNamespaces: ['shop', 'a'], policy });
     for (const object of cluster.all.filter(({ kind }) => kind === 'Deployment')) cluster.remove(object);
-    expect(await refusal()).toContain(
-      'reconstruct install --apply --namespace ops --watch-namespace a,shop --policy',
-    );
-    await install({ watchNamespaces: ['a', 'shop'], policy });
+    expect(await refusal()).toContain('reconstruct install --apply --namespace ops --policy policy.yaml"');
+    await install({ policy });
   });
 
   it('is refused with whatever else is in use, and with what was given for the cluster and the image', async () => {

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation } from '../../src/install/apply.js';
-import { kindName } from '../../src/install/arguments.js';
 import { installableKinds } from '../../src/install/installable.js';
 import { installedOperators } from '../../src/install/installed.js';
 import { installManifests } from '../../src/install/manifests.js';
+import { kindName } from '../../src/install/names.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import type { UninstallProps } from '../../src/install/uninstall.js';
@@ -344,13 +344,16 @@ describe('applyInstallation', () => {
 describe('an operator that Helm has installed', () => {
   const annotations = { 'meta.helm.sh/release-name': 'mine' };
 
+  /** Stores what `install` makes as Helm labels it. */
+  function release(changed: Partial<InstallProps> = {}): void {
+    for (const { metadata, ...object } of installManifests({ ...props, namespace: 'first', ...changed })) {
+      const labels = { ...metadata.labels, 'app.kubernetes.io/managed-by': 'Helm' };
+      cluster.put({ ...object, metadata: { ...metadata, labels, annotations } });
+    }
+  }
+
   beforeEach(() => {
-    for (const { metadata, ...object } of installManifests({
-      ...props,
-      namespace: 'first',
-      managedBy: 'Helm',
-    }))
-      cluster.put({ ...object, metadata: { ...metadata, annotations } });
+    release();
   });
 
   it('is seen by another installation, which names the command that removes it', async () => {
@@ -390,9 +393,7 @@ describe('an operator that Helm has installed', () => {
 
   it('may not write into the objects of another one', async () => {
     for (const object of cluster.all.filter(({ kind }) => kind === 'Deployment')) cluster.remove(object);
-    const roles = { namespace: 'first', kinds: [streamIngress], watchNamespaces: ['a'], managedBy: 'Helm' };
-    for (const { metadata, ...object } of installManifests({ ...props, ...roles }))
-      cluster.put({ ...object, metadata: { ...metadata, annotations } });
+    release({ kinds: [streamIngress], watchNamespaces: ['a'] });
     await expect(install({ kinds: [streamIngress], watchNamespaces: ['b'] })).rejects.toMatchObject({
       reason: 'AlreadyInstalled',
       message: expect.stringContaining(

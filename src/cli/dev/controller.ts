@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { objectKey } from '../../contract/object.js';
-import { kindName } from '../../install/arguments.js';
+import { kindName } from '../../install/names.js';
 import { startCommand } from './load.js';
 import type { LoadedKind } from './load.js';
 import type { Guard } from './stand.js';

@@ -178,7 +178,7 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
     await Promise.all([
       import('../config.js'),
       import('../../kinds/index.js'),
-      import('../../install/access.js'),
+      import('../../install/rules.js'),
       import('../../install/names.js'),
     ]);
   const kinds = await loadKinds({

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { Kind, Policy, FlagValues } from '../../../src/contract/kind.js';
-import { installedRules } from '../../../src/install/access.js';
-import type { Surroundings } from '../../../src/install/access.js';
+import { installedRules } from '../../../src/install/rules.js';
+import type { RightsProps } from '../../../src/install/rules.js';
 import type { PolicyRule } from '../../../src/install/rules.js';
 
 export interface Installation {
@@ -19,7 +19,7 @@ export interface Installation {
 export function installedRights({ kinds, args, ...places }: Installation): PolicyRule[] {
   const file = valueOf(args, '--policy');
   const text = file === undefined ? undefined : readFileSync(file, 'utf8');
-  const surroundings: Surroundings = {
+  const surroundings: RightsProps = {
     ...places,
     flags: flagsIn(kinds, args),
     ...(text !== undefined && { policy: { text, parsed: parse(text) as Policy } }),

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { repoFolder } from '../../../sandbox/paths.js';
 import type { CustomResourceDefinition } from '../../../src/contract/crd.js';
 import { definitionName } from '../../../src/contract/resource.js';
-import { prometheusRuleType, serviceMonitorType } from '../../../src/install/monitoring/prometheus.js';
+import { prometheusRuleType, serviceMonitorType } from '../../../src/install/cluster.js';
 import { goModuleFolder } from './go-module.js';
 
 /** The folder whose go.mod pins the release. */

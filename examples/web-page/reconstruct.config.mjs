@@ -1,0 +1,3 @@
+import { webPage } from './kind.mjs';
+
+export default { kinds: [webPage] };
