@@ -144,9 +144,9 @@ function metricsService(namespace: string): object {
   return {
     ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: METRICS_SERVICE, namespace } },
     spec: {
-      type: 'ClusterIP',
       selector: podLabels(namespace),
       ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }],
+      type: 'ClusterIP',
     },
   };
 }
