@@ -1,7 +1,6 @@
 import { CommanderError } from 'commander';
 import type { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import { AddressError } from '../telemetry/address-error.js';
 import { printError } from './output.js';
 
 /** 1: there are differences, which only `diff` reports; 2: bad input or usage; 3: the cluster is unreachable or refused. */
@@ -41,7 +40,7 @@ function reported(error: unknown): number {
     error.lines.forEach(printError);
     return error.exitCode;
   }
-  if (error instanceof OperatorError || error instanceof AddressError) {
+  if (error instanceof OperatorError) {
     printError(error.message);
     return 2;
   }

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { durationSeconds } from '../kinds/job-watcher/duration.js';
-import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/log-options.js';
+import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 import { CONFIG_FILE } from './config.js';
 
 /** Splits `a,b`; used for options that may also be given several times. */

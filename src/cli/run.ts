@@ -6,8 +6,7 @@ import type { Kind, KindContext, Policy, FlagValues } from '../contract/kind.js'
 import type { ClusterAccess } from '../engine/kubeconfig.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import { builtInFlags } from '../kinds/flags.js';
-import type { LogFormat, LogLevel } from '../telemetry/log-options.js';
-import type { Logger } from '../telemetry/logger.js';
+import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { BUG } from './exit.js';
@@ -66,14 +65,14 @@ export function runCommand(flags = builtInFlags): Command {
 }
 
 async function run(options: RunOptions, flags: FlagValues): Promise<void> {
-  const [{ builtInKinds }, { createLogger }, { Metrics }, { debugOnSignal }, { systemClock }] =
-    await Promise.all([
+  const [{ builtInKinds }, { createLogger, debugOnSignal }, { Metrics }, { systemClock }] = await Promise.all(
+    [
       import('../kinds/index.js'),
       import('../telemetry/logger.js'),
       import('../telemetry/metrics.js'),
-      import('../telemetry/debug-window.js'),
       import('../engine/clock.js'),
-    ]);
+    ],
+  );
   const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();

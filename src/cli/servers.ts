@@ -1,8 +1,9 @@
 import type { Manager } from '../engine/manager.js';
 import type { Check } from '../telemetry/checks.js';
-import type { HttpServer } from '../telemetry/http.js';
+import type { HttpServer, Routes } from '../telemetry/http.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { CliError } from './exit.js';
 
 export interface ServerOptions {
   /** `host:port`, or `0` for none. */
@@ -10,40 +11,43 @@ export interface ServerOptions {
   readonly healthBindAddress: string;
 }
 
-/** Serves what probes and Prometheus ask for. */
+/**
+ * Serves probes and metrics.
+ * @throws CliError with exit code 2 where an address can't be listened on
+ */
 export async function startServers(
-  options: ServerOptions,
+  { metricsBindAddress, healthBindAddress }: ServerOptions,
   manager: Manager,
   metrics: Metrics,
   log: Logger,
 ): Promise<HttpServer[]> {
-  const { metricsBindAddress, healthBindAddress } = options;
+  const health = (): Promise<Routes> => healthRoutes(manager, log);
   return [
-    ...(metricsBindAddress === '0' ? [] : [await serveMetrics(metricsBindAddress, metrics)]),
-    ...(healthBindAddress === '0' ? [] : [await serveHealth(healthBindAddress, manager, log)]),
+    ...(await serve(metricsBindAddress, '--metrics-bind-address', () => metricsRoutes(metrics))),
+    ...(await serve(healthBindAddress, '--health-bind-address', health)),
   ];
 }
 
-async function serveMetrics(address: string, metrics: Metrics): Promise<HttpServer> {
-  const [{ serveHttp }, { observeProcess }] = await Promise.all([
-    import('../telemetry/http.js'),
-    import('../telemetry/process-metrics.js'),
-  ]);
-  const route = async (): Promise<{ status: number; body: string; contentType: string }> => ({
-    status: 200,
-    body: await metrics.scrape(),
-    contentType: metrics.registry.contentType,
-  });
-  const server = await serveHttp(address, '--metrics-bind-address', { '/metrics': route });
-  observeProcess(metrics);
-  return server;
+async function serve(address: string, flag: string, routes: () => Promise<Routes>): Promise<HttpServer[]> {
+  if (address === '0') return [];
+  const { AddressError, serveHttp } = await import('../telemetry/http.js');
+  try {
+    return [await serveHttp(address, flag, await routes())];
+  } catch (error) {
+    throw error instanceof AddressError ? new CliError(error.message, 2) : error;
+  }
 }
 
-async function serveHealth(address: string, manager: Manager, log: Logger): Promise<HttpServer> {
-  const [{ serveHttp }, { checkedPath }, { eventLoopCheck }, { systemClock }] = await Promise.all([
-    import('../telemetry/http.js'),
+async function metricsRoutes(metrics: Metrics): Promise<Routes> {
+  const { observeProcess } = await import('../telemetry/metrics.js');
+  observeProcess(metrics);
+  const { contentType } = metrics.registry;
+  return { '/metrics': async () => ({ status: 200, body: await metrics.scrape(), contentType }) };
+}
+
+async function healthRoutes(manager: Manager, log: Logger): Promise<Routes> {
+  const [{ checkedPath, eventLoopCheck }, { systemClock }] = await Promise.all([
     import('../telemetry/checks.js'),
-    import('../telemetry/event-loop-check.js'),
     import('../engine/clock.js'),
   ]);
   const live = [
@@ -52,13 +56,13 @@ async function serveHealth(address: string, manager: Manager, log: Logger): Prom
     listing('watches', () => manager.silentWatches()),
   ];
   const missing = (): string[] => manager.notReady().map(({ what, why }) => `${what}: ${why}`);
-  return serveHttp(address, '--health-bind-address', {
+  return {
     ...checkedPath({ path: '/healthz', checks: live, log }),
     ...checkedPath({ path: '/readyz', checks: [listing('caches', missing)], log }),
-  });
+  };
 }
 
-/** A check that passes while there is nothing to list. */
+/** Returns a check that passes while there is nothing to list. */
 function listing(name: string, reasons: () => readonly string[]): Check {
   return { name, check: () => reasons().join('; ') || undefined };
 }

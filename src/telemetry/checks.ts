@@ -1,16 +1,16 @@
 import type { Answer, Routes } from './http.js';
 import type { Logger } from './logger.js';
 
-/** One reason for a process to be well or not. */
+/** A condition of a healthy or ready process. */
 export interface Check {
   /** In lower case with dashes: it becomes part of a path. */
   readonly name: string;
-  /** What is wrong; nothing if all is well. It is called at every probe, so it must be cheap. */
+  /** Returns what is wrong, or undefined. Called at every probe, so it must be cheap. */
   readonly check: () => string | undefined;
 }
 
-/** The process answers at all. Without it, an endpoint whose other checks are all left out would check nothing. */
-export const ping: Check = { name: 'ping', check: () => undefined };
+/** Passes always. Without it, an endpoint whose other checks are all excluded would check nothing. */
+const ping: Check = { name: 'ping', check: () => undefined };
 
 export interface CheckedPathProps {
   /** Begins with a slash, as in `/healthz`. */
@@ -20,20 +20,20 @@ export interface CheckedPathProps {
 }
 
 /**
- * Serves checks under a path, in the form that API server and controller-runtime use: 200 and `ok` while all of them
+ * Returns routes for checks, in the form of API server and controller-runtime: 200 and `ok` while all of them
  * pass, else 503 and a line for each.
  *
  * - `/healthz/ping` asks a single one.
  * - `/healthz?verbose` lists them all, with the reasons.
  * - `/healthz?exclude=ping` leaves one out; may be repeated.
  *
- * **Guarantees.** Reasons name objects and repeat what the API server has said, so the terse answer withholds them. The
+ * **Guarantees.** Reasons name objects and repeat what the API server has said, so only the verbose answer has them. The
  * log has each of them once, when it begins.
  */
 export function checkedPath({ path, checks, log }: CheckedPathProps): Routes {
-  const watched = [ping, ...checks].map((check) => loggedAtChange(check, path, log));
-  const routes: Record<string, Routes[string]> = { [path]: (query) => report(path, watched, query) };
-  for (const check of watched)
+  const logged = [ping, ...checks].map((check) => loggedAtChange(check, path, log));
+  const routes: Record<string, Routes[string]> = { [path]: (query) => report(path, logged, query) };
+  for (const check of logged)
     routes[`${path}/${check.name}`] = (query) => report(`${path}/${check.name}`, [check], query);
   return routes;
 }
@@ -41,43 +41,67 @@ export function checkedPath({ path, checks, log }: CheckedPathProps): Routes {
 function report(path: string, checks: readonly Check[], query: URLSearchParams): Answer {
   const excluded = new Set(query.getAll('exclude'));
   const verbose = query.has('verbose');
-  const results = checks.map(({ name, check }) => ({
-    name,
-    excluded: excluded.delete(name),
-    reason: check(),
-  }));
-  const failed = results.some((result) => !result.excluded && result.reason !== undefined);
-  if (!failed && !verbose) return { status: 200, body: 'ok\n' };
-  const lines = results.map((result) => {
-    if (result.excluded) return `[+]${result.name} excluded: ok`;
-    if (result.reason === undefined) return `[+]${result.name} ok`;
-    const reason = verbose ? result.reason : 'reason withheld, ?verbose tells it';
-    return `[-]${result.name} failed: ${reason}`;
+  let failed = false;
+  const lines = checks.map(({ name, check }) => {
+    const reason = check();
+    if (excluded.delete(name)) return `[+]${name} excluded: ok`;
+    if (reason === undefined) return `[+]${name} ok`;
+    failed = true;
+    return `[-]${name} failed: ${verbose ? reason : 'reason withheld, see ?verbose'}`;
   });
+  if (!failed && !verbose) return { status: 200, body: 'ok\n' };
   if (excluded.size > 0) lines.push(`warn: nothing to exclude by the name of ${[...excluded].join(', ')}`);
   lines.push(`${path.slice(1)} check ${failed ? 'failed' : 'passed'}`);
   return { status: failed ? 503 : 200, body: `${lines.join('\n')}\n` };
 }
 
-/** Probes come every few seconds: what stays as it is isn't told again. */
+/** Probes come every few seconds, so only a change is logged. A check that throws fails. */
 function loggedAtChange({ name, check }: Check, path: string, log: Logger): Check {
   let failing = false;
   return {
     name,
     check: () => {
-      const reason = checkSafely(check);
-      if (reason !== undefined && !failing) log.info({ path, check: name, reason }, 'Check failed');
-      if (reason === undefined && failing) log.info({ path, check: name }, 'Check passed again');
+      let reason: string | undefined;
+      try {
+        reason = check();
+      } catch (error) {
+        reason = error instanceof Error ? error.message : String(error);
+      }
+      if (reason !== undefined && !failing) log.info({ path, check: name, reason }, 'check failed');
+      if (reason === undefined && failing) log.info({ path, check: name }, 'check passed again');
       failing = reason !== undefined;
       return reason;
     },
   };
 }
 
-function checkSafely(check: Check['check']): string | undefined {
-  try {
-    return check();
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+/** Part of a clock. */
+export interface Timers {
+  /** Calls back once; the timer alone must not keep the process alive. */
+  setTimer(delayMilliseconds: number, callback: () => void): { cancel(): void };
+}
+
+const BEAT_MILLISECONDS = 10_000;
+const LIMIT_MILLISECONDS = 30_000;
+
+/**
+ * Fails when timers no longer fire although requests are still answered: renewals and retries would be dead then.
+ *
+ * **Caveats.** An event loop that is blocked altogether can't report itself: the probe's own timeout finds that.
+ * @param now monotonic, milliseconds: the wall clock may be set
+ */
+export function eventLoopCheck(timers: Timers, now: () => number = () => performance.now()): Check {
+  let beatAt = now();
+  const beat = (): void => {
+    beatAt = now();
+    timers.setTimer(BEAT_MILLISECONDS, beat);
+  };
+  beat();
+  return {
+    name: 'event-loop',
+    check: () => {
+      const late = now() - beatAt - BEAT_MILLISECONDS;
+      return late <= LIMIT_MILLISECONDS ? undefined : `a timer is ${Math.round(late / 1000)} s late`;
+    },
+  };
 }

@@ -1,8 +1,10 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AddressError } from './address-error.js';
 
-export { AddressError } from './address-error.js';
+/** An address that can't be used; the message names the option, the address and the remedy. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError';
+}
 
 export interface Answer {
   readonly status: number;
@@ -11,13 +13,8 @@ export interface Answer {
   readonly contentType?: string;
 }
 
-/** What is served, by path. */
+/** Answers by path. */
 export type Routes = Readonly<Record<string, (query: URLSearchParams) => Answer | Promise<Answer>>>;
-
-/** Kubelet and Prometheus need milliseconds. */
-const PATIENCE_MILLISECONDS = 10_000;
-/** Longer than the usual minute between two scrapes. */
-const KEEP_ALIVE_MILLISECONDS = 65_000;
 
 export interface HttpServer {
   /** The port that is listened on; differs from the one asked for only if that was 0. */
@@ -29,38 +26,44 @@ export interface HttpServer {
  * Serves a few read-only paths, and nothing else.
  * @param address `host:port` or `:port`, the latter on all interfaces
  * @param flag the option that the address comes from, for messages
- * @param patienceMilliseconds how long a client may take to ask, or to read the answer, before it is hung up on
+ * @param timeoutMilliseconds how long a client may take to send its request, or to read the answer
  * @throws AddressError if the address isn't one, or can't be listened on
  */
 export async function serveHttp(
   address: string,
   flag: string,
   routes: Routes,
-  patienceMilliseconds = PATIENCE_MILLISECONDS,
+  timeoutMilliseconds = 10_000,
 ): Promise<HttpServer> {
-  const { host, port } = parseAddress(address, flag);
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65535) {
+    const what = `${flag} ${JSON.stringify(address)} is not an address`;
+    throw new AddressError(`${what}: write HOST:PORT or :PORT, or 0 to turn it off`);
+  }
   const limits = {
-    headersTimeout: patienceMilliseconds,
-    requestTimeout: patienceMilliseconds,
-    connectionsCheckingInterval: patienceMilliseconds,
-    keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
+    headersTimeout: timeoutMilliseconds,
+    requestTimeout: timeoutMilliseconds,
+    connectionsCheckingInterval: timeoutMilliseconds,
+    // Longer than the usual minute between two scrapes.
+    keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
   const server = createServer(limits, (request, response) => {
     answer(routes, request, response).catch(() => {
-      // What went wrong is nobody's business out there.
+      // The reason is for the log of the process alone.
       response.writeHead(500).end('Internal error\n');
     });
   });
-  server.setTimeout(patienceMilliseconds);
+  server.setTimeout(timeoutMilliseconds);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
       reject(new AddressError(message, { cause }));
     });
-    server.listen(port, host, resolve);
+    server.listen(port, (match[1] ?? match[2]) || undefined, resolve);
   });
-  // The server alone is no reason for the process to live.
+  // The server alone doesn't keep the process alive.
   server.unref();
   const bound = server.address();
   return {
@@ -76,35 +79,19 @@ export async function serveHttp(
 }
 
 async function answer(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { status, body, contentType = 'text/plain; charset=utf-8' } = await find(routes, request, response);
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    // A body that is on its way isn't waited for.
+    response.writeHead(405, { connection: 'close', allow: 'GET, HEAD' }).end('Only GET is answered\n');
+    return;
+  }
+  const [path = '/', query] = (request.url ?? '/').split('?', 2);
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  const found = await route?.(new URLSearchParams(query));
+  const { status, body, contentType } = found ?? { status: 404, body: `Nothing at ${path}\n` };
   response.writeHead(status, {
-    'content-type': contentType,
+    'content-type': contentType ?? 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'x-content-type-options': 'nosniff',
   });
   response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-async function find(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<Answer> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    // Whatever body is on its way isn't waited for.
-    response.setHeader('connection', 'close').setHeader('allow', 'GET, HEAD');
-    return { status: 405, body: 'Only GET is answered\n' };
-  }
-  const [path = '/', query] = (request.url ?? '/').split('?', 2);
-  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  return (await route?.(new URLSearchParams(query))) ?? { status: 404, body: `Nothing at ${path}\n` };
-}
-
-/** `[::1]:8080`, `127.0.0.1:8080`, `:8080`. */
-function parseAddress(address: string, flag: string): { host: string | undefined; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
-  const port = Number(match?.[3]);
-  if (!match || port > 65535) {
-    throw new AddressError(
-      `${flag} ${JSON.stringify(address)} is not an address: write HOST:PORT or :PORT, or 0 to turn it off`,
-    );
-  }
-  const host = match[1] ?? match[2];
-  return { host: host === '' ? undefined : host, port };
 }

@@ -1,19 +1,22 @@
-import { pino, stdSerializers } from 'pino';
 import type { LogFn } from 'pino';
-import type { LogFormat, LogLevel } from './log-options.js';
+import type { Timers } from './checks.js';
 
-export * from './log-options.js';
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Fields first, then a sentence: `log.info({ kind, name }, 'Reconciled')`. */
+export const LOG_FORMATS = ['json', 'pretty'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** Fields first, then the fact in lower case: `log.info({ kind, name }, 'reconciled')`. */
 export interface Logger extends Readonly<Record<LogLevel, LogFn>> {
-  /** A logger that puts these fields on each of its lines. */
+  /** Returns a logger that puts these fields on each of its lines. */
   child(fields: Readonly<Record<string, unknown>>): Logger;
   isLevelEnabled(level: LogLevel): boolean;
 }
 
 /** The log of a whole process. */
 export interface RootLogger extends Logger {
-  /** Setting it holds at once for every logger that descends from this one, those that exist already included. */
+  /** Holds for every logger that descends from this one, as soon as it is set. */
   level: string;
 }
 
@@ -26,12 +29,19 @@ export interface LoggerProps {
 }
 
 /**
- * The log of a process; lines are written at once, so none is lost when it ends.
+ * Creates the log of a process; lines are written synchronously, so none is lost when it ends.
  *
- * **Guarantees.** Credentials don't get into it, whatever is logged: see `redactLine`. Of an error only its type,
- * message, stack and causes are written, since its other properties may hold anything, a custom resource for example.
+ * **Guarantees.** Credentials don't get into it, see `redactLine`. Of an error only type, message, stack and causes are
+ * written, since its other properties may hold anything, such as a custom resource.
  */
 export async function createLogger({ level, format, destination = 2 }: LoggerProps): Promise<RootLogger> {
+  const { pino, stdSerializers } = await import('pino');
+  const describeError = (thrown: unknown): unknown => {
+    if (!(thrown instanceof Error)) return String(thrown);
+    // Message and stack hold those of the causes as well.
+    const { type, message, stack } = stdSerializers.err(thrown);
+    return { type, message, stack };
+  };
   const options = {
     level,
     base: null,
@@ -51,28 +61,61 @@ export async function createLogger({ level, format, destination = 2 }: LoggerPro
   return logger;
 }
 
-function describeError(thrown: unknown): unknown {
-  if (!(thrown instanceof Error)) return String(thrown);
-  // Message and stack hold those of the causes as well.
-  const { type, message, stack } = stdSerializers.err(thrown);
-  return { type, message, stack };
-}
+const nothing = (): void => undefined;
 
-/** Says nothing: for tests and for commands that report by other means. */
-export const silentLogger: Logger = pino({ level: 'silent' });
+/** Writes nothing: for tests and for commands that report by other means. */
+export const silentLogger: Logger = {
+  ...{ trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing },
+  child: () => silentLogger,
+  isLevelEnabled: () => false,
+};
+
+const DEBUG_MINUTES = 10;
+
+/**
+ * Has SIGUSR2 raise the level to `debug` for ten minutes, without a restart that might hide the problem; another signal
+ * restarts the ten minutes. A level that logs more already stays.
+ * @returns ends it, and restores the default effect of the signal
+ */
+export function debugOnSignal(log: RootLogger, timers: Timers): () => void {
+  const rank = (level: string): number => LOG_LEVELS.indexOf(level as LogLevel);
+  let usual: string | undefined;
+  let timer: ReturnType<Timers['setTimer']> | undefined;
+  const end = (): void => {
+    timer?.cancel();
+    timer = undefined;
+    if (usual === undefined) return;
+    log.info({ logLevel: usual }, 'log level restored');
+    log.level = usual;
+    usual = undefined;
+  };
+  const begin = (): void => {
+    timer?.cancel();
+    usual ??= log.level;
+    if (rank(usual) > rank('debug')) log.level = 'debug';
+    const fields = { logLevel: log.level, usualLogLevel: usual, minutes: DEBUG_MINUTES };
+    log.info(fields, 'log level raised by SIGUSR2');
+    timer = timers.setTimer(DEBUG_MINUTES * 60_000, end);
+  };
+  process.on('SIGUSR2', begin);
+  return () => {
+    process.off('SIGUSR2', begin);
+    end();
+  };
+}
 
 const REDACTED = '[redacted]';
 
-/** Names of fields whose value nobody should read in a log, in whatever case, with dashes or without. */
+/** Names of secret fields, in whatever case, with dashes or without. */
 const SECRET_NAME =
   '(?:proxy-?)?authorization|(?:set-?)?cookie|[\\w-]*(?:token|passwords?|passwd|secrets?|api-?key)|' +
   '(?:client-?|private-?|tls-?)key(?:-?data)?|(?:client-?)?cert(?:ificate)?(?:-?data)?';
 const SECRET_FIELD = new RegExp(`^(?:${SECRET_NAME})$`, 'i');
 
-/** Each hit is replaced by what the second part says. Quotes within a message may be escaped ones. */
+/** Patterns with their replacements. Quotes within a message may be escaped ones. */
 const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/-]{6,}=*/gi, `$1 ${REDACTED}`],
-  // Whoever logs in to the server through its address.
+  // User and password in the address of a server.
   [/(\w:\/\/)[^\s/@"\\]+@/g, `$1${REDACTED}@`],
   [/-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|$)/gs, REDACTED],
   // JSON in base64, with what follows of a JSON web token: service accounts, OIDC and registries use it.
@@ -82,16 +125,15 @@ const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`([?&](?:${SECRET_NAME})=)[^\\s&"']+`, 'gi'), `$1${REDACTED}`],
 ];
 
-/** Finds out, cheaply, that a line needs no closer look: nearly none does. */
+/** Finds cheaply the few lines that need a closer look. */
 const SUSPICIOUS =
   /authorization|cookie|token|passw|secret|api-?key|(?:client|private|tls)-?key|cert|bearer|basic|@|-----BEGIN|eyJ/i;
 
 /**
- * A line of the log without what gives access to something: values of fields that are named for it, at any depth, and
- * what looks like a credential within any text.
+ * Returns a line of the log without credentials: values of secret fields at any depth, and what looks like a credential in
+ * any text.
  *
- * **Assumptions.** The line is what is about to be written, one JSON object: whatever way a value has taken into it, a
- * message, the stack of an error, a field of a child logger, it comes by here.
+ * **Assumptions.** The line is what is about to be written, one JSON object: whatever way a value has taken into it.
  */
 export function redactLine(line: string): string {
   if (!SUSPICIOUS.test(line)) return line;
@@ -102,7 +144,7 @@ export function redactLine(line: string): string {
   }
 }
 
-/** The same for text that isn't a line of the log. */
+/** Returns text that isn't a line of the log without credentials. */
 export function redactText(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of SECRET_TEXT) clean = clean.replace(pattern, replacement);

@@ -1,13 +1,20 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** From a fast write to the longest that a reconcile may take; the buckets of controller-runtime. */
-export const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Of the work queue: from what is taken at once to what has waited for a day. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Of the work queue: from a key that is taken at once to one that has waited for a day. */
 const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400];
 
+/** Labels of a metric that is written as in PromQL: `name{a,b}` has `a` and `b`. */
+type LabelsOf<Name extends string> = Name extends `${string}{${infer Labels}}` ? Split<Labels> : never;
+type Split<Labels extends string> = Labels extends `${infer First},${infer Rest}`
+  ? First | Split<Rest>
+  : Labels;
+
 /**
- * What is measured. The names are those of controller-runtime, client-go and their work queue, so that existing
- * dashboards and alerts work; what they have no name for begins with `reconstruct_`.
+ * Metrics of the operator. The names are those of controller-runtime, client-go and their work queue, so that existing
+ * dashboards and alerts work; others begin with `reconstruct_`.
  *
  * No label ever holds the name of an object: the number of series stays the same, however many objects there are.
  * @see https://github.com/kubernetes-sigs/controller-runtime/tree/main/pkg/internal/controller/metrics
@@ -16,243 +23,314 @@ export class Metrics {
   readonly registry = new Registry();
 
   readonly reconciles = this.counter(
-    'controller_runtime_reconcile_total',
+    'controller_runtime_reconcile_total{controller,result}',
     'Reconciles per controller and result: success, error, requeue, requeue_after',
-    ['controller', 'result'],
   );
   readonly reconcileErrors = this.counter(
-    'controller_runtime_reconcile_errors_total',
+    'controller_runtime_reconcile_errors_total{controller}',
     'Failed reconciles per controller',
-    ['controller'],
   );
   readonly terminalReconcileErrors = this.counter(
-    'controller_runtime_terminal_reconcile_errors_total',
-    'Reconciles that failed for good, until somebody changes something',
-    ['controller'],
+    'controller_runtime_terminal_reconcile_errors_total{controller}',
+    'Reconciles that failed for good, until something is changed',
   );
   readonly reconcilePanics = this.counter(
-    'controller_runtime_reconcile_panics_total',
-    'Reconciles that failed by a bug: of a kind, as in its construct or its status function, or of the operator itself',
-    ['controller'],
+    'controller_runtime_reconcile_panics_total{controller}',
+    'Reconciles that failed by a bug of a kind or of the operator',
   );
   readonly reconcileTimeouts = this.counter(
-    'controller_runtime_reconcile_timeouts_total',
-    'Reconciles that were given up because they took too long',
-    ['controller'],
+    'controller_runtime_reconcile_timeouts_total{controller}',
+    'Reconciles that were given up after their timeout',
   );
   readonly reconcileSeconds = this.histogram(
-    'controller_runtime_reconcile_time_seconds',
+    'controller_runtime_reconcile_time_seconds{controller}',
     'Time of a reconcile',
-    ['controller'],
     SECONDS,
   );
   readonly maxConcurrentReconciles = this.gauge(
-    'controller_runtime_max_concurrent_reconciles',
+    'controller_runtime_max_concurrent_reconciles{controller}',
     'Workers per controller',
-    ['controller'],
   );
-  readonly activeWorkers = this.gauge('controller_runtime_active_workers', 'Workers that are busy', [
-    'controller',
-  ]);
+  readonly activeWorkers = this.gauge(
+    'controller_runtime_active_workers{controller}',
+    'Workers that are busy',
+  );
 
-  readonly queueDepth = this.gauge('workqueue_depth', 'Keys that wait for a worker, by lane', [
-    'name',
-    'controller',
-    'priority',
-  ]);
-  readonly queueAdds = this.counter('workqueue_adds_total', 'Keys that were put into the queue', [
-    'name',
-    'controller',
-  ]);
+  readonly queueDepth = this.gauge(
+    'workqueue_depth{name,controller,priority}',
+    'Keys that wait for a worker, by lane',
+  );
+  readonly queueAdds = this.counter(
+    'workqueue_adds_total{name,controller}',
+    'Keys that were put into the queue',
+  );
   readonly queueSeconds = this.histogram(
-    'workqueue_queue_duration_seconds',
+    'workqueue_queue_duration_seconds{name,controller}',
     'How long a key waited for a worker',
-    ['name', 'controller'],
     QUEUE_SECONDS,
   );
   readonly workSeconds = this.histogram(
-    'workqueue_work_duration_seconds',
+    'workqueue_work_duration_seconds{name,controller}',
     'How long a worker was busy with a key',
-    ['name', 'controller'],
     QUEUE_SECONDS,
   );
   readonly unfinishedWorkSeconds = this.gauge(
-    'workqueue_unfinished_work_seconds',
-    'Time spent so far on the keys that are in work, summed up',
-    ['name', 'controller'],
+    'workqueue_unfinished_work_seconds{name,controller}',
+    'Time spent so far on the keys in work, summed up',
   );
   readonly oldestQueuedSeconds = this.gauge(
-    'reconstruct_queue_oldest_seconds',
-    'Time since the key that has waited for longest was put into the queue, held back or not; 0 while none waits',
-    ['name', 'controller'],
+    'reconstruct_queue_oldest_seconds{name,controller}',
+    'Age of the key that has waited for longest, held back or not; 0 while none waits',
   );
   readonly longestRunningSeconds = this.gauge(
-    'workqueue_longest_running_processor_seconds',
+    'workqueue_longest_running_processor_seconds{name,controller}',
     'Time spent so far on the key that is in work for longest',
-    ['name', 'controller'],
   );
-  readonly queueRetries = this.counter('workqueue_retries_total', 'Keys that were put back after a failure', [
-    'name',
-    'controller',
-  ]);
+  readonly queueRetries = this.counter(
+    'workqueue_retries_total{name,controller}',
+    'Keys that were put back after a failure',
+  );
 
   readonly requests = this.counter(
-    'rest_client_requests_total',
+    'rest_client_requests_total{code,method,host}',
     'Requests to the API server by status code and method; code <error> if there was no answer',
-    ['code', 'method', 'host'],
   );
   readonly requestSeconds = this.histogram(
-    'rest_client_request_duration_seconds',
+    'rest_client_request_duration_seconds{verb,host}',
     'From a request to its answer; of a watch, to its first byte',
-    ['verb', 'host'],
     SECONDS,
   );
   readonly requestRetries = this.counter(
-    'rest_client_request_retries_total',
-    'Requests that were repeated because their connection ended under them',
-    ['verb', 'host'],
+    'rest_client_request_retries_total{verb,host}',
+    'Requests that were repeated because their connection ended',
   );
 
   readonly leader = this.gauge(
-    'leader_election_master_status',
-    'Whether this process leads: 1 or 0; by the name of the lease',
-    ['name'],
+    'leader_election_master_status{name}',
+    '1 while this process leads, else 0; by the name of the lease',
   );
   readonly leaderSlowPath = this.counter(
-    'leader_election_slowpath_total',
+    'leader_election_slowpath_total{name}',
     'Renewals that had to read the lease first',
-    ['name'],
   );
 
   readonly leadershipLosses = this.counter(
-    'reconstruct_leadership_losses_total',
-    'How often this process has lost the lease against its will; by the name of the lease',
-    ['name'],
+    'reconstruct_leadership_losses_total{name}',
+    'Losses of the lease that were no handover; by the name of the lease',
   );
 
-  readonly reflectorLists = this.counter('reflector_lists_total', 'Complete lists, paged or streamed', [
-    'name',
-  ]);
+  readonly reflectorLists = this.counter('reflector_lists_total{name}', 'Complete lists, paged or streamed');
   readonly reflectorListSeconds = this.histogram(
-    'reflector_list_duration_seconds',
+    'reflector_list_duration_seconds{name}',
     'Time of a complete list',
-    ['name'],
     SECONDS,
   );
-  readonly reflectorWatches = this.counter('reflector_watches_total', 'Watches that were opened', ['name']);
+  readonly reflectorWatches = this.counter('reflector_watches_total{name}', 'Watches that were opened');
   readonly reflectorShortWatches = this.counter(
-    'reflector_short_watches_total',
+    'reflector_short_watches_total{name}',
     'Watches that ended at once, without an event',
-    ['name'],
   );
   readonly reflectorLastResourceVersion = this.gauge(
-    'reflector_last_resource_version',
-    'The version up to which everything was delivered',
-    ['name'],
+    'reflector_last_resource_version{name}',
+    'Resource version up to which everything was delivered',
   );
   readonly watchSilenceSeconds = this.gauge(
-    'reconstruct_watch_silence_seconds',
-    'Time since anything was heard of a watch, a bookmark included; -1 while there is none',
-    ['name'],
+    'reconstruct_watch_silence_seconds{name}',
+    'Time since the last event or bookmark of a watch; -1 while there is none',
   );
 
   readonly changes = this.counter(
-    'reconstruct_changes_total',
-    'Objects by what became of them: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
-    ['controller', 'action'],
+    'reconstruct_changes_total{controller,action}',
+    'Objects by action: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
   );
   readonly applies = this.counter(
-    'reconstruct_applies_total',
+    'reconstruct_applies_total{controller,outcome}',
     'Apply requests by outcome: created, changed, unchanged, or the reason of the failure',
-    ['controller', 'outcome'],
   );
   readonly drift = this.counter(
-    'reconstruct_drift_total',
-    'Corrections of fields of ours that somebody else had changed, by field manager; `unknown` where nobody saw who it was, `other` after 20 managers',
-    ['controller', 'manager'],
+    'reconstruct_drift_total{controller,manager}',
+    'Drift corrections, by the field manager that made the change; `unknown` where it was not seen, `other` after 20 managers',
   );
-  readonly storeObjects = this.gauge('reconstruct_store_objects', 'Objects in memory by type', ['type']);
+  readonly storeObjects = this.gauge('reconstruct_store_objects{type}', 'Objects in memory by type');
   readonly customResources = this.gauge(
-    'reconstruct_custom_resources',
+    'reconstruct_custom_resources{type,state,reason}',
     'Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons',
-    ['type', 'state', 'reason'],
   );
   readonly eventLoopLagSeconds = this.gauge(
-    'reconstruct_event_loop_lag_seconds',
-    'How late timers fired since the last scrape: the mean, p99 and max',
-    ['quantile'],
+    'reconstruct_event_loop_lag_seconds{quantile}',
+    'Lateness of timers since the last scrape: mean, p99 and max',
   );
   readonly fencedWrites = this.counter(
     'reconstruct_fenced_writes_total',
     'Writes that were held back because the lease was no longer certain',
-    [],
   );
   readonly serverUnreachable = this.gauge(
     'reconstruct_server_unreachable',
-    'Requests are held back, since the API server is out of reach: 1 or 0',
-    [],
+    '1 while requests are held back because the API server can not be reached',
   );
   readonly events = this.counter(
-    'reconstruct_events_total',
-    'Events by what became of them: sent, series, dropped',
-    ['outcome'],
+    'reconstruct_events_total{outcome}',
+    'Events by outcome: sent, series, dropped',
   );
 
   readonly policyChanges = this.counter(
-    'reconstruct_policy_changes_total',
-    'Changes of the policy file while it runs, by what became of them: in_force, needs_restart, refused',
-    ['outcome'],
+    'reconstruct_policy_changes_total{outcome}',
+    'Changes of the policy file while it runs, by outcome: in_force, needs_restart, refused',
   );
   readonly policyRefused = this.gauge(
     'reconstruct_policy_refused',
-    'Whether the policy file holds none that can work, so that the one before stays in force: 1 or 0',
-    [],
+    '1 while the policy file is refused, and the policy before stays in force',
   );
   readonly policyNeedsRestart = this.gauge(
     'reconstruct_policy_needs_restart',
-    'Whether the policy says something else of a kind that follows it only at the start: 1 or 0',
-    [],
+    '1 while a changed part of the policy needs a restart',
   );
 
   private readonly beforeScrape: (() => void)[] = [];
 
-  /** For what is cheaper to read when somebody asks than to keep up to date. */
+  /** Registers what is cheaper to read at a scrape than to keep up to date. */
   onScrape(update: () => void): void {
     this.beforeScrape.push(update);
   }
 
-  /** The text format of Prometheus. */
+  /** Returns the text format of Prometheus. */
   async scrape(): Promise<string> {
     for (const update of this.beforeScrape) update();
     return this.registry.metrics();
   }
 
-  /** A controller has started: its counters are there from the first scrape on, at zero. */
+  /** Sets the counters of a controller to zero, so that they are there from the first scrape on. */
   controllerStarted(controller: string, workers: number): void {
     for (const result of ['success', 'error', 'requeue', 'requeue_after'])
       this.reconciles.inc({ controller, result }, 0);
-    this.reconcileErrors.inc({ controller }, 0);
-    this.terminalReconcileErrors.inc({ controller }, 0);
-    this.reconcilePanics.inc({ controller }, 0);
-    this.reconcileTimeouts.inc({ controller }, 0);
+    const { reconcileErrors, terminalReconcileErrors, reconcilePanics, reconcileTimeouts } = this;
+    for (const counter of [reconcileErrors, terminalReconcileErrors, reconcilePanics, reconcileTimeouts])
+      counter.inc({ controller }, 0);
     this.maxConcurrentReconciles.set({ controller }, workers);
     this.activeWorkers.set({ controller }, 0);
   }
 
-  private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
-    return new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+  private counter<Name extends string>(name: Name, help: string): Counter<LabelsOf<Name>> {
+    return new Counter(this.configuration(name, help));
   }
 
-  private gauge<T extends string>(name: string, help: string, labelNames: readonly T[]): Gauge<T> {
-    return new Gauge({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+  private gauge<Name extends string>(name: Name, help: string): Gauge<LabelsOf<Name>> {
+    return new Gauge(this.configuration(name, help));
   }
 
-  private histogram<T extends string>(
-    name: string,
+  private histogram<Name extends string>(
+    name: Name,
     help: string,
-    labelNames: readonly T[],
     buckets: number[],
-  ): Histogram<T> {
-    return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] });
+  ): Histogram<LabelsOf<Name>> {
+    return new Histogram({ ...this.configuration(name, help), buckets });
   }
+
+  private configuration<Name extends string>(text: Name, help: string) {
+    const [name = '', labels = ''] = text.split(/[{}]/);
+    const labelNames = labels.split(',').filter((label) => label !== '') as LabelsOf<Name>[];
+    return { name, help, labelNames, registers: [this.registry] };
+  }
+}
+
+/** Metric of a kind. */
+export interface DeclaredMetric {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly name: string;
+  readonly help: string;
+  /** @default - none */
+  readonly labels?: readonly string[];
+  /** @default - 5 ms to 60 s */
+  readonly buckets?: readonly number[];
+}
+
+export type RecordSample = (labels: Readonly<Record<string, string>>, value: number) => void;
+
+/** Declarations by name. */
+const declarations = new WeakMap<Registry, Map<string, DeclaredMetric>>();
+
+/**
+ * Registers a metric, or finds the one of an equal declaration; help doesn't count. One without labels is there from the
+ * first scrape on.
+ * @throws Error where another metric has that name, such as one of this project's own
+ */
+export function declareMetric(registry: Registry, metric: DeclaredMetric): RecordSample {
+  const { type, name, help, labels = [], buckets = SECONDS } = metric;
+  const declared = declarations.get(registry) ?? new Map<string, DeclaredMetric>();
+  declarations.set(registry, declared);
+  const before = declared.get(name);
+  const known = registry.getSingleMetric(name);
+  if (known && !(before && shapeOf(before) === shapeOf(metric)))
+    throw new Error(
+      `There is another metric ${name} already: give this one another name, or declare both alike`,
+    );
+  declared.set(name, metric);
+  const common = { name, help, labelNames: [...labels], registers: [registry] };
+  if (type === 'counter') {
+    const counter = (known as Counter | undefined) ?? new Counter(common);
+    return (of, value) => {
+      counter.inc(of, value);
+    };
+  }
+  if (type === 'gauge') {
+    const gauge = (known as Gauge | undefined) ?? new Gauge(common);
+    return (of, value) => {
+      gauge.set(of, value);
+    };
+  }
+  const histogram = (known as Histogram | undefined) ?? new Histogram({ ...common, buckets: [...buckets] });
+  return (of, value) => {
+    histogram.observe(of, value);
+  };
+}
+
+function shapeOf({ type, labels = [], buckets = [] }: DeclaredMetric): string {
+  return JSON.stringify([type, [...labels].sort(), buckets]);
+}
+
+/** How often the lag is sampled: every 100 ms costs an idle process half a millisecond of CPU per second. */
+const RESOLUTION_MILLISECONDS = 100;
+
+/**
+ * Registers the metrics of any process, under the names of the Prometheus client libraries, and the lag of the event loop.
+ * Only the lag has a timer, so this is called where metrics are served, and nowhere else.
+ * @returns ends it
+ * @see https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
+ */
+export function observeProcess(metrics: Metrics): () => void {
+  const registers = [metrics.registry];
+  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const cpuHelp = 'CPU time of the process, user and system';
+  const cpu = new Counter({ name: 'process_cpu_seconds_total', help: cpuHelp, registers });
+  const startTime = gauge('process_start_time_seconds', 'When the process started, seconds since the epoch');
+  const resident = gauge('process_resident_memory_bytes', 'Memory that the process holds');
+  const heapTotal = gauge('nodejs_heap_size_total_bytes', 'Heap that V8 has reserved');
+  const heapUsed = gauge('nodejs_heap_size_used_bytes', 'Heap that objects take');
+  const external = gauge('nodejs_external_memory_bytes', 'Memory of buffers, outside the heap');
+  startTime.set(Math.round(Date.now() / 1000 - process.uptime()));
+
+  // A sample is the time from one firing to the next, so the interval itself is no lag.
+  const lag = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MILLISECONDS / 1e3);
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MILLISECONDS });
+  for (const quantile of ['mean', 'p99', 'max']) metrics.eventLoopLagSeconds.set({ quantile }, 0);
+  delay.enable();
+  metrics.onScrape(() => {
+    const { user, system } = process.cpuUsage();
+    cpu.reset();
+    cpu.inc((user + system) / 1e6);
+    const memory = process.memoryUsage();
+    resident.set(memory.rss);
+    heapTotal.set(memory.heapTotal);
+    heapUsed.set(memory.heapUsed);
+    external.set(memory.external);
+    // Nothing was sampled yet where two scrapes follow at once.
+    if (delay.count === 0) return;
+    const lags = { mean: lag(delay.mean), p99: lag(delay.percentile(99)), max: lag(delay.max) };
+    for (const [quantile, seconds] of Object.entries(lags))
+      metrics.eventLoopLagSeconds.set({ quantile }, seconds);
+    delay.reset();
+  });
+  return () => {
+    delay.disable();
+  };
 }

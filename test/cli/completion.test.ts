@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { LOG_LEVELS } from '../../src/telemetry/log-options.js';
+import { LOG_LEVELS } from '../../src/telemetry/logger.js';
 
 const root = repoFolder();
 const command = join(root, 'lib/cli/main.js');

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkedPath } from '../../src/telemetry/checks.js';
+import { checkedPath, eventLoopCheck } from '../../src/telemetry/checks.js';
 import type { Check } from '../../src/telemetry/checks.js';
-import { eventLoopCheck } from '../../src/telemetry/event-loop-check.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
 import { VirtualClock } from '../engine/support/virtual-clock.js';
@@ -70,9 +69,9 @@ describe('checkedPath', () => {
       {
         level: 'info',
         fields: { path: '/readyz', check: 'caches', reason: 'first' },
-        message: 'Check failed',
+        message: 'check failed',
       },
-      { level: 'info', fields: { path: '/readyz', check: 'caches' }, message: 'Check passed again' },
+      { level: 'info', fields: { path: '/readyz', check: 'caches' }, message: 'check passed again' },
     ]);
   });
 

@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Metrics } from '../../src/telemetry/metrics.js';
-import { observeProcess } from '../../src/telemetry/process-metrics.js';
+import { Metrics, observeProcess } from '../../src/telemetry/metrics.js';
 
 /** What a sample is at, by its name and labels. */
 function sample(text: string, series: string): number {

@@ -1,8 +1,7 @@
 import { KindMetrics } from '../../src/engine/runner.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
-import { observeProcess } from '../../src/telemetry/process-metrics.js';
+import { Metrics, observeProcess } from '../../src/telemetry/metrics.js';
 
 export interface RegisteredMetric {
   readonly name: string;
