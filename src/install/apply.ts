@@ -5,7 +5,7 @@ import type { Kind, KindFlag } from '../contract/kind.js';
 import { objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { definitionType, nameOf, typeOf } from './cluster.js';
+import { appliedEntry, definitionType, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import {
   commandInUse,
@@ -17,7 +17,6 @@ import {
   optionsInUse,
   otherInstallations,
   PART_SELECTOR,
-  releaseOf,
   removalOf,
 } from './installed.js';
 import type { GivenOptions, Installed, InstalledOperator, OptionsInUse } from './installed.js';
@@ -82,11 +81,11 @@ export async function applyInstallation(
 ): Promise<void> {
   const objects = installManifests(props);
   const deployment = deploymentIn(objects);
-  if (deployment) await refuseOverlap(operatorOf(deployment), props, cluster, { flags, given });
+  if (deployment) await refuseOverlap(operatorOf(deployment), props, cluster);
   const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
   const installed = await installedIn(props.namespace, cluster, tell);
-  if (!replace) refuseLosses(objects, installed, props.namespace, { flags, given });
+  if (!replace) refuseLosses(objects, installed, props.namespace, flags, given);
   const definitions = steps.filter(({ object: { kind } }) => kind === definitionType.kind);
   const changes = definitions.flatMap(({ object: next, present }) => (present ? [{ present, next }] : []));
   await checkDefinitions?.(changes as unknown as DefinitionChange[]);
@@ -184,35 +183,15 @@ function isEstablished(crd: AnyObject | undefined): boolean {
   return (conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True');
 }
 
-interface ManagedFields {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
-}
-
 /**
  * Reports whether our apply has changed nothing, though others may have written their status, or an annotation, between our
  * read and our apply: the time in our own entry of managedFields stays as it is where nothing changes.
  */
 export function isUnchanged(before: AnyObject, after: AnyObject): boolean {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return true;
-  const own = ownEntry(before);
-  const isSame = own !== undefined && isDeepStrictEqual(own, ownEntry(after));
+  const own = appliedEntry(before, INSTALL_MANAGER);
+  const isSame = own !== undefined && isDeepStrictEqual(own, appliedEntry(after, INSTALL_MANAGER));
   return isSame && before.metadata.generation === after.metadata.generation;
-}
-
-function ownEntry({ metadata }: AnyObject): ManagedFields | undefined {
-  const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
-  return managedFields.find(
-    ({ manager, operation, subresource }) =>
-      manager === INSTALL_MANAGER && operation === 'Apply' && !subresource,
-  );
-}
-
-/** Input of a proposed command. */
-interface Proposal {
-  readonly flags: readonly KindFlag[];
-  readonly given: GivenOptions;
 }
 
 /** @throws OperatorError `OptionsLeftOut`, with the command that keeps the options in use */
@@ -220,7 +199,8 @@ function refuseLosses(
   objects: readonly AnyObject[],
   installed: readonly Installed[],
   namespace: string,
-  { flags, given }: Proposal,
+  flags: readonly KindFlag[],
+  given: GivenOptions,
 ): void {
   const present = installed.map(({ object }) => object);
   const hasPolicy = present.some(({ metadata: { name } }) => name === POLICY_CONFIG_MAP);
@@ -285,12 +265,7 @@ function losses(
  * @throws OperatorError `AlreadyInstalled` where another operator reconciles the same, or writes into the same objects for
  * other namespaces: each would remove what it doesn't know of
  */
-async function refuseOverlap(
-  next: InstalledOperator,
-  props: InstallProps,
-  cluster: Cluster,
-  proposal: Proposal,
-): Promise<void> {
+async function refuseOverlap(next: InstalledOperator, props: InstallProps, cluster: Cluster): Promise<void> {
   for (const deployment of await otherInstallations(props.namespace, cluster)) {
     const other = operatorOf(deployment);
     const common = props.kinds.filter((kind) => other.kinds.includes(kindName(kind)));
@@ -309,8 +284,8 @@ async function refuseOverlap(
       const both = [...new Set([...(other.watchNamespaces ?? []), ...(next.watchNamespaces ?? [])])].sort();
       throw alreadyInstalled(
         `The operator in the namespace ${other.namespace} writes for ${kindName(kind)} to ${object} too, and they ` +
-          "would undo each other's work: let it look after all of them, with " +
-          `"${widened(deployment, both, proposal)}", or have this one write elsewhere, by the kind's options or the policy`,
+          `would undo each other's work: let it look after all of them, with ${isHelms(deployment) ? 'watchNamespaces' : '--watch-namespace'} ` +
+          `${both.join()}, or have this one write elsewhere, by the kind's options or the policy`,
       );
     }
   }
@@ -319,17 +294,6 @@ async function refuseOverlap(
 function isSharingNamespaces(a: InstalledOperator, b: InstalledOperator): boolean {
   if (!a.watchNamespaces || !b.watchNamespaces) return true;
   return a.watchNamespaces.some((name) => b.watchNamespaces?.includes(name));
-}
-
-/** Returns the command that has another operator watch these namespaces. */
-function widened(deployment: AnyObject, watched: readonly string[], { flags, given }: Proposal): string {
-  const { namespace = '' } = deployment.metadata;
-  if (isHelms(deployment)) {
-    const where = `--namespace ${namespace} --reuse-values`;
-    return `helm upgrade ${releaseOf(deployment)} CHART ${where} --set 'watchNamespaces={${watched.join()}}'`;
-  }
-  const inUse = { ...optionsInUse(deployment, flags), '--watch-namespace': watched.join() };
-  return commandInUse(namespace, inUse, given.cluster ? { cluster: given.cluster } : {});
 }
 
 function alreadyInstalled(message: string): OperatorError {

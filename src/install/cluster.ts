@@ -74,6 +74,17 @@ export function nameOf(object: AnyObject): string {
   return describeRef(refOf(object));
 }
 
+/** Returns what a field manager has applied of an object, from its managedFields; undefined where that is nothing. */
+export function appliedEntry({ metadata }: AnyObject, fieldManager: string): object | undefined {
+  const { managedFields = [] } = metadata as {
+    readonly managedFields?: readonly { manager?: string; operation?: string; subresource?: string }[];
+  };
+  return managedFields.find(
+    ({ manager, operation, subresource }) =>
+      manager === fieldManager && operation === 'Apply' && !subresource,
+  );
+}
+
 /** Types of the Prometheus operator. @see https://prometheus-operator.dev/docs/api-reference/api/ */
 const MONITORING = 'monitoring.coreos.com/v1';
 export const serviceMonitorType = resourceType({ apiVersion: MONITORING, kind: 'ServiceMonitor' });

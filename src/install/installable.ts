@@ -30,21 +30,15 @@ export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
   });
 }
 
-export interface InstallableOptions {
-  /** Leaves out a kind that can't be installed yet, instead of failing. */
-  readonly mayLeaveOut: boolean;
-  /** Is called for each kind that is left out. */
-  readonly tell: Tell;
-}
-
 /**
  * Returns the kinds whose rights can be given in this cluster: a Role needs its namespace, which isn't ours to create.
+ * @param mayLeaveOut leaves out a kind that can't be installed yet, with a line, instead of failing
  * @throws OperatorError `NamespaceMissing`
  */
 export async function installableKinds(
   props: InstallProps,
   cluster: Cluster,
-  { mayLeaveOut, tell }: InstallableOptions,
+  { mayLeaveOut, tell }: { readonly mayLeaveOut: boolean; readonly tell: Tell },
 ): Promise<Kind[]> {
   // The operator's own is created by the installation.
   const firstMissing = async (names: readonly string[]): Promise<string | undefined> => {

@@ -7,7 +7,7 @@ import { controllerOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { definitionType, isPartial, nameOf, namespaceType } from './cluster.js';
+import { appliedEntry, definitionType, isPartial, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import {
   deploymentType,
@@ -275,7 +275,7 @@ async function purge(
   tell: Tell,
 ): Promise<readonly OperatorError[]> {
   const { shares, definitions } = await leavings(namespace, kinds, cluster);
-  const refusals = await releaseAll(shares, () => sharesOf(kinds, cluster), cluster, tell);
+  const refusals = await releaseAll(shares, cluster, tell);
   const deleted = new Set<string | undefined>();
   await cluster.until(async () => {
     const left = await resourcesOf(definitions, cluster);
@@ -304,7 +304,7 @@ async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share
       return appliedTypes(kind).map(async (type) => {
         const objects = await cluster.list(type, { metadataOnly: true });
         return objects
-          .filter((object) => isManagedBy(fieldManager, object) && !controllerOf(object))
+          .filter((object) => appliedEntry(object, fieldManager) && !controllerOf(object))
           .map((object) => ({ type, object, fieldManager }));
       });
     }),
@@ -322,55 +322,30 @@ function appliedTypes(kind: Kind): ResourceType[] {
   return [...new Map(types.map((type) => [groupKind(type), type])).values()];
 }
 
-function isManagedBy(fieldManager: string, { metadata }: AnyObject): boolean {
-  const { managedFields = [] } = metadata as {
-    readonly managedFields?: readonly { manager?: string; operation?: string; subresource?: string }[];
-  };
-  return managedFields.some(
-    ({ manager, operation, subresource }) =>
-      manager === fieldManager && operation === 'Apply' && !subresource,
-  );
-}
-
-const MAX_ATTEMPTS = 10;
-
 /**
- * Gives up our fields in these objects, and reads them again where one was replaced or deleted meanwhile.
+ * Gives up our fields in these objects, by applying nothing but their identity. An object that is gone has none.
  * @returns what the API server refuses as invalid: that keeps none of the others
  */
 async function releaseAll(
-  seen: readonly Share[],
-  read: () => Promise<readonly Share[]>,
+  shares: readonly Share[],
   cluster: Cluster,
   tell: Tell,
-): Promise<OperatorError[]> {
-  const refusals = new Map<string, OperatorError>();
-  const idOf = ({ object, fieldManager }: Share): string => `${objectId(object)} ${fieldManager}`;
-  let shares = seen;
-  for (let attempt = 1; shares.length > 0; attempt++) {
-    let isStale = false;
-    for (const share of shares) {
-      try {
-        await release(share, cluster, tell);
-      } catch (error) {
-        const reason = error instanceof OperatorError ? error.reason : undefined;
-        if (reason === 'Invalid') refusals.set(idOf(share), error as OperatorError);
-        else if ((reason === 'Conflict' || reason === 'NotFound') && attempt < MAX_ATTEMPTS) isStale = true;
-        else throw error;
-      }
+): Promise<readonly OperatorError[]> {
+  const refusals: OperatorError[] = [];
+  for (const { type, object, fieldManager } of shares) {
+    const { namespace, name, uid } = object.metadata;
+    const nothing = {
+      ...{ apiVersion: type.apiVersion, kind: type.kind },
+      metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+    };
+    try {
+      await cluster.apply(type, nothing, { fieldManager, force: false });
+      tell(`${nameOf(nothing)} released from ${fieldManager}`);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      if (error.reason === 'Invalid') refusals.push(error);
+      else if (await cluster.find(type, objectKey(namespace, name))) throw error;
     }
-    shares = isStale ? (await read()).filter((share) => !refusals.has(idOf(share))) : [];
   }
-  return [...refusals.values()];
-}
-
-/** Applies nothing but the identity, which gives up all our fields. */
-async function release({ type, object, fieldManager }: Share, cluster: Cluster, tell: Tell): Promise<void> {
-  const { namespace, name, uid } = object.metadata;
-  const nothing = {
-    ...{ apiVersion: type.apiVersion, kind: type.kind },
-    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
-  };
-  await cluster.apply(type, nothing, { fieldManager, force: false });
-  tell(`${nameOf(nothing)} released from ${fieldManager}`);
+  return refusals;
 }

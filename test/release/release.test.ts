@@ -43,7 +43,9 @@ test('the bill of materials of a release names what is bundled, by what a scanne
   const workflow = readFileSync(join(root, '.github/workflows/release.yml'), 'utf8');
   const [, args = ''] = /npm (sbom [^>]*) > release\/reconstruct-package/.exec(workflow) ?? [];
   const text = execFileSync('npm', args.split(' '), { cwd: root, encoding: 'utf8', stdio: 'pipe' });
-  const { components } = JSON.parse(text) as { components: { name: string; version: string; purl: string }[] };
+  const { components } = JSON.parse(text) as {
+    components: { name: string; version: string; purl: string }[];
+  };
   const names = components.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['commander', 'undici', 'cdk8s', 'pino', '@bufbuild/cel']));
   const cel = components.find(({ name }) => name === '@bufbuild/cel');
