@@ -17,7 +17,8 @@ const started = vi.hoisted(() => ({
 }));
 
 vi.mock('../../src/cli/servers.js', () => ({ startServers: () => Promise.resolve([]) }));
-vi.mock('../../src/telemetry/logger.js', () => ({
+vi.mock('../../src/telemetry/logger.js', async (original) => ({
+  ...(await original<object>()),
   createLogger: () => ({
     ...{ info: () => undefined, warn: () => undefined },
     error: (fields: object, message: string) => started.errors.push({ ...fields, message }),
