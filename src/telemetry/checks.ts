@@ -41,14 +41,18 @@ export function checkedPath({ path, checks, log }: CheckedPathProps): Routes {
 function report(path: string, checks: readonly Check[], query: URLSearchParams): Answer {
   const excluded = new Set(query.getAll('exclude'));
   const verbose = query.has('verbose');
+  const lines: string[] = [];
   let failed = false;
-  const lines = checks.map(({ name, check }) => {
+  for (const { name, check } of checks) {
     const reason = check();
-    if (excluded.delete(name)) return `[+]${name} excluded: ok`;
-    if (reason === undefined) return `[+]${name} ok`;
+    const isExcluded = excluded.delete(name);
+    if (isExcluded || reason === undefined) {
+      lines.push(`[+]${name} ${isExcluded ? 'excluded: ' : ''}ok`);
+      continue;
+    }
     failed = true;
-    return `[-]${name} failed: ${verbose ? reason : 'reason withheld, see ?verbose'}`;
-  });
+    lines.push(`[-]${name} failed: ${verbose ? reason : 'reason withheld, see ?verbose'}`);
+  }
   if (!failed && !verbose) return { status: 200, body: 'ok\n' };
   if (excluded.size > 0) lines.push(`warn: nothing to exclude by the name of ${[...excluded].join(', ')}`);
   lines.push(`${path.slice(1)} check ${failed ? 'failed' : 'passed'}`);

@@ -266,22 +266,18 @@ export function declareMetric(registry: Registry, metric: DeclaredMetric): Recor
     );
   declared.set(name, metric);
   const common = { name, help, labelNames: [...labels], registers: [registry] };
-  if (type === 'counter') {
-    const counter = (known as Counter | undefined) ?? new Counter(common);
-    return (of, value) => {
-      counter.inc(of, value);
-    };
-  }
-  if (type === 'gauge') {
-    const gauge = (known as Gauge | undefined) ?? new Gauge(common);
-    return (of, value) => {
-      gauge.set(of, value);
-    };
-  }
-  const histogram = (known as Histogram | undefined) ?? new Histogram({ ...common, buckets: [...buckets] });
+  const made = known ?? make();
   return (of, value) => {
-    histogram.observe(of, value);
+    if (made instanceof Counter) made.inc(of, value);
+    else if (made instanceof Gauge) made.set(of, value);
+    else if (made instanceof Histogram) made.observe(of, value);
   };
+
+  function make(): Counter | Gauge | Histogram {
+    if (type === 'counter') return new Counter(common);
+    if (type === 'gauge') return new Gauge(common);
+    return new Histogram({ ...common, buckets: [...buckets] });
+  }
 }
 
 function shapeOf({ type, labels = [], buckets = [] }: DeclaredMetric): string {
