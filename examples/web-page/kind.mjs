@@ -40,7 +40,8 @@ class WebPage extends Construct {
       ],
     });
     const [server] = deployment.containers;
-    server?.mount('/usr/share/nginx/html', Volume.fromConfigMap(this, 'PageVolume', page, { name: 'page' }));
+    const map = ConfigMap.fromConfigMapName(this, 'PageMap', page.name);
+    server?.mount('/usr/share/nginx/html', Volume.fromConfigMap(this, 'PageVolume', map, { name: 'page' }));
     server?.mount('/tmp', Volume.fromEmptyDir(this, 'Temporary', 'temporary'));
     deployment.exposeViaService({ name, ports: [{ port: 80, targetPort: 8080 }] });
   }

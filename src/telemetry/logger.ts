@@ -35,11 +35,12 @@ export interface LoggerProps {
  * written, since its other properties may hold anything, such as a custom resource.
  */
 export async function createLogger({ level, format, destination = 2 }: LoggerProps): Promise<RootLogger> {
-  const { pino, stdSerializers } = await import('pino');
+  // Named exports of CommonJS are lost where the bundle imports it on demand.
+  const { default: pino } = await import('pino');
   const describeError = (thrown: unknown): unknown => {
     if (!(thrown instanceof Error)) return String(thrown);
     // Message and stack hold those of the causes as well.
-    const { type, message, stack } = stdSerializers.err(thrown);
+    const { type, message, stack } = pino.stdSerializers.err(thrown);
     return { type, message, stack };
   };
   const options = {
@@ -54,8 +55,8 @@ export async function createLogger({ level, format, destination = 2 }: LoggerPro
   if (format === 'json') {
     logger = pino(options, pino.destination({ dest: destination, sync: true }));
   } else {
-    const { PinoPretty } = await import('pino-pretty');
-    const stream = PinoPretty({ destination, sync: true, colorize: process.stderr.isTTY, singleLine: true });
+    const { default: pretty } = await import('pino-pretty');
+    const stream = pretty({ destination, sync: true, colorize: process.stderr.isTTY, singleLine: true });
     logger = pino(options, stream);
   }
   return logger;

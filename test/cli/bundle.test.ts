@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -54,6 +54,17 @@ function command(...args: string[]): string {
   const file = join(folder, 'lib/bundle/reconstruct.mjs');
   return execFileSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8' });
 }
+
+test.each(['json', 'pretty'])('its controller logs in the format %s', (format) => {
+  const none = ['--kubeconfig', join(folder, 'none'), '--log-format', format];
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(folder, 'lib/bundle/reconstruct.mjs'), 'run', ...none],
+    { cwd: folder, encoding: 'utf8' },
+  );
+  expect(stderr).toContain(join(folder, 'none'));
+  expect(status).toBe(2);
+});
 
 const sample = join(root, 'examples/appservice-full.yaml');
 
