@@ -1,53 +1,61 @@
 import { defineConfig } from 'vitest/config';
 
-/** Of the cluster tests, those that need no controller of Kubernetes: what an API server decides by itself. */
+/** Tests that replace modules, which others of the same worker would get. */
+const withMocks = ['test/cli/fn.test.ts', 'test/cli/run-policy.test.ts', 'test/cli/synth.test.ts'];
+
+/** Scenarios that take minutes each. */
+const soak = [
+  ...['blackhole', 'churn', 'every-right', 'outage', 'overload', 'settled'],
+  ...['sweep-appservice', 'sweep-examples', 'sweep-job-watcher', 'sweep-stream-ingress'],
+].map((name) => `test/scenarios/${name}.test.ts`);
+
+/** Follows a page whose commands judge by the clock, so nothing else runs beside it. */
+const alone = ['test/scenarios/own-kind.test.ts'];
+
+/** What an API server decides without the controllers of Kubernetes; tried on every version that is supported. */
 const withoutControllers = [
-  ...[
-    'app-service-crd',
-    'contested',
-    'define-crd',
-    'diff-examples',
-    'digest',
-    'job-watcher-crd',
-    'missing-kinds',
-  ],
-  ...['stream-ingress-crd', 'synth-apply'],
-];
+  ...['app-service-crd', 'contested', 'define-crd', 'diff-examples', 'digest', 'job-watcher-crd'],
+  ...['missing-kinds', 'stream-ingress-crd', 'synth-apply'],
+].map((name) => `test/full/${name}.test.ts`);
 
 /**
- * Four suites: `unit` needs nothing but Node; `cluster` starts a real control plane once and shares it; `scenarios`
- * does the same, breaks what lies between the controller and the control plane, and takes its time; `kubernetes` is
- * what of `cluster` needs an API server alone, which `npm run test:kubernetes` starts in another version.
+ * Three rings, by what a test costs:
+ * - `npm test`: `unit` and `mocks` need nothing but Node, and start no processes; `journeys` share one control plane and one
+ *   operator, each in namespaces of its own.
+ * - `npm run test:full`: `full` starts processes, operators of its own, and other control planes; `scenarios` puts faults between
+ *   operator and API server.
+ * - `npm run test:soak`: the scenarios that take minutes each.
  */
 export default defineConfig({
   test: {
-    // What needs the control plane waits more than it computes.
+    // Tests on a control plane wait more than they compute.
     maxWorkers: 4,
     projects: [
       {
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/cluster/**', 'test/journeys/**', 'test/scenarios/*.test.ts'],
-          // Some start programs, on machines that are busy.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          exclude: ['test/full/**', 'test/journeys/**', 'test/scenarios/*.test.ts', ...withMocks],
+          isolate: false,
+          testTimeout: 60_000,
         },
       },
+      { test: { name: 'mocks', include: withMocks, testTimeout: 60_000 } },
       {
         test: {
           name: 'journeys',
           include: ['test/journeys/*.test.ts'],
           globalSetup: ['test/journeys/global-setup.ts'],
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 300_000,
         },
       },
       {
         test: {
-          name: 'cluster',
-          include: ['test/cluster/**/*.test.ts'],
-          globalSetup: ['test/cluster/global-setup.ts'],
+          name: 'full',
+          include: ['test/full/**/*.test.ts'],
+          globalSetup: ['test/full/global-setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 900_000,
         },
@@ -55,8 +63,8 @@ export default defineConfig({
       {
         test: {
           name: 'kubernetes',
-          include: withoutControllers.map((name) => `test/cluster/${name}.test.ts`),
-          globalSetup: ['test/cluster/api-only-setup.ts'],
+          include: withoutControllers,
+          globalSetup: ['test/full/api-only-setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },
@@ -65,6 +73,25 @@ export default defineConfig({
         test: {
           name: 'scenarios',
           include: ['test/scenarios/*.test.ts'],
+          exclude: [...soak, ...alone],
+          globalSetup: ['test/scenarios/global-setup.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: 'alone',
+          include: alone,
+          globalSetup: ['test/scenarios/global-setup.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: 'soak',
+          include: soak,
           globalSetup: ['test/scenarios/global-setup.ts'],
           testTimeout: 600_000,
           hookTimeout: 900_000,

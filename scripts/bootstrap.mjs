@@ -23,6 +23,13 @@ const command = 'lib/cli/main.js';
 /** @default - the one that `reconstruct install` names */
 const image = process.env.IMAGE ? ['--image', process.env.IMAGE] : [];
 
+/** The suites of vitest.config.ts that a task runs, one group after another. */
+const suites = {
+  test: [['unit', 'mocks', 'journeys']],
+  'test:full': [['full'], ['scenarios'], ['alone']],
+  'test:soak': [['soak']],
+};
+
 /** Each task is a list of programs, run one after another; what the user adds goes to the last. */
 const tasks = {
   build: [compile, bundle],
@@ -36,9 +43,10 @@ const tasks = {
   undeploy: [compileSource, ['', [command, 'uninstall']]],
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
-  test: [compile, bundle, ['', vitest]],
+  test: [compile, bundle],
+  'test:full': [compile, bundle],
+  'test:soak': [compile, bundle],
   'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
-  'test:scenarios': [compile, bundle, ['', [...vitest, '--project', 'scenarios']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing', 'test']]],
   // The examples have their types from what is compiled.
@@ -53,7 +61,7 @@ const tasks = {
 await main(process.argv[2], process.argv.slice(3));
 
 async function main(name, args) {
-  const steps = tasks[name];
+  const steps = tasks[name] && [...tasks[name], ...testSteps(suites[name] ?? [], args)];
   if (!steps) fail(`Unknown task ${name}; there are ${Object.keys(tasks).join(', ')}`);
   if (!installed()) {
     say('Installing the dependencies from package-lock.json (once; a minute or less)');
@@ -65,15 +73,16 @@ async function main(name, args) {
   const node = projectNode();
   for (const [index, [what, command]] of steps.entries()) {
     if (what) say(what);
-    await run(node, command, index === steps.length - 1 ? argumentsFor(name, args) : []);
+    await run(node, command, index === steps.length - 1 ? args : []);
     if (steps[index] === compile) linkBin();
   }
 }
 
-/** The scenarios take half an hour and more, so that they have to be asked for. */
-function argumentsFor(name, args) {
-  const chosen = args.some((arg) => arg.startsWith('--project'));
-  return name === 'test' && !chosen ? ['--project', 'unit', '--project', 'cluster', ...args] : args;
+/** What the user names, such as a file, is looked for in all groups at once. */
+function testSteps(groups, args) {
+  if (args.some((arg) => arg.startsWith('--project'))) return groups.slice(0, 1).map(() => ['', vitest]);
+  const chosen = args.length > 0 && groups.length > 0 ? [groups.flat()] : groups;
+  return chosen.map((group) => ['', [...vitest, ...group.flatMap((suite) => ['--project', suite])]]);
 }
 
 /** npm notes what it has installed: every package of the lock file has to be there, optional ones as far as they fit. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandsIn, filesIn } from './cluster/support/documented.js';
+import { commandsIn, filesIn } from './full/support/documented.js';
 
 test('the commands of a page are those in its blocks, without comments and what they print', () => {
   const page = [

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { deployment, loadBundle, service } from '../cluster/support/bundle.js';
-import { configMaps, deployments, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { summary, writes } from '../cluster/support/requests.js';
-import { Subject } from '../cluster/support/subject.js';
+import { deployment, loadBundle, service } from '../full/support/bundle.js';
+import { configMaps, deployments, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { summary, writes } from '../full/support/requests.js';
+import { Subject } from '../full/support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 const bundle = await loadBundle();

@@ -2,11 +2,11 @@ import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { loadBundle } from '../cluster/support/bundle.js';
-import { deployments, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { summary, writes } from '../cluster/support/requests.js';
-import { Subject } from '../cluster/support/subject.js';
+import { loadBundle } from '../full/support/bundle.js';
+import { deployments, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { summary, writes } from '../full/support/requests.js';
+import { Subject } from '../full/support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 import type { OperatorLog } from './support/operator.js';
 

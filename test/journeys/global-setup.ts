@@ -6,12 +6,12 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { bundleConfig, loadBundle } from '../cluster/support/bundle.js';
-import { Cluster } from '../cluster/support/cluster.js';
-import { startController } from '../cluster/support/controller.js';
-import { installCrd } from '../cluster/support/crds.js';
-import { httpRouteCrd } from '../cluster/support/http-route-crd.js';
-import type {} from '../cluster/global-setup.js';
+import { bundleConfig, loadBundle } from '../full/support/bundle.js';
+import { Cluster } from '../full/support/cluster.js';
+import { startController } from '../full/support/controller.js';
+import { installCrd } from '../full/support/crds.js';
+import { httpRouteCrd } from '../full/support/http-route-crd.js';
+import type {} from '../full/global-setup.js';
 import type { SharedOperatorHandle } from './support/operator.js';
 
 const user = 'operator';

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { services } from '../cluster/support/cluster.js';
-import { exposedPorts } from '../cluster/support/exposed-ports.js';
-import type { ExposedPort } from '../cluster/support/exposed-ports.js';
-import { admin, http, portEdits } from '../cluster/support/port-edits.js';
-import type { Port } from '../cluster/support/port-edits.js';
-import { summary, writes } from '../cluster/support/requests.js';
-import { Subject } from '../cluster/support/subject.js';
+import { services } from '../full/support/cluster.js';
+import { exposedPorts } from '../full/support/exposed-ports.js';
+import type { ExposedPort } from '../full/support/exposed-ports.js';
+import { admin, http, portEdits } from '../full/support/port-edits.js';
+import type { Port } from '../full/support/port-edits.js';
+import { summary, writes } from '../full/support/requests.js';
+import { Subject } from '../full/support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
 const image = 'example.com/web:1';

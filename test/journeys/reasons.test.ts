@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
-import { services } from '../cluster/support/cluster.js';
-import { withFolder } from '../cluster/support/commands.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { writes } from '../cluster/support/requests.js';
-import { Subject } from '../cluster/support/subject.js';
+import { services } from '../full/support/cluster.js';
+import { withFolder } from '../full/support/commands.js';
+import { eventually } from '../full/support/eventually.js';
+import { writes } from '../full/support/requests.js';
+import { Subject } from '../full/support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 const image = 'example.com/web:1';

@@ -1,11 +1,11 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
-import { mostPasses } from '../cluster/support/burst.js';
-import type { Place } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { CHART, namespaceType, Proxy } from '../cluster/support/stream-proxy.js';
-import type { Ask, Stream } from '../cluster/support/stream-proxy.js';
-import { makeUpstream } from '../cluster/support/upstreams.js';
+import { mostPasses } from '../full/support/burst.js';
+import type { Place } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { CHART, namespaceType, Proxy } from '../full/support/stream-proxy.js';
+import type { Ask, Stream } from '../full/support/stream-proxy.js';
+import { makeUpstream } from '../full/support/upstreams.js';
 import { cluster, operator } from './support/operator.js';
 
 /** Where the chart of ingress-nginx puts it, so that no flag is needed. */

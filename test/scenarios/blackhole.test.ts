@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { services } from '../cluster/support/cluster.js';
-import { settled } from '../cluster/support/settled.js';
+import { services } from '../full/support/cluster.js';
+import { settled } from '../full/support/settled.js';
 import type { FaultProxy } from './support/fault-proxy.js';
 import { small } from './support/kinds.js';
 import { everything, watches } from './support/proxied-request.js';

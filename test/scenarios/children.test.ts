@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { configMaps, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { configMaps, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { respond } from './support/faults.js';
 import { parcel, small } from './support/kinds.js';
 import { writesTo } from './support/proxied-request.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { deployments, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { deployments, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
 import { Gate } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { writesTo } from './support/proxied-request.js';

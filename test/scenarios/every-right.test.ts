@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { appServiceWalk } from '../cluster/support/rights/app-service.js';
-import { jobWatcherWalk } from '../cluster/support/rights/job-watcher.js';
-import { prepareKinds } from '../cluster/support/rights/prepare-kinds.js';
-import { streamIngressWalk } from '../cluster/support/rights/stream-ingress.js';
-import { describeRight } from '../cluster/support/rights/used-rights.js';
-import { Walk } from '../cluster/support/rights/walk.js';
-import type { WalkedKind } from '../cluster/support/rights/walk.js';
+import { eventually } from '../full/support/eventually.js';
+import { appServiceWalk } from '../full/support/rights/app-service.js';
+import { jobWatcherWalk } from '../full/support/rights/job-watcher.js';
+import { prepareKinds } from '../full/support/rights/prepare-kinds.js';
+import { streamIngressWalk } from '../full/support/rights/stream-ingress.js';
+import { describeRight } from '../full/support/rights/used-rights.js';
+import { Walk } from '../full/support/rights/walk.js';
+import type { WalkedKind } from '../full/support/rights/walk.js';
 
 let sandbox: Sandbox;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { deployments, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { deployments, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { Backup, etcdutl } from './support/backup.js';
 import type { RecordedRequest } from './support/exchange.js';
 import type { FaultProxy } from './support/fault-proxy.js';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
-import { configMaps } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { configMaps } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { parcel } from './support/kinds.js';
 import { watches } from './support/proxied-request.js';
 import { Scenario, summaryOf } from './support/scenario.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { eventually } from '../full/support/eventually.js';
 import { Gate } from './support/faults.js';
 import type { Rule } from './support/rules.js';
 import { JobStage, KEEP } from './support/job-stage.js';

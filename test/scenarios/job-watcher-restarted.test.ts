@@ -3,7 +3,7 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import type { JobWatcherStatus } from '../../src/kinds/job-watcher/spec.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { eventually } from '../full/support/eventually.js';
 import { inBatches } from './support/batches.js';
 import { JobStage, KEEP } from './support/job-stage.js';
 import { watches } from './support/proxied-request.js';

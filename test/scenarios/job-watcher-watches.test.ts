@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { eventually } from '../full/support/eventually.js';
 import { drop, loseAnswer, losing, oneIn, recorded } from './support/faults.js';
 import { JobStage, KEEP } from './support/job-stage.js';
 import { lists, watches, writesTo } from './support/proxied-request.js';

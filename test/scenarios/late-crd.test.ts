@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
-import { configMaps } from '../cluster/support/cluster.js';
-import { installCrd } from '../cluster/support/crds.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { configMaps } from '../full/support/cluster.js';
+import { installCrd } from '../full/support/crds.js';
+import { eventually } from '../full/support/eventually.js';
 import { lateParcel } from './support/kinds.js';
 import { Scenario, writesIn } from './support/scenario.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { inBatches } from './support/batches.js';
 import { numberFrom } from './support/environment.js';
 import { small } from './support/kinds.js';

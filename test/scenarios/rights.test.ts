@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { grant } from '../cluster/support/rights.js';
-import { settled } from '../cluster/support/settled.js';
+import { services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { grant } from '../full/support/rights.js';
+import { settled } from '../full/support/settled.js';
 import { small } from './support/kinds.js';
 import { watches } from './support/proxied-request.js';
 import { Scenario } from './support/scenario.js';

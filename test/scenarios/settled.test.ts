@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { eventually } from '../cluster/support/eventually.js';
-import { requestsFromNowOn, summary } from '../cluster/support/requests.js';
-import { settled } from '../cluster/support/settled.js';
+import { eventually } from '../full/support/eventually.js';
+import { requestsFromNowOn, summary } from '../full/support/requests.js';
+import { settled } from '../full/support/settled.js';
 import { numberFrom } from './support/environment.js';
 import { small } from './support/kinds.js';
 import { Scenario, summaryOf } from './support/scenario.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { deployments, services } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { deployments, services } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { behind, losing, recorded } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { everything, lists, watches } from './support/proxied-request.js';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { deployments } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { settled } from '../cluster/support/settled.js';
+import { deployments } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import { settled } from '../full/support/settled.js';
 import { late, losing } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { watches, writesTo } from './support/proxied-request.js';

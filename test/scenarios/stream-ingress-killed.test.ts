@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventually } from '../cluster/support/eventually.js';
+import { eventually } from '../full/support/eventually.js';
 import { Gate } from './support/faults.js';
 import { IngressStage } from './support/ingress-stage.js';
 import { watches, writesTo } from './support/proxied-request.js';

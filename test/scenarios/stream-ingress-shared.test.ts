@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { eventually } from '../cluster/support/eventually.js';
-import { appliedBy } from '../cluster/support/owned-fields.js';
-import { Recording } from '../cluster/support/recording.js';
+import { eventually } from '../full/support/eventually.js';
+import { appliedBy } from '../full/support/owned-fields.js';
+import { Recording } from '../full/support/recording.js';
 import { Gate } from './support/faults.js';
 import { chartPorts, IngressStage } from './support/ingress-stage.js';
 import type { ChartPort } from './support/ingress-stage.js';

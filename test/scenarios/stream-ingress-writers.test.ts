@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { mostPasses } from '../cluster/support/burst.js';
-import { eventually } from '../cluster/support/eventually.js';
+import { mostPasses } from '../full/support/burst.js';
+import { eventually } from '../full/support/eventually.js';
 import { IngressStage } from './support/ingress-stage.js';
 import { KeyWriter, waysToWrite } from './support/key-writers.js';
 import { numberFrom } from './support/environment.js';

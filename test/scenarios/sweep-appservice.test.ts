@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
-import { httpRouteCrd } from '../cluster/support/http-route-crd.js';
+import { httpRouteCrd } from '../full/support/http-route-crd.js';
 import { appServiceSamples } from './support/app-service-samples.js';
 import { triedFor, verdictsOf } from './support/verdicts.js';
 

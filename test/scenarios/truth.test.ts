@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deployments, services } from '../cluster/support/cluster.js';
+import { deployments, services } from '../full/support/cluster.js';
 import { small } from './support/kinds.js';
 import { Scenario } from './support/scenario.js';
 

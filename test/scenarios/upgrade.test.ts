@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settled } from '../cluster/support/settled.js';
+import { settled } from '../full/support/settled.js';
 import { parcel, upgradedParcel } from './support/kinds.js';
 import type { Fault } from './support/faults.js';
 import { resourceType } from '../../src/contract/resource.js';

@@ -30,7 +30,7 @@ test('a byte order mark and Windows line ends are taken', () => {
   expect(valuesOf('\uFEFFa: 1\r\nb:\r\n  - c\r\n---\r\nd: 2\r\n')).toEqual([{ a: 1, b: ['c'] }, { d: 2 }]);
 });
 
-/** Compared with kubectl itself, over many more, in test/cluster/yaml.test.ts. */
+/** Compared with kubectl itself, over many more, in test/full/yaml.test.ts. */
 test('values are what kubectl makes of them', () => {
   const text =
     'octal: 0644\nyes: on\nno: n\ntime: 12:30\nday: 2001-01-01\nexp: 1e3\nhex: 0x10\nversion: 1.10\nquoted: "yes"\nname: E0\nmode: 0o17\n';

@@ -4,12 +4,12 @@ import { describeRef, refOf } from '../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import { PROXY_MANAGER } from '../cluster/support/chart-proxy.js';
-import { collection, deployments } from '../cluster/support/cluster.js';
-import { eventually } from '../cluster/support/eventually.js';
-import type { ExampleStand } from '../cluster/support/example-stand.js';
-import { appliedEntriesOf, ownedBy } from '../cluster/support/owned-fields.js';
-import type { ManagedFieldsEntry } from '../cluster/support/owned-fields.js';
+import { PROXY_MANAGER } from '../full/support/chart-proxy.js';
+import { collection, deployments } from '../full/support/cluster.js';
+import { eventually } from '../full/support/eventually.js';
+import type { ExampleStand } from '../full/support/example-stand.js';
+import { appliedEntriesOf, ownedBy } from '../full/support/owned-fields.js';
+import type { ManagedFieldsEntry } from '../full/support/owned-fields.js';
 import type { Release } from './release.js';
 
 /** The UIDs of the release, by which owners are named, and those that their likes have here. */

@@ -1,6 +1,6 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
-import { exampleDocument } from '../../cluster/support/examples.js';
+import { exampleDocument } from '../../full/support/examples.js';
 
 /** The specs of some examples in one; of two with the same field, that of the later one. */
 function together(...names: readonly string[]): AppServiceSpec {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Sandbox } from '../../../sandbox/control-plane.js';
 import { paths } from '../../../sandbox/layout.js';
-import { goProgram } from '../../cluster/support/go-program.js';
+import { goProgram } from '../../full/support/go-program.js';
 
 interface Member {
   readonly name: string;

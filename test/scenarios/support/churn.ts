@@ -1,5 +1,5 @@
-import type { Subject } from '../../cluster/support/subject.js';
-import { deployments, services } from '../../cluster/support/cluster.js';
+import type { Subject } from '../../full/support/subject.js';
+import { deployments, services } from '../../full/support/cluster.js';
 import type { FaultProxy } from './fault-proxy.js';
 import { watches } from './proxied-request.js';
 import type { Random } from '../../../src/testing/walk.js';

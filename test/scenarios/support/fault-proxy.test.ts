@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
-import { eventually } from '../../cluster/support/eventually.js';
+import { eventually } from '../../full/support/eventually.js';
 import { loopbackCertificate } from './certificate.js';
 import { behind, drop, Gate, late, loseAnswer, losing, oneIn, recorded, reset, respond } from './faults.js';
 import { FaultProxy } from './fault-proxy.js';

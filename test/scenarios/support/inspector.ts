@@ -1,5 +1,5 @@
-import type { RunningController } from '../../cluster/support/controller.js';
-import { eventually } from '../../cluster/support/eventually.js';
+import type { RunningController } from '../../full/support/controller.js';
+import { eventually } from '../../full/support/eventually.js';
 
 /** What makes Node say where its inspector listens, on loopback. */
 export const inspectable = ['--inspect=127.0.0.1:0'];

@@ -1,6 +1,6 @@
 import type { SandboxClient } from '../../../sandbox/client.js';
-import type { ControllerProps, RunningController } from '../../cluster/support/controller.js';
-import { Subject } from '../../cluster/support/subject.js';
+import type { ControllerProps, RunningController } from '../../full/support/controller.js';
+import { Subject } from '../../full/support/subject.js';
 import type { RecordedRequest } from './exchange.js';
 import { appServices } from './kinds.js';
 import type { ScenarioKind } from './kinds.js';

@@ -7,12 +7,12 @@ import type { SandboxClient } from '../../../sandbox/client.js';
 import { kubeconfigFor } from '../../../sandbox/kubeconfig.js';
 import { paths } from '../../../sandbox/layout.js';
 import type { Kind } from '../../../src/contract/kind.js';
-import { accountToken } from '../../cluster/support/accounts.js';
-import { Cluster } from '../../cluster/support/cluster.js';
-import { startController } from '../../cluster/support/controller.js';
-import type { ControllerProps, RunningController } from '../../cluster/support/controller.js';
-import { installCrd } from '../../cluster/support/crds.js';
-import { identityOf } from '../../cluster/support/identity.js';
+import { accountToken } from '../../full/support/accounts.js';
+import { Cluster } from '../../full/support/cluster.js';
+import { startController } from '../../full/support/controller.js';
+import type { ControllerProps, RunningController } from '../../full/support/controller.js';
+import { installCrd } from '../../full/support/crds.js';
+import { identityOf } from '../../full/support/identity.js';
 import type { RecordedRequest } from './exchange.js';
 import { FaultProxy } from './fault-proxy.js';
 

@@ -7,10 +7,10 @@ import { controllerOf, groupOf, objectKey } from '../../../src/contract/object.j
 import type { AnyObject } from '../../../src/contract/object.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import { render } from '../../../src/synth/render.js';
-import { eventually } from '../../cluster/support/eventually.js';
-import type { EventuallyOptions } from '../../cluster/support/eventually.js';
-import { appliedBy, asStored, withoutBookkeeping } from '../../cluster/support/owned-fields.js';
-import type { LiveResource, Subject } from '../../cluster/support/subject.js';
+import { eventually } from '../../full/support/eventually.js';
+import type { EventuallyOptions } from '../../full/support/eventually.js';
+import { appliedBy, asStored, withoutBookkeeping } from '../../full/support/owned-fields.js';
+import type { LiveResource, Subject } from '../../full/support/subject.js';
 import { withNumericQuantities } from './quantities.js';
 
 export interface TruthOptions extends EventuallyOptions {

@@ -1,0 +1,191 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { replicasManagers } from './support/autoscaler.js';
+import { Cluster, deployments } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import type { RunningController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { eventually } from './support/eventually.js';
+import { changesOf, Recording } from './support/recording.js';
+import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { Subject } from './support/subject.js';
+
+const user = 'operator-26';
+const config = join(repoFolder(), 'test/full/kinds/stage.config.mjs');
+const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+const backdrops = resourceType({ apiVersion: 'scenery.example.com/v1', kind: 'Backdrop' });
+const definitions = resourceType({
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  namespaced: false,
+});
+const { stage, backdropCrd } = (await import(pathToFileURL(config).href)) as {
+  readonly stage: OwnedKind;
+  readonly backdropCrd: AnyObject;
+};
+const cluster = new Cluster(openSandbox(inject('sandbox')));
+let stages: Subject;
+let controller: RunningController;
+
+// In all namespaces: Roles give no right to find out that a CRD was removed.
+const start = (): Promise<RunningController> => startController({ cluster, user, kinds: [stage], config });
+
+beforeAll(async () => {
+  await installCrd(cluster, stage);
+  stages = new Subject(cluster, stage, await cluster.makeNamespace('hand-over'));
+  controller = await start();
+});
+afterAll(async () => {
+  await controller.kill();
+  await cluster.close();
+});
+
+const statusOf = async (name: string) => (await stages.get(name)).status;
+
+interface Deployment extends AnyObject {
+  readonly spec: { readonly replicas: number };
+}
+
+async function deployment(name: string): Promise<Deployment> {
+  return cluster.get<Deployment>(stages.childPlace(deployments, name));
+}
+
+const owners = async (name: string): Promise<string[]> => replicasManagers(await deployment(name));
+
+test('a field is handed over without ever having another value, and taken back', async () => {
+  await stages.create('web', { size: 4 });
+  await stages.ready('web');
+  await using recording = await Recording.start<Deployment>(cluster, stages.childPlace(deployments, 'web'));
+  const requests = await requestsFromNowOn(cluster, user);
+
+  await stages.edit('web', { size: 1, yielded: true });
+  await eventually(async () => {
+    expect(await owners('web')).toEqual(['stage-replicas']);
+  });
+  await stages.ready('web');
+  await cluster.merge(stages.childPlace(deployments, 'web'), { spec: { replicas: 6 } }, 'autoscaler');
+  await stages.edit('web', { size: 6, yielded: true });
+  await eventually(async () => {
+    expect((await statusOf('web'))?.observedGeneration).toBe(3);
+  });
+  expect(await owners('web')).toEqual(['autoscaler']);
+  const seen = (await recording.states()).map(({ spec }) => spec.replicas);
+  expect(seen.length).toBeGreaterThanOrEqual(3);
+  expect(changesOf(seen)).toEqual([4, 6]);
+
+  await stages.edit('web', { size: 5 });
+  await eventually(async () => {
+    expect((await deployment('web')).spec.replicas).toBe(5);
+    expect(await owners('web')).toEqual(['stage-controller']);
+  });
+  // The hand-over, the apply that lets go, and the one that takes back.
+  await eventually(async () => {
+    const applies = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
+    expect(applies.map(summary)).toHaveLength(3);
+  });
+});
+
+test('handed over, taken back and handed over again, it keeps its value, and a restart writes nothing', async () => {
+  const place = stages.childPlace(deployments, 'swings');
+  const yieldedTo = async (yielded: boolean, ...managers: readonly string[]): Promise<void> => {
+    await stages.edit('swings', { size: 4, ...(yielded && { yielded }) });
+    await stages.ready('swings');
+    expect((await owners('swings')).sort()).toEqual(managers);
+  };
+  await stages.create('swings', { size: 4 });
+  await stages.ready('swings');
+  await using recording = await Recording.start<Deployment>(cluster, place);
+
+  await yieldedTo(true, 'stage-replicas');
+  await yieldedTo(false, 'stage-controller');
+  await yieldedTo(true, 'stage-replicas');
+  expect(await controller.stop()).toBe(0);
+  const requests = await requestsFromNowOn(cluster, user);
+  controller = await start();
+  await controller.logged(({ msg, name }) => msg === 'Reconciled' && name === 'swings');
+
+  const about = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'swings');
+  expect(about.map(summary)).toEqual([]);
+  expect(changesOf((await recording.states()).map(({ spec }) => spec.replicas))).toEqual([4]);
+});
+
+test('what is to be handed over of an object that is new is handed over right after it was made', async () => {
+  await stages.create('new', { size: 3, yielded: true });
+  await eventually(async () => {
+    expect((await deployment('new')).spec.replicas).toBe(3);
+  });
+  expect(await owners('new')).toEqual(['stage-replicas']);
+});
+
+test('related objects are found by their label, while they are of interest', async () => {
+  await stages.create('watched', { size: 0 });
+  await stages.ready('watched');
+  const place = { type: pods, namespace: stages.namespace, name: 'watched-1' };
+  const pod = (name: string, labels: object): AnyObject => ({
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { namespace: stages.namespace, name, labels } as AnyObject['metadata'],
+    spec: { containers: [{ name: 'app', image: 'example.com/app:1' }], automountServiceAccountToken: false },
+  });
+  const fail = async (name: string, reason: string | null): Promise<void> => {
+    const path = `/api/v1/namespaces/${stages.namespace}/pods/${name}/status`;
+    const contentType = 'application/merge-patch+json';
+    const { status } = await cluster.send('PATCH', path, { body: { status: { reason } }, contentType });
+    expect(status).toBe(200);
+  };
+  await cluster.create(pods, pod('watched-1', { 'stage.example.com/stage': 'watched' }));
+  await cluster.create(pods, pod('stranger', { app: 'watched' }));
+  await fail('stranger', 'Evicted');
+  await fail('watched-1', 'Evicted');
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: Evicted']);
+  });
+  await fail('watched-1', null);
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual([]);
+  });
+  await fail('watched-1', 'NodeLost');
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: NodeLost']);
+  });
+  await cluster.delete(place);
+  await eventually(async () => {
+    expect((await statusOf('watched'))?.broken).toEqual([]);
+  });
+});
+
+test(
+  'a child whose kind is installed later, and removed, keeps nothing else from being made',
+  { timeout: 300_000 },
+  async () => {
+    const requests = await requestsFromNowOn(cluster, user);
+    await stages.create('scenic', { size: 0, backdrop: true });
+    const missing = async (): Promise<void> => {
+      const status = await statusOf('scenic');
+      expect(status?.failed).toEqual(['Backdrop KindNotInstalled']);
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      expect(ready).toMatchObject({ status: 'False', reason: 'KindNotInstalled' });
+      expect(ready?.message).toContain('the kind Backdrop of the group scenery.example.com is not installed');
+    };
+    await eventually(missing);
+    expect(await deployment('scenic')).toBeDefined();
+    expect(writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'backdrops')).toEqual(
+      [],
+    );
+
+    const patient = { deadlineMilliseconds: 60_000 };
+    await eventually(() => cluster.apply(definitions, backdropCrd, 'test'));
+    await eventually(async () => {
+      expect(await cluster.find(stages.childPlace(backdrops, 'scenic'))).toBeDefined();
+      expect((await statusOf('scenic'))?.failed).toEqual([]);
+    }, patient);
+
+    await cluster.delete({ type: definitions, namespace: '', name: backdropCrd.metadata.name });
+    // While the API server forgets the kind, it may refuse an apply as forbidden, which is tried again after two minutes.
+    await eventually(missing, { deadlineMilliseconds: 180_000 });
+  },
+);

