@@ -129,6 +129,7 @@ describe('Runner, whatever is thrown', () => {
     const log: Logger = {
       ...silentLogger,
       child: () => log,
+      isLevelEnabled: () => true,
       debug: () => {
         if (broken) throwing();
       },
