@@ -250,9 +250,9 @@ describe('What a plan writes itself', () => {
       const live = server.get(WIDGET, 'shop/web');
       if (live) reader.store(WIDGET).observed(live);
     };
-    const { apply: send } = runner.api;
+    const send = runner.api.apply.bind(runner.api);
     vi.spyOn(runner.api, 'apply').mockImplementation(async (...args) => {
-      const answer = await send.call(runner.api, ...args);
+      const answer = await send(...args);
       if (isFaster) echo();
       return answer;
     });
@@ -264,9 +264,9 @@ describe('What a plan writes itself', () => {
 
   it('wakes it where others have written the status meanwhile', async () => {
     const { server, reader, reconciled, deliver, api } = startedRunner((_key, count) => told(count));
-    const { apply: send } = api;
+    const send = api.apply.bind(api);
     vi.spyOn(api, 'apply').mockImplementationOnce(async (...args) => {
-      const answer = await send.call(api, ...args);
+      const answer = await send(...args);
       const live = server.get(WIDGET, 'shop/web')!;
       reader.store(WIDGET).observed(server.put(WIDGET, { ...live, status: { count: -1 } }));
       return answer;

@@ -33,7 +33,6 @@ function start(args: readonly string[]): Promise<RunningController> {
 }
 
 const EDGE = { name: 'edge', namespace: 'infra' };
-const LOCAL = { name: 'local', sectionName: 'web' };
 
 function routed(parentRefs: readonly object[], more: object = {}): object {
   return { size: 0, image, ports: [{ port: 80 }], route: { parentRefs, ...more } };

@@ -2,11 +2,10 @@ import { beforeAll, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { deployment, loadBundle, service } from '../full/support/bundle.js';
-import { configMaps, deployments, services } from '../full/support/cluster.js';
+import { deployments, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
-import { summary, writes } from '../full/support/requests.js';
-import { Subject } from '../full/support/subject.js';
-import { cluster, journey, operator } from './support/operator.js';
+import type { Subject } from '../full/support/subject.js';
+import { cluster, journey } from './support/operator.js';
 
 const bundle = await loadBundle();
 let bundles: Subject;

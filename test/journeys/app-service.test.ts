@@ -8,7 +8,7 @@ import { deployments, services } from '../full/support/cluster.js';
 import type { Place } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
 import { summary, writes } from '../full/support/requests.js';
-import { Subject } from '../full/support/subject.js';
+import type { Subject } from '../full/support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 type Deployment = Wire<V1Deployment>;

@@ -6,7 +6,7 @@ import { loadBundle } from '../full/support/bundle.js';
 import { deployments, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
 import { summary, writes } from '../full/support/requests.js';
-import { Subject } from '../full/support/subject.js';
+import type { Subject } from '../full/support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 import type { OperatorLog } from './support/operator.js';
 

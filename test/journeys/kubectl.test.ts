@@ -6,7 +6,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { collection, deployments, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
-import { Subject } from '../full/support/subject.js';
+import type { Subject } from '../full/support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
 type Deployment = AnyObject & Wire<Pick<V1Deployment, 'spec' | 'status'>>;

@@ -6,7 +6,7 @@ import type { ExposedPort } from '../full/support/exposed-ports.js';
 import { admin, http, portEdits } from '../full/support/port-edits.js';
 import type { Port } from '../full/support/port-edits.js';
 import { summary, writes } from '../full/support/requests.js';
-import { Subject } from '../full/support/subject.js';
+import type { Subject } from '../full/support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
 const image = 'example.com/web:1';

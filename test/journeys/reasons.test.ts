@@ -1,15 +1,12 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { V1Service } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/app-service/spec.js';
 import { services } from '../full/support/cluster.js';
-import { withFolder } from '../full/support/commands.js';
 import { eventually } from '../full/support/eventually.js';
 import { writes } from '../full/support/requests.js';
-import { Subject } from '../full/support/subject.js';
+import type { Subject } from '../full/support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 const image = 'example.com/web:1';

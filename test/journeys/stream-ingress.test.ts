@@ -1,5 +1,4 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import { mostPasses } from '../full/support/burst.js';
 import type { Place } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
