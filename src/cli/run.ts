@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Controller } from '../contract/controller.js';
-import type { Kind, KindContext, Policy, FlagValues } from '../contract/kind.js';
+import type { Kind, KindContext, Policy, FlagValues, Render } from '../contract/kind.js';
 import type { ClusterAccess } from '../engine/kubeconfig.js';
 import type { ElectionProps, Manager } from '../engine/manager.js';
 import { builtInFlags } from '../kinds/flags.js';
@@ -157,7 +157,10 @@ async function controllersOf(
 ): Promise<(policy: Policy | undefined) => Controller[]> {
   const { renderOnce } = await import('../synth/render.js');
   const context: KindContext = {
-    render: (kind, cr) => renderOnce(kind, cr, options.followed?.current ?? {}),
+    render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
+      (kind, cr) => renderOnce(kind, cr, options.followed?.current ?? {}),
+      { policyInForce: () => options.followed?.current },
+    ),
     flags: options.flags,
     operatorNamespace: access.namespace,
     ...(options.watchNamespace && { namespaces: options.watchNamespace }),

@@ -9,7 +9,7 @@ const SECRET_REMEDY =
   'let the spec name a Secret that somebody else makes, in place of a password that is made anew with each rendering';
 
 /**
- * Renders once more, not in the same millisecond, and compares: what differs each time would be applied each time.
+ * Renders once more and compares: what differs each time would be applied each time.
  * @param owner names the custom resource, for the message
  * @returns `NotDeterministic` where something differs
  */
@@ -18,8 +18,6 @@ export function unsteadiness(
   rendered: readonly AnyObject[],
   again: () => readonly AnyObject[],
 ): OperatorError | undefined {
-  const now = Date.now();
-  while (Date.now() === now);
   let others: Map<string, AnyObject>;
   try {
     others = new Map(again().map((object) => [objectId(object), object]));
@@ -36,6 +34,13 @@ export function unsteadiness(
   }
   const [more] = others.values();
   return more && notDeterministic(`${owner} renders ${describeRef(refOf(more))} only the second time`);
+}
+
+/** Returns `NotDeterministic` for a rendering that differs from an earlier one of the same inputs, though not from the next. */
+export function driftingRender(owner: string): OperatorError {
+  return notDeterministic(
+    `${owner} renders to something else than last time, though neither it nor the policy has changed since`,
+  );
 }
 
 function differing(owner: string, object: AnyObject, { path, values }: Difference): OperatorError {

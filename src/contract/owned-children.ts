@@ -3,7 +3,7 @@ import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from './conditions.js';
 import type { ApplyStep, Controller, Plan, Reader, Watch, DeleteStep } from './controller.js';
 import { contentHash, controllerOf, describeRef, groupOf, objectKey, refOf } from './object.js';
-import { unsteadiness } from './deterministic.js';
+import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, RenderedKind } from './kind.js';
@@ -53,13 +53,20 @@ interface Wanted {
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
+/** A rendering, and what it was made of. */
+interface AcceptedRendering {
+  readonly inputs: string;
+  readonly policy: unknown;
+  readonly hash: string;
+}
+
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
 export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
   readonly watches: readonly Watch[];
-  /** By key, what was rendered last, and of what. */
-  private readonly renderings = new Map<string, { readonly inputs: string; readonly hash: string }>();
+  /** By key, the last rendering that was accepted. */
+  private readonly renderings = new Map<string, AcceptedRendering>();
 
   constructor(
     private readonly owning: OwningKind,
@@ -132,23 +139,24 @@ export class OwnedChildren implements Controller {
   }
 
   /**
-   * Returns why the same custom resource would be applied over and over: it renders to something else than last time, and now
-   * once more. Where it then renders to the same, what it is rendered with has changed, such as the policy.
+   * Returns why the same custom resource would be applied over and over. One that is new, edited, or under another policy is
+   * rendered twice. One whose inputs are those of the accepted rendering has to render to the same again, which also finds
+   * what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
    */
   private unsteadiness(cr: LiveResource, rendered: readonly AnyObject[]): OperatorError | undefined {
-    const { uid, generation } = cr.metadata;
     const key = keyOf(cr);
-    const inputs = `${uid} ${generation}`;
+    // Not the generation, which stays where another schema of the CRD changes the spec.
+    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}`;
+    const policy = this.render.policyInForce?.();
     const hash = rendered.map(contentHash).join();
     const last = this.renderings.get(key);
-    const isSame = last?.inputs !== inputs || last.hash === hash;
-    if (isSame && !isStalledForIt(cr)) {
-      if (last?.hash !== hash || last.inputs !== inputs) this.renderings.set(key, { inputs, hash });
-      return undefined;
-    }
-    const error = unsteadiness(describeRef(refOf(cr)), rendered, () => this.render(this.owning, cr));
-    if (!error) this.renderings.set(key, { inputs, hash });
-    return error;
+    const isKnown = last?.inputs === inputs && last.policy === policy;
+    if (isKnown && last.hash === hash) return undefined;
+    const owner = describeRef(refOf(cr));
+    const error = unsteadiness(owner, rendered, () => this.render(this.owning, cr));
+    if (error ?? isKnown) return error ?? driftingRender(owner);
+    this.renderings.set(key, { inputs, policy, hash });
+    return undefined;
   }
 
   private handOver(cr: LiveResource, reader: Reader): readonly HandOver[] {
@@ -275,16 +283,6 @@ interface LiveStatus {
 
 /** A custom resource as the cluster has it, as far as its own status is read. */
 type LiveResource = CustomResource<unknown, LiveStatus>;
-
-/** A restart applies nothing either. */
-function isStalledForIt({ status }: LiveResource): boolean {
-  return (
-    status?.conditions?.some(
-      ({ type, status: value, reason }) =>
-        type === 'Stalled' && value === 'True' && reason === 'NotDeterministic',
-    ) ?? false
-  );
-}
 
 /** What a kind wants kept of an object beside its identity. */
 type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;

@@ -76,13 +76,13 @@ export class Api {
   }
 
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
-  async list(scope: ListScope, continueToken: string | undefined, signal: AbortSignal): Promise<ListPage> {
+  async list(scope: ListScope, continueToken?: string, signal?: AbortSignal): Promise<ListPage> {
     const { body } = await this.send(`List ${scope.type.plural}`, {
       method: 'GET',
       path: collectionPath(scope.type, scope.namespace),
       query: { limit: '500', ...selectorQuery(scope), ...(continueToken && { continue: continueToken }) },
       ...(scope.metadataOnly && { accept: METADATA_LIST }),
-      signal,
+      ...(signal && { signal }),
     });
     const { metadata, items } = body as {
       metadata: { resourceVersion: string; continue?: string };
@@ -255,7 +255,8 @@ export class Api {
     } catch (error) {
       throw signal?.aborted ? error : unanswered(error, what);
     }
-    this.time?.answered(response);
+    // A refusal that is repeated without asking has an old time.
+    if (!response.isRepeated) this.time?.answered(response);
     if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
     return response;
   }

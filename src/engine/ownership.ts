@@ -308,7 +308,8 @@ export class Ownership {
     try {
       let page: string | undefined;
       do {
-        const { items, continueToken } = await this.api.list(scope, page, NEVER);
+        // Without a signal, so that it fails at once while the API server can't be reached.
+        const { items, continueToken } = await this.api.list(scope, page);
         for (const { metadata } of items) found.set(metadata.uid ?? '', metadata.generation ?? 0);
         page = continueToken;
       } while (page);
@@ -318,8 +319,6 @@ export class Ownership {
     return found;
   }
 }
-
-const NEVER = new AbortController().signal;
 
 function namespaceOf({ namespaced }: ResourceType, child: AnyObject): string | undefined {
   return namespaced ? child.metadata.namespace : undefined;

@@ -83,7 +83,7 @@ export class Triggers {
     const keys = new Set<string>();
     if (before) this.collect(keys, watch, before);
     if (after) this.collect(keys, watch, after);
-    if (before && watch.claims) this.release(keys, watch.claims(before), after ? watch.claims(after) : []);
+    if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
     // Its plan is being carried out, and its status is computed after that.
     const { createdBy } = source;
     if (createdBy?.controller === reader.writer.controller) keys.delete(createdBy?.key ?? '');
@@ -104,6 +104,15 @@ export class Triggers {
       this.props.log.error({ err: error }, `${what} can't be mapped, which is a bug of the kind`);
     }
     for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
+  }
+
+  private claimsOf(watch: Watch, object: AnyObject | undefined): readonly string[] {
+    try {
+      return (object && watch.claims?.(object)) ?? [];
+    } catch (error) {
+      this.props.log.error({ err: error }, `claims of ${watch.type.kind} failed, which is a bug of the kind`);
+      return [];
+    }
   }
 
   private release(keys: Set<string>, had: readonly string[], has: readonly string[]): void {
