@@ -41,12 +41,11 @@ export type KindConstruct<Spec> = new (
  * @param policy what the operator's admin allows; nothing is forbidden where there is no operator
  * @throws OperatorError when the resource can't be rendered
  */
-export type Render = RenderFunction & {
+export interface Render {
+  (kind: RenderedKind, cr: CustomResource, policy?: Policy): AnyObject[];
   /** Returns what identifies the policy that it renders by. @defaultValue the policy never changes */
   readonly policyInForce?: () => unknown;
-};
-
-type RenderFunction = (kind: RenderedKind, cr: CustomResource, policy?: Policy) => AnyObject[];
+}
 
 /** A kind as far as the renderer needs to know it. */
 export interface RenderedKind {
