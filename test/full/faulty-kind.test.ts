@@ -42,13 +42,13 @@ test.each([
     'construct',
     'RenderFailed',
     { Ready: 'False', Reconciling: 'False', Stalled: 'True' },
-    /^Faulty faulty-\w+\/construct can't be rendered: the construct has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:18:41\)$/,
+    /^Faulty faulty-\w+\/construct can't be rendered: the construct has a bug \(at test\/full\/kinds\/faulty\.config\.mjs:18:41\)$/,
   ],
   [
     'status',
     'StatusFailed',
     { Ready: 'False', Reconciling: 'True', Stalled: 'False' },
-    /^The status of Faulty faulty-\w+\/status can't be computed: the status function has a bug \(at test\/cluster\/kinds\/faulty\.config\.mjs:29:36\)$/,
+    /^The status of Faulty faulty-\w+\/status can't be computed: the status function has a bug \(at test\/full\/kinds\/faulty\.config\.mjs:29:36\)$/,
   ],
 ] as const)(
   'a bug in the %s is told in the conditions, an event and the log, each with its place',
