@@ -1,4 +1,5 @@
 // @ts-check
+import { randomUUID } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { defineKind } from 'reconstruct';
@@ -16,7 +17,7 @@ class Faulty extends Construct {
   constructor(scope, id, { metadata: { name }, spec }) {
     super(scope, id);
     if (spec.bug === 'construct') throw new TypeError('the construct has a bug');
-    const data = spec.bug === 'clock' ? { at: new Date().toISOString() } : {};
+    const data = spec.bug === 'clock' ? { at: randomUUID() } : {};
     new ApiObject(this, 'Config', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
   }
 }
