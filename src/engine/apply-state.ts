@@ -7,6 +7,7 @@ import type { AnyObject } from '../contract/object.js';
 import { mostPause } from './api-error.js';
 import type { Clock } from './clock.js';
 import type { Store, StoreReader } from './cache.js';
+import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from './retry.js';
 
 /** One step, and what it needs over and over. */
 export interface Task {
@@ -106,10 +107,7 @@ export class Settlements {
   }
 }
 
-/** How long a refusal counts at most, where nothing changes. */
-export const REFUSAL_MILLISECONDS = 600_000;
-
-/** The same, for answers of these reasons. */
+/** Returns how long a refusal for these reasons counts at most, where nothing changes. */
 export function refusalMilliseconds(reasons: readonly string[]): number {
   return Math.min(REFUSAL_MILLISECONDS, mostPause(reasons));
 }
@@ -133,9 +131,6 @@ interface Refusal {
   readonly until: number;
   readonly error: OperatorError;
 }
-
-/** The API server tells of a change to a Service first, and releases its node ports afterwards. */
-const RELEASE_MILLISECONDS = 10_000;
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
@@ -210,13 +205,6 @@ function versionOf({ inTheWay }: Refused, { reason }: OperatorError): string | u
   return reason === 'FieldConflict' || generation === undefined ? resourceVersion : String(generation);
 }
 
-/** So many corrections of one object are made at once. */
-const FREE_CORRECTIONS = 5;
-const FIRST_PAUSE_MILLISECONDS = 10_000;
-const LONGEST_PAUSE_MILLISECONDS = 300_000;
-/** After this long without a correction, all is forgotten. */
-const FORGET_MILLISECONDS = 600_000;
-
 interface Fight {
   readonly corrections: number;
   /** Of the last intent. */
@@ -272,7 +260,7 @@ export class Fights {
     const now = this.clock.monotonic();
     const corrections = (before?.corrections ?? 0) + 1;
     // What was reported once keeps its words.
-    const told = before && before.corrections >= FREE_CORRECTIONS ? before : undefined;
+    const told = before && before.corrections >= CONTESTED.freeCorrections ? before : undefined;
     const known = told?.drift ?? merged(before?.drift, drift);
     const fight: Fight = {
       ...{ corrections, hash },
@@ -299,7 +287,7 @@ export class Fights {
     if (this.fights.size === 0) return undefined;
     const now = this.clock.monotonic();
     for (const [id, { last }] of this.fights) {
-      if (now - last < FORGET_MILLISECONDS) break;
+      if (now - last < CONTESTED.forget) break;
       this.fights.delete(id);
     }
     return this.fights.get(uid);
@@ -308,10 +296,10 @@ export class Fights {
 
 /** In milliseconds. */
 function pauseAfter(corrections: number): number {
-  if (corrections < FREE_CORRECTIONS) return 0;
+  if (corrections < CONTESTED.freeCorrections) return 0;
   return Math.min(
-    FIRST_PAUSE_MILLISECONDS * 2 ** (corrections - FREE_CORRECTIONS),
-    LONGEST_PAUSE_MILLISECONDS,
+    CONTESTED.firstPause * 2 ** (corrections - CONTESTED.freeCorrections),
+    CONTESTED.longestPause,
   );
 }
 

@@ -34,12 +34,10 @@ import {
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership, Ownership } from './ownership.js';
 import type { Entry, StoreReader } from './cache.js';
+import { SHARED_TRIES } from './retry.js';
 
 /** What became of a step. */
 type Outcome = Omit<Change, 'ref'>;
-
-/** How often what is left of a shared object is sent in one pass, after the whole. */
-const SHARED_TRIES = 3;
 
 /** What a shared intent was applied without. */
 interface Reduction {

@@ -9,12 +9,13 @@ import type { Deletion, Propagation, Sweep, SweepStep } from '../contract/sweep.
 import type { Logger } from '../telemetry/logger.js';
 import type { Api } from './api.js';
 import { ApiError, askedDelay, classify } from './api-error.js';
-import { REFUSAL_MILLISECONDS, refusalMilliseconds } from './apply-state.js';
+import { refusalMilliseconds } from './apply-state.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventRecorder } from './events.js';
 import { ServerTime } from './clock.js';
 import type { StoreReader } from './cache.js';
+import { REFUSAL_MILLISECONDS } from './retry.js';
 
 /**
  * Reads an object that isn't as it was known to be, so that the next try is well founded. Returns it, or nothing if it

@@ -8,28 +8,12 @@ import type { Clock } from './clock.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
 import type { ReconcileLog } from './runner.js';
 import type { Lane, Queue, QueueMetrics } from './work-queue.js';
+import { REQUEUE } from './retry.js';
 
 /** The reason of a reconcile that took too long. */
 export const TIMEOUT_REASON = 'ReconcileTimeout';
 /** The reason of one that was ended because this process may no longer write. */
 export const INTERRUPTED_REASON = 'Interrupted';
-
-/** A stale view is current at once, as a rule; one that isn't is treated as a failure. */
-const IMMEDIATE_RETRIES = 5;
-/** A plan that asks for a time that had passed when it was made is made again after this. */
-const PAST_REQUEUE_MILLISECONDS = 1_000;
-/** A time that came while the plan was carried out is met after this, so that a kind that always asks for one doesn't loop. */
-const MISSED_REQUEUE_MILLISECONDS = 20;
-/** An object that was to be deleted has changed, while something else has failed: it is judged again after this. */
-const CHANGED_MILLISECONDS = 1_000;
-/** Nothing could be deleted for the pace: it is tried again after this. */
-const PACED_MILLISECONDS = 1_000;
-/** So many refusals in a row by an overloaded server aren't reported: the next try succeeds, as a rule. */
-const UNTOLD_REFUSALS = 3;
-/** One that asks for a longer pause is reported at once. */
-const UNTOLD_MILLISECONDS = 5_000;
-/** Where many objects of a plan are refused, each until another time, it is carried out at most so often. */
-const REFUSED_MILLISECONDS = 100;
 
 const LACKING_KIND: ReadonlySet<string> = new Set(['KindNotServed', KIND_NOT_INSTALLED]);
 
@@ -89,8 +73,8 @@ export class Requeue {
   mayPass(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.isStaleView(key, errors) ||
-      ((this.failing.get(key)?.refused ?? 0) < UNTOLD_REFUSALS &&
-        errors.every(({ cause }) => isThrottled(cause) && askedDelay(cause) <= UNTOLD_MILLISECONDS))
+      ((this.failing.get(key)?.refused ?? 0) < REQUEUE.unreportedRefusals &&
+        errors.every(({ cause }) => isThrottled(cause) && askedDelay(cause) <= REQUEUE.unreportedPause))
     );
   }
 
@@ -122,7 +106,7 @@ export class Requeue {
     if (errors.length > 0) {
       this.failed(key, errors, this.plan(key, errors), log);
       // Nothing else may ever show it.
-      if (hasChanged) queue.addAfter(key, CHANGED_MILLISECONDS);
+      if (hasChanged) queue.addAfter(key, REQUEUE.changed);
     } else if (hasChanged) {
       if (!this.lookAgain(key)) queue.addRateLimited(key);
       metrics.reconciles.inc({ controller, result: 'requeue' });
@@ -136,7 +120,7 @@ export class Requeue {
     const isPaced = has(({ skippedFor }) => skippedFor === 'paced');
     if (again || (isPaced && has(({ action }) => action === 'deleted'))) queue.addAgain(key);
     // The pace is so slow that it wasn't even its turn.
-    else if (isPaced) queue.addAfter(key, PACED_MILLISECONDS);
+    else if (isPaced) queue.addAfter(key, REQUEUE.paced);
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
@@ -186,14 +170,14 @@ export class Requeue {
   /** Reports whether the key is taken again at once after these failures. */
   private isStaleView(key: string, errors: readonly OperatorError[]): boolean {
     return (
-      (this.failing.get(key)?.immediate ?? 0) < IMMEDIATE_RETRIES &&
+      (this.failing.get(key)?.immediate ?? 0) < REQUEUE.immediateTries &&
       errors.every((error) => error.retry === 'now' && pauseAskedBy(error) === 0)
     );
   }
 
   /** Takes the key again at once, unless that hasn't helped several times in a row. */
   private lookAgain(key: string): boolean {
-    if (this.of(key).immediate++ >= IMMEDIATE_RETRIES) return false;
+    if (this.of(key).immediate++ >= REQUEUE.immediateTries) return false;
     this.props.queue.addAgain(key);
     return true;
   }
@@ -221,7 +205,7 @@ export class Requeue {
     // Failures that back off would be sent again with what was refused, so that waits for them.
     if (others.some(({ retry }) => retry !== 'onChange') || refused.length === 0) return pause;
     // No failure that backs off: the pause is known. The gate holds what is refused for longer; all else of the plan goes on.
-    const soonest = Math.max(REFUSED_MILLISECONDS, Math.min(...refused.map(pauseAskedBy)));
+    const soonest = Math.max(REQUEUE.refused, Math.min(...refused.map(pauseAskedBy)));
     queue.addAfter(key, soonest);
     return Math.min(pause, soonest);
   }
@@ -259,6 +243,6 @@ function requeueDelay(at: Date | undefined, plannedFor: Date, passed: number): n
   if (at === undefined) return undefined;
   const delay = at.getTime() - plannedFor.getTime();
   if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
-  if (delay <= 0) return PAST_REQUEUE_MILLISECONDS;
-  return delay > passed ? delay - passed : MISSED_REQUEUE_MILLISECONDS;
+  if (delay <= 0) return REQUEUE.past;
+  return delay > passed ? delay - passed : REQUEUE.missed;
 }

@@ -46,6 +46,46 @@ export const PAUSES: Readonly<Record<string, { readonly least: number; readonly 
   NodePortConflict: { least: 0, most: 300_000 },
 };
 
+/** When a key is taken again after a reconcile. */
+export const REQUEUE = {
+  /** A reconcile that takes longer is given up, and fails. */
+  timeout: 120_000,
+  /** A stale view is current at once, as a rule; one that isn't after so many tries is a failure. */
+  immediateTries: 5,
+  /** A plan that asked for a time that had passed when it was made. */
+  past: 1_000,
+  /** A plan whose time came while it was carried out; not at once, so that a kind that always asks for one doesn't loop. */
+  missed: 20,
+  /** An object that was to be deleted has changed, while something else has failed. */
+  changed: 1_000,
+  /** Nothing could be deleted for the pace. */
+  paced: 1_000,
+  /** At least this, where objects of a plan are refused until different times. */
+  refused: 100,
+  /** So many refusals in a row by an overloaded server aren't reported, unless it asks for a longer pause than this. */
+  unreportedRefusals: 3,
+  unreportedPause: 5_000,
+} as const;
+
+/** A body that was refused for good isn't sent again for this long, where nothing changes. */
+export const REFUSAL_MILLISECONDS = 600_000;
+/** The API server announces a change to a Service first and releases its node ports up to this much later. */
+export const RELEASE_MILLISECONDS = 10_000;
+
+/** A writer that keeps changing a field of ours: corrections of one object. */
+export const CONTESTED = {
+  /** So many are made at once. */
+  freeCorrections: 5,
+  /** Each further one waits, first this, then twice as long each time. */
+  firstPause: 10_000,
+  longestPause: 300_000,
+  /** After this long without a correction, all is forgotten. */
+  forget: 600_000,
+} as const;
+
+/** The rest of a shared object is sent so often in one pass, after the whole was a conflict. */
+export const SHARED_TRIES = 3;
+
 /** The API server. */
 export const SERVER = {
   /** Between attempts while it is out of reach, by failures so far; the last holds for all that follow. */

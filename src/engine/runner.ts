@@ -20,8 +20,7 @@ import { Deletions } from './delete.js';
 import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';
 import { Blockers, Burst, Triggers } from './triggers.js';
 import { Queue, QueueMetrics } from './work-queue.js';
-
-const RECONCILE_TIMEOUT_MILLISECONDS = 120_000;
+import { REQUEUE } from './retry.js';
 
 export interface RunnerProps {
   readonly controller: Controller;
@@ -68,7 +67,7 @@ export class Runner {
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics, tools } = props;
-    const { reconcileTimeoutMilliseconds: timeoutMilliseconds = RECONCILE_TIMEOUT_MILLISECONDS } = props;
+    const { reconcileTimeoutMilliseconds: timeoutMilliseconds = REQUEUE.timeout } = props;
     const { name } = controller;
     const queueMetrics = new QueueMetrics(metrics, name);
     const queue = (this.queue = new Queue({ clock, random, observer: queueMetrics }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { REFUSAL_MILLISECONDS } from '../../src/engine/apply-state.js';
+import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
 import {
   deployment,
   edit,

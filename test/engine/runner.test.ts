@@ -4,7 +4,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import { correctionEvent } from '../../src/contract/status.js';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { REFUSAL_MILLISECONDS } from '../../src/engine/apply-state.js';
+import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { plan } from './support/bench.js';
 import {
