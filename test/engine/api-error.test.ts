@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { OperatorError } from '../../src/contract/error.js';
 import { ApiError, askedDelay, classify } from '../../src/engine/api-error.js';
+import type { OperatorError } from '../../src/contract/error.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { failure, fieldConflict } from './support/builders.js';
 import { uidImmutable } from './support/fake-api-server.js';
@@ -13,187 +13,85 @@ interface Cause {
   readonly field: string;
 }
 
-const invalid = (field: string, rest: string): Cause => ({
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${rest}`,
-  field,
-});
+const cause =
+  (reason: string, prefix: string) =>
+  (field: string, rest: string): Cause => ({ reason, message: `${prefix}: ${rest}`, field });
+const invalid = cause('FieldValueInvalid', 'Invalid value');
+const forbidden = cause('FieldValueForbidden', 'Forbidden');
+const refused = (...causes: Cause[]): ApiResponse => failure(422, 'Invalid', 'is invalid', { causes });
+const classified = (response: ApiResponse): OperatorError => classify(new ApiError(WHAT, response), WHAT);
 
-const forbidden = (field: string, rest: string): Cause => ({
-  reason: 'FieldValueForbidden',
-  message: `Forbidden: ${rest}`,
-  field,
-});
+const IMMUTABLE = [
+  invalid('spec.selector', '{"matchLabels":{"app":"a: b"}}: field is immutable'),
+  invalid('spec.selector', 'v1.LabelSelector{MatchLabels:map[string]string{"a":"b: c"}}: field is immutable'),
+  invalid('spec.clusterIPs[0]', '["10.0.0.9"]: may not change once set'),
+  invalid('roleRef', '{"kind":"Role"}: cannot change roleRef'),
+  forbidden('data', 'field is immutable when `immutable` is set'),
+  forbidden('spec', "updates to statefulset spec for fields other than 'replicas' are forbidden"),
+  forbidden('spec', 'spec is immutable after creation except resources.requests\n"a": "b"'),
+];
 
-const TERMINATING = {
-  causes: [
-    {
-      reason: 'NamespaceTerminating',
-      message: 'namespace shop is being terminated',
-      field: 'metadata.namespace',
-    },
-  ],
-};
+const TERMINATING = [{ reason: 'NamespaceTerminating', message: 'namespace shop is being terminated' }];
+const OLD_FIELD =
+  'failed to convert pruned object at version apps/v1beta1: .spec.old: field not declared in schema';
+const DUPLICATE =
+  'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.env: duplicate entries';
+const STOPPING =
+  '[""]: failed to allocate IP: Post "https://127.0.0.1:6443/": dial tcp: connect: connection refused';
 
-function classified(response: ApiResponse): OperatorError {
-  return classify(new ApiError('Apply Deployment shop/web', response), WHAT);
-}
-
-const TABLE: readonly [what: string, response: ApiResponse, reason: string, retry: string][] = [
+/** Answers of a real API server, what they are taken for, and when they are retried. */
+const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: string])[] = [
+  [failure(409, 'Conflict', 'the object has been modified'), 'Conflict', 'now'],
+  [failure(409, 'Conflict', 'uid mismatch: no existing object was found'), 'Conflict', 'now'],
+  // A wrong UID on an object that exists is 422, not 409; nothing about the intent is invalid.
+  [uidImmutable('deployments.apps', 'web', 'uid-old'), 'Conflict', 'now'],
+  [fieldConflict(), 'FieldConflict', 'onChange'],
+  ...IMMUTABLE.map((one) => [refused(one), 'ImmutableField', 'onChange'] as const),
+  [failure(500, 'InternalError', OLD_FIELD), 'Invalid', 'onChange'],
+  [failure(500, undefined, DUPLICATE), 'Invalid', 'onChange'],
+  [failure(400, 'BadRequest', 'error decoding patch'), 'Invalid', 'onChange'],
   [
-    'an object that has changed since',
-    failure(
-      409,
-      'Conflict',
-      'Operation cannot be fulfilled on deployments.apps "web": the object has been modified',
-    ),
-    'Conflict',
-    'now',
-  ],
-  [
-    'a UID that is not there any more',
-    failure(
-      409,
-      'Conflict',
-      'uid mismatch: the provided object specified uid u-1, and no existing object was found',
-    ),
-    'Conflict',
-    'now',
-  ],
-  ['a field of another manager', fieldConflict(), 'FieldConflict', 'onChange'],
-  [
-    'an immutable field',
-    failure(
-      422,
-      'Invalid',
-      'Deployment.apps "web" is invalid: spec.selector: Invalid value: field is immutable',
-      {
-        causes: [
-          invalid('spec.selector', '{"matchLabels":{"app":"web"}}: field is immutable'),
-          forbidden('data', 'field is immutable when `immutable` is set'),
-        ],
-      },
-    ),
-    'ImmutableField',
-    'onChange',
-  ],
-  [
-    'a field that an earlier version had',
-    failure(
-      500,
-      'InternalError',
-      'failed to convert pruned object at version apps/v1beta1: .spec.old: field not declared in schema',
+    refused(
+      invalid(
+        'spec.clusterIPs',
+        '["10.0.0.9"]: failed to allocate IP 10.0.0.9: provided IP is already allocated',
+      ),
     ),
     'Invalid',
     'onChange',
   ],
+  [refused(invalid('spec.clusterIPs', STOPPING)), 'ServerOverloaded', 'backoff'],
   [
-    'a body that is not understood',
-    failure(400, 'BadRequest', 'error decoding patch'),
-    'Invalid',
-    'onChange',
-  ],
-  [
-    'a duplicate list key',
-    failure(
-      500,
-      undefined,
-      'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.template.spec.containers[name="web"].env: duplicate entries for key [name="A"]',
-    ),
-    'Invalid',
-    'onChange',
-  ],
-  [
-    'an API server that is about to stop',
-    failure(422, 'Invalid', 'Service "web" is invalid: spec.clusterIPs', {
-      causes: [
-        invalid(
-          'spec.clusterIPs',
-          '[""]: failed to allocate IP: Post "https://127.0.0.1:6443/apis/networking.k8s.io/v1/ipaddresses": dial tcp 127.0.0.1:6443: connect: connection refused',
-        ),
-      ],
-    }),
-    'ServerOverloaded',
-    'backoff',
-  ],
-  [
-    'a node port that another Service still has',
-    failure(
-      422,
-      'Invalid',
-      'Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 30002: provided port is already allocated',
-      { causes: [invalid('spec.ports[0].nodePort', '30002: provided port is already allocated')] },
-    ),
+    refused(invalid('spec.ports[0].nodePort', '30002: provided port is already allocated')),
     'NodePortConflict',
     'onChange',
   ],
   [
-    'a namespace on its way out',
-    failure(
-      403,
-      'Forbidden',
-      'deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated',
-      TERMINATING,
-    ),
+    failure(403, 'Forbidden', 'unable to create new content', { causes: TERMINATING }),
     'NamespaceTerminating',
     'backoff',
   ],
+  [failure(403, 'Forbidden', 'User "x" cannot patch resource "deployments"'), 'Forbidden', 'backoff'],
+  [{ status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
   [
-    'a missing right',
-    failure(
-      403,
-      'Forbidden',
-      'deployments.apps "web" is forbidden: User "x" cannot patch resource "deployments"',
-    ),
-    'Forbidden',
-    'backoff',
-  ],
-  ['a kind that is not served', { status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
-  [
-    'a kind that a group of Kubernetes itself does not serve',
     failure(404, 'NotFound', 'the server could not find the requested resource', {}),
     'KindNotServed',
     'backoff',
   ],
-  [
-    'a missing namespace',
-    failure(404, 'NotFound', 'namespaces "shop" not found', { name: 'shop', kind: 'namespaces' }),
-    'NotFound',
-    'backoff',
-  ],
-  [
-    'too many requests',
-    failure(429, 'TooManyRequests', 'Too many requests, please try again later.', { retryAfterSeconds: 1 }),
-    'ServerOverloaded',
-    'backoff',
-  ],
-  ['an unavailable server', { status: 503, body: 'no endpoints available' }, 'ServerOverloaded', 'backoff'],
-  ['a time-out', failure(504, 'Timeout', 'Timeout: request did not complete'), 'ServerOverloaded', 'backoff'],
-  [
-    'an internal error',
-    failure(500, 'InternalError', 'etcdserver: leader changed'),
-    'ServerOverloaded',
-    'backoff',
-  ],
-  [
-    'credentials that are not accepted',
-    failure(401, 'Unauthorized', 'Unauthorized'),
-    'Unauthorized',
-    'backoff',
-  ],
-  ['a method that is not allowed', failure(405, 'MethodNotAllowed', 'no'), 'Refused', 'onChange'],
-  ['a content type that is not known', failure(415, 'UnsupportedMediaType', 'no'), 'Refused', 'onChange'],
-  ['a request that took too long', failure(408, 'Timeout', 'no'), 'Refused', 'backoff'],
-  ['an answer that nobody foresaw', { status: 302, body: {} }, 'Refused', 'backoff'],
-  [
-    'a body that is too large',
-    failure(413, 'RequestEntityTooLarge', 'limit is 3145728'),
-    'Refused',
-    'onChange',
-  ],
+  [failure(404, 'NotFound', 'not found', { name: 'shop', kind: 'namespaces' }), 'NotFound', 'backoff'],
+  [failure(429, 'TooManyRequests', 'later', { retryAfterSeconds: 1 }), 'ServerOverloaded', 'backoff'],
+  [{ status: 503, body: 'no endpoints available' }, 'ServerOverloaded', 'backoff'],
+  [failure(504, 'Timeout', 'request did not complete'), 'ServerOverloaded', 'backoff'],
+  [failure(500, 'InternalError', 'etcdserver: leader changed'), 'ServerOverloaded', 'backoff'],
+  [failure(401, 'Unauthorized', 'Unauthorized'), 'Unauthorized', 'backoff'],
+  [failure(405, 'MethodNotAllowed', 'no'), 'Refused', 'onChange'],
+  [failure(415, 'UnsupportedMediaType', 'no'), 'Refused', 'onChange'],
+  [failure(413, 'RequestEntityTooLarge', 'limit is 3145728'), 'Refused', 'onChange'],
+  [failure(408, 'Timeout', 'no'), 'Refused', 'backoff'],
+  [{ status: 302, body: {} }, 'Refused', 'backoff'],
 ];
 
-/** What users may write, word for word, into a field that is invalid. */
+/** Texts of the API server that users may write into a field that is invalid. */
 const WORDS = [
   ...['field is immutable', ': field is immutable', '/field is immutable:', 'x": field is immutable'],
   ...['connection refused', 'failed to allocate', 'context deadline exceeded', 'is being terminated'],
@@ -202,113 +100,49 @@ const WORDS = [
   ...['cannot set blockOwnerDeletion', 'cannot delete resource "jobs"'],
 ];
 
-describe('what a user has written into a refused field', () => {
-  it.each(WORDS)('is not taken for what the API server says: %s', (text) => {
-    const causes = [
-      invalid('metadata.labels', `${JSON.stringify(text)}: a valid label must be shorter`),
-      invalid('spec.template.spec', `{"a":[${JSON.stringify(text)}],"b":1}: is odd`),
-      invalid('spec.command', JSON.stringify(text)),
-    ];
-    const message = `Job.batch "web" is invalid: ${causes.map(({ message }) => message).join(', ')}`;
-    const error = classified(failure(422, 'Invalid', message, { causes }));
-    expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
-    expect((error.cause as ApiError).showsAnother).toBe(false);
-  });
-});
-
-describe('ApiError, what cannot be changed', () => {
-  it.each([
-    invalid('spec.selector', '{"matchLabels":{"app":"a: b"}}: field is immutable'),
-    invalid(
-      'spec.selector',
-      'v1.LabelSelector{MatchLabels:map[string]string{"a":"b: c"}}: field is immutable',
-    ),
-    invalid('spec.clusterIPs[0]', '["10.0.0.9"]: may not change once set'),
-    invalid('roleRef', '{"kind":"Role"}: cannot change roleRef'),
-    invalid('type', 'null: field is immutable'),
-    forbidden('data', 'field is immutable when `immutable` is set'),
-    forbidden(
-      'spec',
-      "updates to statefulset spec for fields other than 'replicas' and 'minReadySeconds' are forbidden",
-    ),
-    forbidden(
-      'spec',
-      'spec is immutable after creation except resources.requests for bound claims\n"a": "b"',
-    ),
-  ])('is told by what the API server says of the field: $message', (cause) => {
-    const error = new ApiError('Apply', failure(422, 'Invalid', 'no', { causes: [cause] }));
-    expect(error.immutableField).toBe(true);
-  });
-
-  it('is not the address that another has', () => {
-    const causes = [
-      invalid(
-        'spec.clusterIPs',
-        '["10.0.0.9"]: failed to allocate IP 10.0.0.9: provided IP is already allocated',
-      ),
-    ];
-    expect(classified(failure(422, 'Invalid', 'no', { causes })).reason).toBe('Invalid');
-  });
-});
-
 describe('classify', () => {
-  it.each(TABLE)('takes %s for what it is', (_, response, reason, retry) => {
+  it.each(TABLE)('of %j is %s, retried %s', (response, reason, retry) => {
     const error = classified(response);
     expect({ reason: error.reason, retry: error.retry }).toEqual({ reason, retry });
     expect(error.message).toMatch(/^Apply Deployment shop\/web: \S/);
   });
 
-  // A wrong UID on an object that exists is 422, not 409; nothing about the intent is invalid.
-  it('takes an object that was replaced by a namesake for a stale view', () => {
-    expect(classified(uidImmutable('deployments.apps', 'web', 'uid-old'))).toMatchObject({ retry: 'now' });
+  it.each(WORDS)("doesn't take a user's text for the API server's: %s", (text) => {
+    const causes = [
+      invalid('metadata.labels', `${JSON.stringify(text)}: a valid label must be shorter`),
+      invalid('spec.template.spec', `{"a":[${JSON.stringify(text)}],"b":1}: is odd`),
+      invalid('spec.command', JSON.stringify(text)),
+    ];
+    const message = `Job.batch "web" is invalid: ${causes.map((one) => one.message).join(', ')}`;
+    const error = classified(failure(422, 'Invalid', message, { causes }));
+    expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
+    expect((error.cause as ApiError).showsAnother).toBe(false);
   });
 
   it.each([new TypeError('x is not a function'), new Error('a plain one'), 'a text'])(
-    'takes %s, which no answer and no way to the server has brought, for a bug of ours',
+    'takes %s, which is neither an answer nor a failed connection, for a bug',
     (thrown) => {
-      const error = classify(thrown, WHAT);
-      expect(error).toMatchObject({ reason: 'InternalError', retry: 'backoff', isBug: true, cause: thrown });
+      const expected = { reason: 'InternalError', retry: 'backoff', isBug: true, cause: thrown };
+      expect(classify(thrown, WHAT)).toMatchObject(expected);
     },
   );
 
   it.each([
-    ['a missing right', 'deployments.apps "web" is forbidden: User "x" cannot patch', 60_000],
-    // The plugin that checks this hears of a new kind some seconds after it is served.
+    ['User "system:serviceaccount:ops:reconstruct" cannot patch resource "services" in API group ""', true],
     [
-      'a kind that is new to admission',
-      'deployments.apps "web" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping',
-      0,
+      `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`,
+      true,
     ],
-  ])('asks for the pause that is of use after %s', (_, message, pause) => {
-    expect(classified(failure(403, 'Forbidden', message)).retryAfterMilliseconds).toBe(pause);
-  });
-
-  it.each([
-    [
-      'the operator lacks a right',
-      'services "web" is forbidden: User "system:serviceaccount:ops:reconstruct" cannot patch resource "services" in API group "" in the namespace "shop"',
-    ],
-    [
-      'the operator may not own for the custom resource',
-      `services "web" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: no RBAC policy matched`,
-    ],
-  ])('says how to grant it where %s', (_, message) => {
+    ['User "jane" cannot patch resource "services"', false],
+    ['exceeded quota: none, requested: pods=1', false],
+  ])('names the command that grants a right where the operator lacks one: %s', (why, isOurs) => {
+    const remedy =
+      '; grant it by `reconstruct install --apply` with the options in use, which follows what each kind ' +
+      'declares: children, related, and what a watch writes';
+    const message = `services "web" is forbidden: ${why}`;
     expect(classified(failure(403, 'Forbidden', message)).message).toBe(
-      `${WHAT}: ${message}; grant it by \`reconstruct install --apply\` with the options in use, which follows what each kind declares: children, related, and what a watch writes`,
+      `${WHAT}: ${message}${isOurs ? remedy : ''}`,
     );
-  });
-
-  it.each([
-    ['a person lacks a right', 'services "web" is forbidden: User "jane" cannot patch resource "services"'],
-    ['a quota forbids it', 'pods "web" is forbidden: exceeded quota: none, requested: pods=1'],
-  ])('grants nothing where %s', (_, message) => {
-    expect(classified(failure(403, 'Forbidden', message)).message).toBe(`${WHAT}: ${message}`);
-  });
-
-  it('leaves what is classified already as it is, and keeps the cause of the rest', () => {
-    const known = new OperatorError({ reason: 'OwnershipConflict', message: 'x' });
-    expect(classify(known, WHAT)).toBe(known);
-    expect(classified(failure(403, 'Forbidden', 'no')).cause).toBeInstanceOf(ApiError);
   });
 });
 
@@ -317,31 +151,23 @@ describe('ApiError', () => {
     [failure(410, 'Gone', 'gone'), true],
     [failure(500, 'Expired', 'The provided continue parameter is too old'), true],
     [failure(504, 'Timeout', 'Too large resource version'), false],
-  ])('tells whether a version is too old to go on from', (response, expired) => {
+  ])('knows that a resource version is too old: %j', (response, expired) => {
     expect(new ApiError('Watch pods', response).expired).toBe(expired);
   });
 
-  it('reads when to come back from the header, else from the body', () => {
+  it('takes the pause from the header, else from the body', () => {
     const response = failure(429, 'TooManyRequests', 'later', { retryAfterSeconds: 7 });
     expect(askedDelay(new ApiError('List', response))).toBe(7_000);
     expect(askedDelay(new ApiError('List', { ...response, retryAfterSeconds: 3 }))).toBe(3_000);
   });
-});
-
-describe('ApiError, duplicate values', () => {
-  const invalid = (reason: string, message: string, field?: string): ApiError =>
-    new ApiError(
-      'Apply',
-      failure(422, 'Invalid', 'no', { causes: [{ reason, message, ...(field && { field }) }] }),
-    );
 
   it.each([
     ['"http"', 'http'],
     ['30080', 30_080],
     ['{"port":80}', '{"port":80}'],
-  ])('tells where %s is there twice', (printed, value) => {
-    expect(
-      invalid('FieldValueDuplicate', `Duplicate value: ${printed}`, 'spec.ports[1].name').duplicateValue,
-    ).toEqual({ field: 'spec.ports[1].name', value });
+  ])('names field and value of a duplicate %s', (printed, value) => {
+    const field = 'spec.ports[1].name';
+    const response = refused(cause('FieldValueDuplicate', 'Duplicate value')(field, printed));
+    expect(new ApiError('Apply', response).duplicateValue).toEqual({ field, value });
   });
 });

@@ -46,29 +46,7 @@ describe('Api paths', () => {
   });
 });
 
-describe('Api.list', () => {
-  it('asks for pages, of a consistent list, by label and from where the last page ended', async () => {
-    const { api, transport, signal } = newApi();
-    await api.list({ type: CONFIG_MAP, selector: 'a=b' }, undefined, signal);
-    await api.list({ type: CONFIG_MAP }, 'token', signal);
-    expect(transport.requests.map(({ query }) => query)).toEqual([
-      { limit: '500', labelSelector: 'a=b' },
-      { limit: '500', continue: 'token' },
-    ]);
-    expect(transport.requests[0]?.signal).toBe(signal);
-  });
-});
-
 describe('Api.watch', () => {
-  it('asks for bookmarks', async () => {
-    const { api, transport, signal } = newApi();
-    await api.watch({ type: CONFIG_MAP, selector: 'a=b' }, { resourceVersion: '5' }, signal);
-    expect(transport.lastStream.request).toMatchObject({
-      query: { watch: 'true', allowWatchBookmarks: 'true', labelSelector: 'a=b', resourceVersion: '5' },
-      signal,
-    });
-  });
-
   it('throws what the server says when it refuses, in JSON or in plain text', async () => {
     const { api, transport, signal } = newApi();
     transport.refusals.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 4 });
@@ -107,14 +85,6 @@ describe('Api.apply', () => {
       ]);
     },
   );
-
-  it('throws an ApiError that says what was tried', async () => {
-    const { api, transport } = newApi();
-    transport.answers.push(failure(403, 'Forbidden', 'no'));
-    await expect(
-      api.apply(CONFIG_MAP, configMap('a', '1'), { fieldManager: 'm', force: true }),
-    ).rejects.toThrow('Apply ConfigMap shop/a: 403 no');
-  });
 });
 
 describe('Api.delete', () => {
@@ -130,30 +100,6 @@ describe('Api.delete', () => {
       },
     ]);
   });
-
-  it.each([
-    ['stays for now', configMap('a', '9', { deletionTimestamp: '2026-01-01T00:00:00Z' }), '9'],
-    ['is gone already', configMap('a', '9'), undefined],
-  ])('tells an object that %s', async (_, body, version) => {
-    const { api, transport } = newApi();
-    transport.answers.push({ status: 200, body });
-    expect((await api.delete(CONFIG_MAP, configMap('a', '8')))?.metadata.resourceVersion).toBe(version);
-  });
-});
-
-it('patches an object step by step', async () => {
-  const { api, transport } = newApi();
-  const steps = [{ op: 'test' as const, path: '/metadata/resourceVersion', value: '7' }];
-  await api.patch(DEPLOYMENT, 'shop/web', steps, 'widget-controller');
-  expect(transport.requests).toMatchObject([
-    {
-      method: 'PATCH',
-      path: '/apis/apps/v1/namespaces/shop/deployments/web',
-      contentType: 'application/json-patch+json',
-      query: { fieldManager: 'widget-controller' },
-      body: steps,
-    },
-  ]);
 });
 
 describe('Api, without an answer', () => {
@@ -183,15 +129,5 @@ describe('Api, without an answer', () => {
     Object.assign(new Error('invalid path'), { code: 'UND_ERR_INVALID_ARG' }),
   ])('leaves a bug what it is: %s', async (error) => {
     expect(await failing(error)).toBe(error);
-  });
-
-  it('leaves what was called off as it was called off', async () => {
-    const { api, transport } = newApi();
-    const controller = new AbortController();
-    transport.respond = () => {
-      controller.abort(new Error('enough'));
-      throw controller.signal.reason;
-    };
-    await expect(api.get(DEPLOYMENT, 'shop/web', controller.signal)).rejects.toBe(controller.signal.reason);
   });
 });

@@ -3,7 +3,7 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
-import { deployment, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 
@@ -57,14 +57,6 @@ describe('Applier, drift', () => {
     });
   });
 
-  it('tells who changed what when other changes have followed', async () => {
-    const setup = await settledSetup();
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    setup.server.put(DEPLOYMENT, { ...setup.server.get(DEPLOYMENT, 'shop/web')!, status: { replicas: 1 } });
-    setup.sync();
-    expect(await setup.apply()).toMatchObject({ drift: { managers: ['kubectl-edit'] } });
-  });
-
   it('names ten fields at most, and nobody who had no part in it', async () => {
     const env = Array.from({ length: 12 }, (_, n) => ({ name: `V${String(n)}`, value: '1' }));
     const setup = newSetup();
@@ -109,58 +101,6 @@ describe('Applier, drift', () => {
     take(setup, 'kubectl-edit', [REPLICAS]);
     expect((await setup.apply()).action).toBe('unchanged');
   });
-
-  it('keeps the record of owners no longer than it is of use', async () => {
-    const setup = await settledSetup();
-    const entry = () => setup.reader.store(DEPLOYMENT).get('shop/web');
-    expect(entry()).not.toHaveProperty('drifted');
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    expect(entry()).toHaveProperty('drifted');
-    await setup.apply();
-    expect(entry()).not.toHaveProperty('drifted');
-  });
-
-  it('keeps no record when the watch is faster than the answer to our own apply', async () => {
-    const setup = await settledSetup();
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    setup.server.intercept = (request) => {
-      setup.server.intercept = () => undefined;
-      const answer = setup.server.request(request);
-      return answer.finally(setup.sync);
-    };
-    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
-    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
-  });
-
-  it('is none, and leaves no record, where another process has applied another intent', async () => {
-    const setup = await settledSetup();
-    const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
-    const leader = newSetup(setup.server);
-    leader.sync();
-    await leader.apply(step(deployment(3, { args: ['-v'] })));
-    expect(setup.server.get(DEPLOYMENT, 'shop/web')).not.toEqual(live);
-    setup.sync();
-    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
-  });
-
-  it('ends where another process has applied another intent', async () => {
-    const setup = await settledSetup();
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    const leader = newSetup(setup.server);
-    leader.sync();
-    await leader.apply(step(deployment(3)));
-    setup.sync();
-    expect(setup.reader.store(DEPLOYMENT).get('shop/web')).not.toHaveProperty('drifted');
-  });
-
-  it('is counted as a change', async () => {
-    const setup = await settledSetup();
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    await setup.apply();
-    const text = await setup.metrics.scrape();
-    expect(text).toContain('reconstruct_applies_total{controller="widget",outcome="created"} 1');
-    expect(text).toContain('reconstruct_applies_total{controller="widget",outcome="changed"} 1');
-  });
 });
 
 describe('Applier, fights', () => {
@@ -180,12 +120,6 @@ describe('Applier, fights', () => {
     });
     expect(first?.message).toContain('Deployment shop/web: rival keeps changing .spec.replicas');
     for (const other of others) expect(other?.message).toBe(first?.message);
-  });
-
-  it('applies a new intent at once', async () => {
-    const setup = await settledSetup();
-    await fight(setup, 6);
-    expect(await setup.apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
   });
 
   it('puts the field right when the pause is over, and is at peace when nobody changes it again', async () => {
@@ -210,34 +144,5 @@ describe('Applier, fights', () => {
       setup.clock.jump(10_000);
     }
     expect(writes(setup)).toBeLessThan(5 + 6 + 7_200 / 300);
-  });
-
-  it('brakes for shared objects too', async () => {
-    const setup = newSetup();
-    await setup.apply(shared());
-    for (let round = 0; round < 10; round++) {
-      take(setup, 'rival', [REPLICAS]);
-      await setup.apply(shared());
-    }
-    expect(setup.server.writes).toHaveLength(1 + 5);
-  });
-
-  it('has nothing to do with the recreated object of the same name', async () => {
-    const setup = await settledSetup();
-    await fight(setup, 6);
-    setup.server.remove(DEPLOYMENT, 'shop/web');
-    setup.reader.store(DEPLOYMENT).gone('shop/web');
-    putOwner(setup);
-    const successor = { ...step(), object: deployment() };
-    await setup.apply(successor);
-    const { metadata } = setup.server.get(DEPLOYMENT, 'shop/web')!;
-    setup.server.remove(DEPLOYMENT, 'shop/web');
-    setup.server.put(DEPLOYMENT, {
-      ...deployment(),
-      metadata: { ...metadata, uid: 'uid-2' },
-    });
-    setup.reader.store(DEPLOYMENT).gone('shop/web');
-    setup.sync();
-    expect((await fight(setup, 1))[0]?.action).toBe('corrected');
   });
 });

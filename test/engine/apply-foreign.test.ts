@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { checkOwnership } from '../../src/engine/ownership.js';
-import { deployment, newSetup, OWNER, putOwner, settledSetup, shared, step } from './support/apply-setup.js';
+import { deployment, newSetup, OWNER, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
-import { anObject, applied, DEPLOYMENT, failure, MANAGER, ownedBy, SERVICE } from './support/builders.js';
+import { applied, DEPLOYMENT, failure, MANAGER, ownedBy } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 
 const ADOPT_BY = 'reconstruct.kosmos.io/adopt-by';
 const EARLIER = '2026-01-01T00:00:00Z';
-/** As the fake server's applies are. */
-const sameSecond = { creationTimestamp: '2026-11-21T12:41:04Z' };
 
 function updated(manager: string, fieldsV1: object, time = EARLIER): object {
   return { ...applied(manager, fieldsV1), operation: 'Update', time };
@@ -72,24 +70,6 @@ describe('Applier, where somebody has made the object behind a watch that lags',
     expect(setup.server.writes).toHaveLength(2);
   });
 
-  it('gives back what was made in the same second', async () => {
-    const setup = newSetup();
-    const object = foreign();
-    setup.server.put(DEPLOYMENT, { ...object, metadata: { ...object.metadata, ...sameSecond } });
-    expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
-  });
-
-  it('gives back what has nothing in common with what was applied', async () => {
-    const setup = newSetup();
-    const ports = [{ port: 80 }];
-    const managedFields = [updated('kubectl-create', { 'f:spec': { 'f:externalName': {} } })];
-    const metadata = { namespace: 'shop', name: 'web', creationTimestamp: EARLIER, managedFields };
-    setup.server.put(SERVICE, { ...anObject(SERVICE, 'web'), metadata });
-    const change = await setup.apply(step(anObject(SERVICE, 'web', {}, { spec: { ports } })));
-    expect(change).toMatchObject({ action: 'failed', error: { reason: 'OwnershipConflict' } });
-    expect(setup.server.get(SERVICE, 'shop/web')?.metadata.ownerReferences).toEqual([]);
-  });
-
   it('keeps what was handed over to it', async () => {
     const setup = newSetup();
     setup.server.put(DEPLOYMENT, foreign({ [ADOPT_BY]: 'Widget/web' }));
@@ -108,29 +88,6 @@ describe('Applier, where somebody has made the object behind a watch that lags',
     setup.server.intercept = () => undefined;
     expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
     expect(live(setup)?.metadata.ownerReferences).toEqual([]);
-  });
-
-  it('makes anew what has gone before it could be given back', async () => {
-    const setup = newSetup();
-    putOwner(setup);
-    setup.server.put(DEPLOYMENT, foreign());
-    let writes = 0;
-    setup.server.intercept = ({ method }) => {
-      if (method === 'PATCH' && ++writes === 2) setup.server.remove(DEPLOYMENT, 'shop/web');
-      return undefined;
-    };
-    expect(await setup.apply()).toMatchObject({
-      action: 'failed',
-      error: { reason: 'Conflict', retry: 'now' },
-    });
-    expect(await setup.apply()).toMatchObject({ action: 'created' });
-  });
-
-  it('shares what is shared', async () => {
-    const setup = newSetup();
-    setup.server.put(DEPLOYMENT, foreign());
-    expect(await setup.apply(shared())).toMatchObject({ action: 'configured' });
-    expect(setup.server.writes).toHaveLength(1);
   });
 });
 
@@ -172,21 +129,5 @@ describe('Applier, where its own object is not known', () => {
     expect(await setup.apply(again)).toMatchObject({ action: 'configured' });
     expect(first.server.writes).toHaveLength(1);
     expect(live(setup)?.metadata.ownerReferences).toEqual([ownedBy('web')]);
-  });
-
-  it('keeps what it has made with another intent, and a controller has annotated', async () => {
-    const first = newSetup();
-    await first.apply();
-    const made = live(first)!;
-    const { managedFields } = made.metadata as AnyObject['metadata'] & { managedFields: object[] };
-    const note = updated('deploy', { 'f:metadata': { 'f:annotations': { 'f:x': {} } } });
-    const metadata = {
-      ...made.metadata,
-      creationTimestamp: EARLIER,
-      managedFields: [...managedFields, note],
-    };
-    first.server.put(DEPLOYMENT, { ...made, metadata });
-    expect(await newSetup(first.server).apply(step(deployment(3)))).toMatchObject({ action: 'configured' });
-    expect(live(first)?.metadata.ownerReferences).toEqual([OWNER]);
   });
 });

@@ -3,17 +3,9 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
-import { deployment, edit, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
-import {
-  anObject,
-  applied,
-  DEPLOYMENT,
-  failure,
-  fieldConflict,
-  MANAGER,
-  SERVICE,
-} from './support/builders.js';
+import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 
 const KEY = 'shop/web';
@@ -112,31 +104,6 @@ describe('Applier, legacy managers', () => {
       expect(managers(setup).sort()).toEqual([MANAGER, entry.manager].sort());
     },
   );
-
-  it('leaves the owners of a shared object alone', async () => {
-    const setup = newSetup();
-    await setup.apply(shared());
-    record(setup, entryOf('kubectl-create', SHARED));
-    setup.server.requests.length = 0;
-    expect(await setup.apply(shared())).toMatchObject({ action: 'unchanged' });
-    expect(requests(setup)).toEqual([]);
-  });
-
-  it.each([409, 422])('begins anew when the object has changed meanwhile: %s', async (code) => {
-    const setup = await settledSetup();
-    record(setup, entryOf('kubectl-create', SHARED));
-    failOnce(setup, failure(code, 'Conflict', 'test failed'), () => true);
-    expect(await setup.apply()).toMatchObject({ error: { reason: 'Conflict', retry: 'now' } });
-    expect(await setup.apply()).toMatchObject({ action: 'configured' });
-    expect(managers(setup)).toEqual([MANAGER]);
-  });
-
-  it('is told when it may not do so', async () => {
-    const setup = await settledSetup();
-    record(setup, entryOf('kubectl-create', SHARED));
-    failOnce(setup, failure(403, 'Forbidden', 'no patch'), () => true);
-    expect(await setup.apply()).toMatchObject({ error: { reason: 'Forbidden' } });
-  });
 });
 
 describe('Applier, a name that is there twice', () => {
@@ -195,13 +162,6 @@ describe('Applier, a name that is there twice', () => {
     expect(requests(setup)).toHaveLength(4);
   });
 
-  it('is left alone where the object is shared', async () => {
-    const setup = await withOldPort('kubectl-create');
-    failOnce(setup, duplicate);
-    expect(await setup.apply(shared(service(81)))).toMatchObject({ error: { reason: 'Invalid' } });
-    expect(requests(setup)).toEqual(['PATCH']);
-  });
-
   it('is left alone where it is our own mistake', async () => {
     const setup = newSetup();
     await setup.apply(step(service(80)));
@@ -235,13 +195,6 @@ describe('Applier, another version of an API', () => {
     expect(requests(setup)).toEqual(['PATCH', 'GET', 'REPAIR', 'PATCH']);
     const repair = setup.server.requests[2]!.body as [unknown, { value: ManagedFieldsEntry[] }];
     expect(repair[1].value).toMatchObject([{ manager: MANAGER, apiVersion: 'apps/v1' }]);
-  });
-
-  it('is not the reason when our entry is in the present version: then the body is invalid', async () => {
-    const setup = await settledSetup();
-    failOnce(setup, notDeclared);
-    expect(await setup.apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Invalid' } });
-    expect(requests(setup)).toEqual(['PATCH', 'GET']);
   });
 });
 
@@ -294,19 +247,6 @@ describe('Applier, what cannot be changed', () => {
     expect(await setup.apply(changed)).toMatchObject({ action: 'created' });
   });
 
-  it('is tried again when it could not be deleted', async () => {
-    const setup = await settledSetup();
-    setup.server.intercept = ({ method }) =>
-      method === 'DELETE'
-        ? failure(503, 'ServiceUnavailable', 'later')
-        : method === 'PATCH'
-          ? immutable
-          : undefined;
-    expect(await setup.apply(changed)).toMatchObject({ error: { reason: 'ServerOverloaded' } });
-    failOnce(setup, immutable);
-    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
-  });
-
   it('is not deleted when it has changed since it was seen', async () => {
     const setup = await settledSetup();
     setup.server.put(DEPLOYMENT, setup.server.get(DEPLOYMENT, KEY)!);
@@ -354,19 +294,6 @@ describe('Applier, what cannot be changed', () => {
     expect(writes()).toHaveLength(error.retry === 'onChange' ? 2 : 4);
   });
 
-  it('goes where a quota is used up by it', async () => {
-    const setup = await settledSetup();
-    const full = failure(403, 'Forbidden', exceeded('count/deployments.apps=1', '2', '2'));
-    let immutableOnce = true;
-    setup.server.intercept = ({ method }) => {
-      if (method === 'POST') return full;
-      if (method !== 'PATCH' || !immutableOnce) return undefined;
-      immutableOnce = false;
-      return immutable;
-    };
-    expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });
-  });
-
   it.each([
     ['the kind does not allow it', step(deployment(3))],
     ['it is shared', { ...shared(deployment(3)), recreate: true }],
@@ -376,35 +303,4 @@ describe('Applier, what cannot be changed', () => {
     expect(await setup.apply(what)).toMatchObject({ error: { reason: 'ImmutableField' } });
     expect(requests(setup)).toEqual(['PATCH']);
   });
-});
-
-describe('Applier, a field that another manager owns', () => {
-  it('is named, and tried again when somebody gives it up', async () => {
-    const setup = newSetup();
-    await setup.apply(shared());
-    setup.server.requests.length = 0;
-    setup.server.intercept = ({ method }) => (method === 'PATCH' ? fieldConflict() : undefined);
-    const change = await setup.apply(shared(deployment(3)));
-    expect(change).toMatchObject({ error: { reason: 'FieldConflict', retry: 'onChange' } });
-    expect(change.error?.message).toContain('conflict with "kubectl-edit": .spec.replicas');
-    await setup.apply(shared(deployment(3)));
-    expect(requests(setup)).toEqual(['PATCH', 'GET']);
-
-    // The generation stays when only the record of owners changes.
-    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, generation: 1 } }));
-    await setup.apply(shared(deployment(3)));
-    setup.server.intercept = () => undefined;
-    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, generation: 1 } }));
-    expect(await setup.apply(shared(deployment(3)))).toMatchObject({ action: 'configured' });
-  });
-});
-
-it('an object that is not ours is never repaired', async () => {
-  const setup = newSetup();
-  const { metadata } = deployment();
-  const managedFields = [entryOf('kubectl-create', SHARED)];
-  setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...metadata, managedFields } as never });
-  setup.sync();
-  expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
-  expect(requests(setup)).toEqual([]);
 });

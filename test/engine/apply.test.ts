@@ -18,7 +18,6 @@ import {
   fieldConflict,
   MANAGER,
   ownedBy,
-  SERVICE,
   WIDGET,
   widget,
 } from './support/builders.js';
@@ -96,19 +95,6 @@ describe('Applier', () => {
     expect(setup.server.requests).toEqual([]);
   });
 
-  it('applies again when all bookkeeping of owners was cleared', async () => {
-    const setup = await settledSetup();
-    edit(setup, (live) => live, {});
-    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
-    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
-  });
-
-  it('applies again when the hash was taken off', async () => {
-    const setup = await settledSetup();
-    edit(setup, (live) => ({ ...live, metadata: { ...live.metadata, annotations: {} } }));
-    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
-  });
-
   it('spends exactly one apply on a value that the server drops, and one more after a restart', async () => {
     const intent = step(deployment(1, { env: [{ name: 'A', value: '' }] }));
     const server = new FakeApiServer();
@@ -131,11 +117,6 @@ describe('Applier', () => {
     for (let n = 0; n < 3; n++) expect(await restarted.apply(intent)).toMatchObject({ action: 'unchanged' });
     expect(server.writes).toHaveLength(2);
   });
-
-  it('shows the answer at once, before any watch does', async () => {
-    const { reader } = await settledSetup();
-    expect(reader.controlledBy(DEPLOYMENT, OWNER.uid)).toHaveLength(1);
-  });
 });
 
 describe('Applier, ownership', () => {
@@ -148,16 +129,9 @@ describe('Applier, ownership', () => {
     expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  it('makes what it has looked for and not found', async () => {
-    const { server, reader, apply } = newSetup();
-    reader.store(DEPLOYMENT).setFollowed(undefined, false);
-    expect(await apply()).toMatchObject({ action: 'created' });
-    expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'PATCH']);
-  });
-
   it('makes anew what a deleted namesake has left behind', async () => {
     const { server, reader, apply } = newSetup();
-    server.put(WIDGET, widget('web', { uid: OWNER.uid }) as unknown as AnyObject);
+    server.put(WIDGET, widget('web', { uid: OWNER.uid }));
     const leftover = {
       ...deployment().metadata,
       uid: 'uid-leftover',
@@ -171,7 +145,7 @@ describe('Applier, ownership', () => {
 
   it('lets the owner go when only what it has left behind is there', async () => {
     const { server, reader, apply } = newSetup();
-    reader.store(WIDGET).observed(widget('web', { uid: OWNER.uid, resourceVersion: '1' }) as never);
+    reader.store(WIDGET).observed(widget('web', { uid: OWNER.uid, resourceVersion: '1' }));
     const metadata = { ...deployment().metadata, ownerReferences: [ownedBy('web', 'uid-old')] };
     reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata }));
     expect(await apply()).toMatchObject({ action: 'failed', error: { reason: 'OwnerGone', retry: 'now' } });
@@ -181,7 +155,7 @@ describe('Applier, ownership', () => {
 
   it('does not take a successor’s object for a leftover when its own view is old', async () => {
     const { server, reader, apply } = newSetup();
-    server.put(WIDGET, widget('web', { uid: 'uid-new' }) as unknown as AnyObject);
+    server.put(WIDGET, widget('web', { uid: 'uid-new' }));
     const metadata = { ...deployment().metadata, ownerReferences: [ownedBy('web', 'uid-new')] };
     reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata }));
     expect(await apply()).toMatchObject({
@@ -235,14 +209,6 @@ describe('Applier, ownership', () => {
     expect(setup.server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
   });
 
-  it('does not take over what was handed over to somebody else', async () => {
-    const setup = newSetup();
-    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/other' };
-    setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...deployment().metadata, annotations } });
-    setup.sync();
-    expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
-  });
-
   it('waits for what is being deleted', async () => {
     const setup = await settledSetup();
     edit(setup, (live) => ({
@@ -265,18 +231,6 @@ describe('Applier, ownership', () => {
     expect(await apply()).toMatchObject({ error: { reason: 'OwnershipConflict', retry: 'onChange' } });
     await apply();
     expect(server.requests.map(({ method }) => method)).toEqual(['PATCH', 'GET']);
-  });
-
-  it('puts right by force what turns out to be ours', async () => {
-    const { server, apply } = newSetup();
-    server.put(DEPLOYMENT, {
-      ...deployment(),
-      metadata: { ...deployment().metadata, ownerReferences: [OWNER] },
-    });
-    server.intercept = ({ method, query }) =>
-      method === 'PATCH' && query?.force === 'false' ? fieldConflict() : undefined;
-    await apply();
-    expect(await apply()).toMatchObject({ action: 'configured' });
   });
 
   it('applies what is shared without force, new or known', async () => {
@@ -320,13 +274,6 @@ describe('Applier, failures', () => {
     expect(server.writes).toHaveLength(1);
   });
 
-  it('sends it again when the intent changes, and when it changes back', async () => {
-    const { server, apply } = newSetup();
-    server.intercept = () => failure(422, 'Invalid', 'no');
-    for (const replicas of [1, 2, 1]) await apply(step(deployment(replicas)));
-    expect(server.writes).toHaveLength(3);
-  });
-
   it('sends it again when the object in the way changes', async () => {
     const setup = await settledSetup();
     setup.server.intercept = () => failure(422, 'Invalid', 'field is immutable');
@@ -347,33 +294,6 @@ describe('Applier, failures', () => {
     await clock.advance(1);
     await apply();
     expect(server.writes).toHaveLength(2);
-  });
-
-  it('remembers nothing of what may pass by itself', async () => {
-    const { server, apply } = newSetup();
-    server.intercept = () => failure(503, 'ServiceUnavailable', 'later');
-    expect(await apply()).toMatchObject({ error: { reason: 'ServerOverloaded', retry: 'backoff' } });
-    server.intercept = () => undefined;
-    expect(await apply()).toMatchObject({ action: 'created' });
-  });
-
-  it('remembers the refusal of one object only', async () => {
-    const { server, apply } = newSetup();
-    server.intercept = ({ path }) =>
-      path.includes('deployments') ? failure(422, 'Invalid', 'no') : undefined;
-    await apply();
-    expect(await apply(step(anObject(SERVICE, 'web', {}, { spec: {} })))).toMatchObject({
-      action: 'created',
-    });
-  });
-
-  it('answers with a failure when the server is away, and when a conflict cannot be looked into', async () => {
-    const { server, apply } = newSetup();
-    server.intercept = () => Promise.reject(new Error('ECONNRESET'));
-    expect(await apply()).toMatchObject({ error: { reason: 'Unreachable' } });
-    server.intercept = ({ method }) =>
-      method === 'PATCH' ? fieldConflict() : failure(403, 'Forbidden', 'no get');
-    expect(await apply()).toMatchObject({ error: { reason: 'Forbidden' } });
   });
 
   it('says which type the controller does not watch', async () => {

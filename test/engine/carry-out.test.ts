@@ -38,7 +38,7 @@ const regarding = {
 function setup() {
   const bench = newBench(new FakeApiServer());
   const target = widget('web');
-  bench.reader.store(WIDGET).observed(bench.server.put(WIDGET, target as unknown as AnyObject));
+  bench.reader.store(WIDGET).observed(bench.server.put(WIDGET, target));
   const old = bench.server.put(CONFIG_MAP, configMap('old', '1', { ownerReferences: [ownedBy('web')] }));
   bench.reader.store(CONFIG_MAP).observed(old);
   const { uid, resourceVersion, ...metadata } = configMap('x', '1').metadata;
@@ -87,13 +87,6 @@ describe('carryOut', () => {
     expect(outcome.statusChanges.map(({ action }) => action)).toEqual(['configured']);
   });
 
-  it('shows the status what the applies and deletes have left', async () => {
-    const { work, reader, tools, server, seen } = setup();
-    const { changes } = await carryOut(work, reader, tools, NEVER);
-    expect(server.get(WIDGET, 'shop/web')?.status).toEqual({ replicas: 2 });
-    expect(seen).toEqual({ status: changes, event: changes });
-  });
-
   it('deletes nothing when an apply has failed, but goes on with the rest', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/a') ? failure(422, 'Invalid', 'no') : undefined);
@@ -119,17 +112,6 @@ describe('carryOut', () => {
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
   });
 
-  it('goes on with everything when all of it is refused', async () => {
-    const { work, reader, tools, server } = setup();
-    server.intercept = () => failure(403, 'Forbidden', 'no');
-    expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
-      'failed',
-      'failed',
-      'skipped',
-      'failed',
-    ]);
-  });
-
   it.for<[string, () => ApiResponse | Promise<ApiResponse>]>([
     ['gives no answer', () => Promise.reject(new Error('ECONNRESET'))],
   ])('tries nothing more, the status included, when the API server %s', async ([, answer]) => {
@@ -142,48 +124,11 @@ describe('carryOut', () => {
     expect(outcome).not.toHaveProperty('givenUp');
   });
 
-  it('tells of a webhook that is down, which is no trouble of the server', async () => {
-    const { work, reader, tools, server } = setup();
-    server.intercept = ({ path }) =>
-      path.endsWith('/a')
-        ? failure(500, 'InternalError', 'failed calling webhook "x": i/o timeout')
-        : undefined;
-    const outcome = await carryOut(work, reader, tools, NEVER);
-    expect(actionsOf(outcome)).toEqual(['failed', 'created', 'skipped', 'configured']);
-  });
-
   it('tells nothing while the status can not be written, or it would tell it with every try', async () => {
     const { work, reader, tools, server } = setup();
     server.intercept = ({ path }) => (path.endsWith('/status') ? failure(403, 'Forbidden', 'no') : undefined);
     await carryOut(work, reader, tools, NEVER);
     expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
-  });
-
-  it('tells what another status remembers, whichever of them can not be written', async () => {
-    const { work, reader, tools, server } = setup();
-    const other = widget('other');
-    reader.store(WIDGET).observed(server.put(WIDGET, other as unknown as AnyObject));
-    server.intercept = ({ path }) =>
-      path.endsWith('/web/status') ? failure(403, 'Forbidden', 'no') : undefined;
-    const status = [
-      ...work.status,
-      { target: other, fieldManager: STATUS_MANAGER, status: () => ({ replicas: 3 }) },
-    ];
-    const regardingOther = { ...regarding, name: 'other' };
-    const events = [...work.events, { regarding: regardingOther, event: () => EVENT }];
-    await carryOut({ ...work, status, events }, reader, tools, NEVER);
-    const bodies = server.requests.filter(({ path }) => path.endsWith('/events')).map(({ body }) => body);
-    expect(bodies).toMatchObject([{ regarding: regardingOther }]);
-  });
-
-  it('survives an event function that throws', async () => {
-    const { reader, tools } = setup();
-    const event = (): EventProps => {
-      throw new TypeError('a bug of the kind');
-    };
-    await expect(
-      carryOut(plan({ events: [{ regarding, event }] }), reader, tools, NEVER),
-    ).resolves.toBeDefined();
   });
 });
 
@@ -206,46 +151,10 @@ describe('carryOut, of a plan that deletes first', () => {
     ]);
     expect(seen).toEqual({ status: outcome.changes, event: outcome.changes });
   });
-
-  it('deletes although an apply is refused', async () => {
-    const { work, reader, tools, server } = deletingFirst();
-    server.intercept = ({ path }) => (path.endsWith('/a') ? failure(422, 'Invalid', 'no') : undefined);
-    const { changes } = await carryOut(work, reader, tools, NEVER);
-    expect(changes.map(({ action }) => action)).toEqual(['failed', 'created', 'deleted']);
-    expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
-  });
-
-  it('applies although a delete is refused', async () => {
-    const { work, reader, tools, server } = deletingFirst();
-    server.intercept = ({ method }) => (method === 'DELETE' ? failure(403, 'Forbidden', 'no') : undefined);
-    const outcome = await carryOut(work, reader, tools, NEVER);
-    expect(actionsOf(outcome)).toEqual(['created', 'created', 'failed', 'configured']);
-    expect(outcome.changes.at(-1)?.error).toMatchObject({ reason: 'Forbidden' });
-  });
-
-  it('applies nothing when the API server gives no answer', async () => {
-    const { work, reader, tools, server } = deletingFirst();
-    server.intercept = () => Promise.reject(new Error('ECONNRESET'));
-    expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
-      ...['skipped', 'skipped', 'failed', 'skipped'],
-    ]);
-    expect(server.requests).toHaveLength(1);
-  });
 });
 
 describe('carryOut, given up', () => {
   const late = new OperatorError({ reason: 'ReconcileTimeout', message: 'too long', retry: 'backoff' });
-
-  it('begins no step once the signal has aborted', async () => {
-    const { work, reader, tools, server, seen } = setup();
-    const outcome = await carryOut(work, reader, tools, AbortSignal.abort(late));
-    expect(actionsOf(outcome)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
-    expect(outcome.changes[0]?.error).toBe(late);
-    expect(outcome.givenUp).toBe(late);
-    expect(outcome).not.toHaveProperty('pending');
-    expect(server.requests).toEqual([]);
-    expect(seen).toEqual({});
-  });
 
   it('stops waiting for the step that is under way, which goes on, and begins no other', async () => {
     const { work, reader, tools, server } = setup();
@@ -266,32 +175,6 @@ describe('carryOut, given up', () => {
     expect(ended).toBe(true);
     expect(server.writes).toHaveLength(1);
     expect(reader.get(CONFIG_MAP, 'shop/a')).toBeDefined();
-  });
-
-  it('fails with the status when the time is up there', async () => {
-    const { work, reader, tools, server } = setup();
-    const abort = new AbortController();
-    server.intercept = ({ path }) => {
-      if (path.endsWith('/status')) abort.abort(late);
-      return undefined;
-    };
-    const outcome = await carryOut(work, reader, tools, abort.signal);
-    expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'failed']);
-    expect(server.writes.at(-1)).toMatch(/status$/);
-  });
-
-  it('has succeeded when nothing but events was left', async () => {
-    const { work, reader, tools, server } = setup();
-    const abort = new AbortController();
-    server.intercept = ({ path }) => {
-      if (path.endsWith('/events')) abort.abort(late);
-      return undefined;
-    };
-    const events = [...work.events, ...work.events];
-    const outcome = await carryOut({ ...work, events }, reader, tools, abort.signal);
-    expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'configured']);
-    expect(outcome).not.toHaveProperty('givenUp');
-    expect(server.writes.filter((write) => write.endsWith('/events'))).toHaveLength(1);
   });
 
   it('applies a shared object in the light of what became of the steps before it', async () => {

@@ -100,24 +100,6 @@ describe('credentials that do not come', () => {
     ]);
   });
 
-  it('are not waited for by anybody once the transport is closed', async () => {
-    const { transport, source } = await newSetup();
-    source.next = never;
-    const request = outcome(transport.request(GET));
-    await transport.close();
-    expect(await request).toBeInstanceOf(Error);
-  });
-
-  it('leave the earlier ones in use while they hang', async () => {
-    const { transport, source, clock, shown } = await newSetup();
-    await transport.request(GET);
-    source.next = never;
-    await clock.advance(40_000);
-    for (let n = 0; n < 3; n++) expect((await transport.request(GET)).status).toBe(200);
-    expect(shown()).toEqual(Array(4).fill('token-1'));
-    expect(source.reads).toBe(2);
-  });
-
   it('leave the earlier ones in use while they fail, and are asked for every now and then', async () => {
     const { transport, source, clock, shown } = await newSetup();
     await transport.request(GET);

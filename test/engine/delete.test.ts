@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan } from '../../src/contract/controller.js';
-import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { SweepStep } from '../../src/contract/sweep.js';
 import { carryOut } from '../../src/engine/carry-out.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure } from './support/builders.js';
+import { CONFIG_MAP, configMap, failure, widget } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
-import { cr, startedRunner } from './support/started-runner.js';
+import { startedRunner } from './support/started-runner.js';
 import type { StartedRunner } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
 
@@ -45,25 +44,6 @@ const deletes = ({ server }: { server: FakeApiServer }): string[] =>
     .map(({ path }) => path.replace('/api/v1/namespaces/', ''));
 
 describe('What others own', () => {
-  it('is deleted as it was seen, in the background unless told otherwise', async () => {
-    const swept = setup('a');
-    expect((await swept.sweep()).map(({ action }) => action)).toEqual(['deleted']);
-    const { uid, resourceVersion } = swept.seen[0]!.metadata;
-    expect(swept.server.requests[0]?.body).toMatchObject({
-      propagationPolicy: 'Background',
-      preconditions: { uid, resourceVersion },
-    });
-    const other = setup('a');
-    await other.sweep({ propagation: 'Foreground' });
-    expect(other.server.requests[0]?.body).toMatchObject({ propagationPolicy: 'Foreground' });
-  });
-
-  it('is done with where it is gone', async () => {
-    const swept = setup('a');
-    swept.server.remove(CONFIG_MAP, 'shop/a');
-    expect((await swept.sweep()).map(({ action }) => action)).toEqual(['unchanged']);
-  });
-
   it('is read and left where it has changed, which is no failure', async () => {
     const swept = setup('a', 'b');
     swept.server.put(CONFIG_MAP, configMap('a', '1', { labels: { x: 'y' } }));
@@ -73,14 +53,6 @@ describe('What others own', () => {
     ]);
     const { resourceVersion } = swept.server.get(CONFIG_MAP, 'shop/a')!.metadata;
     expect(swept.reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe(resourceVersion);
-  });
-
-  it('is not called changed by a process that may not write', async () => {
-    const swept = setup('a');
-    swept.server.intercept = () => {
-      throw new OperatorError({ reason: 'NotLeading', message: 'no', retry: 'now' });
-    };
-    expect(await swept.sweep()).toMatchObject([{ action: 'failed', error: { reason: 'NotLeading' } }]);
   });
 
   it('does not stop the others when one fails', async () => {
@@ -104,46 +76,6 @@ describe('What we may not delete', () => {
     clock.jump(1);
     server.intercept = () => undefined;
     expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'deleted']);
-  });
-
-  it('is deleted within three minutes where it was refused once, as by an API server that has just begun to serve', async () => {
-    const runner = startedRunner(() => {
-      return plan(sweepOf([runner.reader.get(CONFIG_MAP, 'shop/a')]));
-    });
-    runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
-    runner.server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
-    await runner.deliver(cr('web'));
-    runner.server.intercept = () => undefined;
-    await runner.clock.advance(180_000);
-    expect(runner.server.get(CONFIG_MAP, 'shop/a')).toBeUndefined();
-  });
-
-  it.each([
-    [403, 'admission webhook "keep" denied the request'],
-    [422, 'a policy says: you cannot delete resource "configmaps" before review'],
-  ])('is told for ten minutes where something else than rights refuses an object: %i', async (code, why) => {
-    const swept = setup('a');
-    const { server, clock, sweep } = swept;
-    server.intercept = () => failure(code, undefined, why);
-    await sweep();
-    clock.jump(599_999);
-    await sweep();
-    expect(deletes(swept)).toHaveLength(1);
-    clock.jump(1);
-    await sweep();
-    expect(deletes(swept)).toHaveLength(2);
-  });
-
-  it('is still deleted in other namespaces', async () => {
-    const swept = setup('a');
-    const { server, reader, tools } = swept;
-    const other = server.put(CONFIG_MAP, configMap('b', '1', { namespace: 'free' }));
-    reader.store(CONFIG_MAP).observed(other);
-    server.intercept = ({ path }) =>
-      path.includes('/shop/') ? failure(403, 'Forbidden', NO_RIGHT) : undefined;
-    const work = plan(sweepOf([...swept.seen, other]));
-    const { changes } = await carryOut(work, reader, tools, NEVER);
-    expect(changes.map(({ action }) => action)).toEqual(['failed', 'deleted']);
   });
 
   it.each([
@@ -171,18 +103,10 @@ describe('What we may not delete', () => {
     for (const name of ['a', 'b', 'c'])
       runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
     runner.server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
-    await runner.deliver(cr('web'));
-    await runner.deliver({ ...cr('web'), spec: { size: 2 } });
+    await runner.deliver(widget('web'));
+    await runner.deliver({ ...widget('web'), spec: { size: 2 } });
     expect(runner.reconciled).toHaveLength(2);
     expect(runner.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
-  });
-
-  it('is retried with a pause as before where it is ours', async () => {
-    const { seen, server, reader, tools } = setup('a');
-    server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
-    const work = plan({ delete: seen.map((object) => ({ object })) });
-    const { changes } = await carryOut(work, reader, tools, NEVER);
-    expect(changes).toMatchObject([{ error: { retry: 'backoff' } }]);
   });
 });
 
@@ -241,13 +165,6 @@ describe('A deletion', () => {
     clock.jump(1);
     expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([]);
   });
-
-  it('is not remembered where it was none', async () => {
-    const { sweep, server, reader } = setup('a');
-    server.intercept = () => failure(409, 'Conflict', 'no');
-    await sweep();
-    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([]);
-  });
 });
 
 describe('Deletions that are paced', () => {
@@ -273,7 +190,7 @@ describe('Deletions that are paced', () => {
 
   it('go at their rate, after what may go at once', async () => {
     const runner = pacedRunner();
-    await runner.deliver(cr('web'));
+    await runner.deliver(widget('web'));
     expect(deletes(runner)).toHaveLength(10);
     await runner.clock.advance(999);
     expect(deletes(runner)).toHaveLength(19);
@@ -284,7 +201,7 @@ describe('Deletions that are paced', () => {
   it('end after 30 s; the status is written, and the key goes on at once', async () => {
     const outcomes: ChangeSet[] = [];
     const runner = pacedRunner({ samples: (changes) => (outcomes.push(changes), []) });
-    await runner.deliver(cr('web'));
+    await runner.deliver(widget('web'));
     await runner.clock.advance(30_000);
     expect(runner.reconciled).toEqual(['shop/web', 'shop/web']);
     const skipped = outcomes[0]?.filter(({ skippedFor }) => skippedFor === 'paced');
@@ -294,39 +211,14 @@ describe('Deletions that are paced', () => {
     expect(new Set(deletes(runner)).size).toBe(400);
   });
 
-  it('are tried once a second while the pace is so slow that none had its turn', async () => {
-    const runner = pacedRunner({}, 0.02);
-    await runner.deliver(cr('web'));
-    await runner.clock.advance(10_000);
-    expect(runner.reconciled.length).toBeLessThan(13);
-    await runner.clock.advance(50_000);
-    expect(deletes(runner).length).toBeGreaterThan(0);
-  });
-
   it('send nothing more once the reconcile is given up', async () => {
     const runner = pacedRunner();
-    await runner.deliver(cr('web'));
+    await runner.deliver(widget('web'));
     runner.runner.queue.hold('test');
     const interrupted = runner.runner.interrupt();
     await runner.clock.advance(20_000);
     await interrupted;
     expect(deletes(runner)).toHaveLength(10);
-  });
-
-  it('are left where they are when the process stops', async () => {
-    const runner = pacedRunner();
-    await runner.deliver(cr('web'));
-    await runner.stop();
-    expect(deletes(runner)).toHaveLength(10);
-  });
-
-  it('share one bucket over the plans of the controller', async () => {
-    const { sweep, server, clock } = setup(...NAMES.slice(0, 30));
-    const both = [sweep({}, 10), sweep({}, 10)];
-    await clock.advance(1_000);
-    expect(deletes({ server })).toHaveLength(20);
-    await clock.advance(60_000);
-    await Promise.all(both);
   });
 });
 
@@ -337,7 +229,7 @@ it('A key whose object has changed is taken again at once, and after five times 
   runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
   runner.server.intercept = ({ method }) =>
     method === 'DELETE' ? failure(409, 'Conflict', 'no') : undefined;
-  await runner.deliver(cr('web'));
+  await runner.deliver(widget('web'));
   expect(deletes(runner)).toHaveLength(6);
   expect(runner.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   await runner.clock.advance(5);

@@ -2,10 +2,8 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { EventProps, EventStep } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { carryOut } from '../../src/engine/carry-out.js';
-import { microTime } from '../../src/engine/events.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
-import { newBench, plan } from './support/bench.js';
+import { newBench } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { failure } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
@@ -79,30 +77,10 @@ describe('an event', () => {
     });
   });
 
-  it('of what has no namespace goes into the default one', async () => {
-    const { namespace, ...regarding } = REGARDING;
-    await tell({}, regarding);
-    expect(bench.server.requests[0]?.path).toBe('/apis/events.k8s.io/v1/namespaces/default/events');
-  });
-
-  it('has its note cut if it is too long, and its reason and action too', async () => {
-    await tell({ note: 'x'.repeat(3000), reason: 'R'.repeat(200), action: 'A'.repeat(200) });
-    expect(bodies()[0]?.note).toHaveLength(1024);
-    expect(bodies()[0]).toMatchObject({ reason: 'R'.repeat(128), action: 'A'.repeat(128) });
-  });
-
   // The server counts bytes: `len(event.Message) > NoteLengthLimit` in pkg/apis/core/validation/events.go.
   it('has its note cut so that the server takes it, whatever its script', async () => {
     await tell({ note: '端口已被占用'.repeat(200) });
     expect(Buffer.byteLength(bodies()[0]?.note ?? '')).toBeLessThanOrEqual(1024);
-  });
-
-  it('is waited for by nobody', async () => {
-    bench.server.respond = () => new Promise(() => undefined);
-    const { reader, tools } = bench;
-    const events = ['a', 'b'].map((name) => ({ regarding: { ...REGARDING, name }, event: () => EVENT }));
-    await carryOut(plan({ events }), reader, tools, new AbortController().signal);
-    expect(asked()).toEqual(['POST']);
   });
 });
 
@@ -128,33 +106,6 @@ describe('an event that is repeated', () => {
     expect(refreshes.at(-1)).toBe('PATCH x3900');
     expect(await counted()).toEqual({ sent: 1, series: 4 });
     expect(bench.clock.timers).toBe(0);
-  });
-
-  it('is created with its count if it came again before the first was sent', async () => {
-    for (let times = 0; times < 4; times++) bench.tools.recorder.send({ ...REGARDING, name: 'first' }, EVENT);
-    for (let times = 0; times < 4; times++) bench.tools.recorder.send(REGARDING, EVENT);
-    await settled();
-    expect(asked()).toEqual(['POST', 'POST x4', 'PATCH x4']);
-  });
-
-  it('while its second is under way waits like any other', async () => {
-    await tell();
-    for (let times = 0; times < 99; times++) bench.tools.recorder.send(REGARDING, EVENT);
-    await settled();
-    expect(asked()).toEqual(['POST', 'PATCH x2']);
-    bench.tools.recorder.send(REGARDING, EVENT);
-    await bench.tools.recorder.close();
-    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x101']);
-  });
-
-  it('is brought up to date every half hour also where somebody sets the clock back', async () => {
-    for (let times = 0; times < 3; times++) await tell();
-    bench.clock.setWallBy(-60 * MINUTE);
-    for (let minute = 0; minute < 30; minute++) {
-      await bench.clock.advance(MINUTE);
-      await tell();
-    }
-    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x32']);
   });
 
   it('begins anew after six quiet minutes', async () => {
@@ -185,24 +136,11 @@ describe('an event that is repeated', () => {
     expect(bodies()[4]?.note).toBe('the 4th');
   });
 
-  it('has its count brought up to date before another wording takes its place', async () => {
-    for (let times = 0; times < 7; times++) await tell();
-    await tell({ note: 'other' });
-    expect(asked()).toEqual(['POST', 'PATCH x2', 'PATCH x7', 'POST']);
-  });
-
   it('is created anew when its object is gone', async () => {
     await tell();
     bench.server.answers.push(notFound);
     await tell();
     expect(asked()).toEqual(['POST', 'PATCH x2', 'POST x2']);
-  });
-
-  it('is not tried again and again where the right to patch is missing', async () => {
-    bench.server.respond = (request) =>
-      request.method === 'PATCH' ? failure(403, 'Forbidden', 'cannot patch') : ok(request);
-    for (let times = 0; times < 100; times++) await tell();
-    expect(asked()).toEqual(['POST', 'PATCH x2']);
   });
 });
 
@@ -215,13 +153,6 @@ describe('an event that cannot be sent', () => {
     expect(new Set(bodies().map(({ metadata }) => metadata.name)).size).toBe(1);
     expect(bench.lines).toMatchObject([{ level: 'warn', message: 'event for Widget shop/web not sent' }]);
     expect(await counted()).toEqual({ dropped: 1 });
-  });
-
-  it('is sent once the API server answers again', async () => {
-    bench.server.answers.push(new Error('connection refused'), overloaded);
-    await tell();
-    await bench.clock.advance(MINUTE);
-    expect(await counted()).toEqual({ sent: 1 });
   });
 
   it('waits as long as the API server asks for', async () => {
@@ -255,20 +186,6 @@ describe('an event that cannot be sent', () => {
     expect(bodies().map(({ metadata }) => metadata.name.slice(0, 1))).toEqual(['a', 'b', 'c', 'a']);
   });
 
-  it('counts among those that wait', async () => {
-    bench.server.respond = () => failure(500, 'InternalError', 'a webhook fails');
-    for (let n = 0; n < 1_050; n++) await tell({}, { ...REGARDING, name: `w${String(n)}` });
-    expect((await counted()).dropped).toBeGreaterThanOrEqual(50);
-  });
-
-  it('counts as sent when an earlier try came through after all', async () => {
-    bench.server.answers.push(new Error('socket hang up'), failure(409, 'AlreadyExists', 'exists already'));
-    await tell();
-    bench.tools.recorder.send(REGARDING, EVENT);
-    await bench.clock.advance(MINUTE);
-    expect(asked()).toEqual(['POST', 'POST x2', 'PATCH x2']);
-  });
-
   it.each<[string, Answer]>([
     ['its namespace is going', failure(403, 'Forbidden', 'unable to create: namespace is being terminated')],
     ['its namespace is gone', failure(404, 'NotFound', 'namespaces "shop" not found')],
@@ -281,14 +198,6 @@ describe('an event that cannot be sent', () => {
     expect(asked()).toEqual(['POST']);
     expect(bench.lines).toMatchObject([{ level: 'debug' }]);
     expect(await counted()).toEqual({ dropped: 1 });
-  });
-
-  it('is dropped with a warning when the API server finds a fault in it', async () => {
-    bench.server.answers.push(failure(422, 'Invalid', 'reason: Required value'));
-    await tell();
-    await bench.clock.advance(MINUTE);
-    expect(asked()).toEqual(['POST']);
-    expect(bench.lines).toMatchObject([{ level: 'warn', fields: { type: 'Warning', reason: 'Invalid' } }]);
   });
 
   it('keeps no more than a thousand others waiting', async () => {
@@ -306,26 +215,6 @@ describe('at the end of the process', () => {
     bench.tools.recorder.send({ ...REGARDING, name: 'other' }, EVENT);
     await bench.tools.recorder.close();
     expect(asked()).toEqual(['POST', 'PATCH x2', 'POST', 'PATCH x9']);
-    expect(bench.clock.timers).toBe(0);
-  });
-
-  it('what has failed is tried once more, as far as there is time', async () => {
-    bench.server.answers.push(failure(500, 'InternalError', 'a webhook fails'));
-    await tell();
-    const closed = bench.tools.recorder.close();
-    await bench.clock.advance(3_000);
-    await closed;
-    expect(await counted()).toEqual({ sent: 1 });
-    expect(bench.clock.timers).toBe(0);
-  });
-
-  it('what fails for ever is dropped when time is up', async () => {
-    bench.server.respond = () => failure(500, 'InternalError', 'a webhook fails');
-    for (const name of ['a', 'b']) await tell({}, { ...REGARDING, name });
-    const closed = bench.tools.recorder.close();
-    await bench.clock.advance(3_000);
-    await closed;
-    expect(await counted()).toEqual({ dropped: 2 });
     expect(bench.clock.timers).toBe(0);
   });
 
@@ -386,9 +275,4 @@ it('counts every occurrence exactly once, whatever fails in between', async () =
     }),
     { numRuns: 60 },
   );
-});
-
-it('writes times with exactly six digits after the point', () => {
-  expect(microTime(Date.UTC(2026, 0, 1, 2, 3, 4, 5))).toBe('2026-01-01T02:03:04.005000Z');
-  expect(microTime(Date.UTC(2026, 0, 1))).toBe('2026-01-01T00:00:00.000000Z');
 });

@@ -1,12 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { Agent, buildConnector, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { elapsed } from '../../src/engine/clock.js';
 import { Elector } from '../../src/engine/leader.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
-import { admitting, UndiciTransport } from '../../src/engine/transport.js';
+import { UndiciTransport } from '../../src/engine/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { FakeApiServer } from './support/fake-api-server.js';
@@ -55,46 +54,6 @@ describe('UndiciTransport', () => {
     admitted = true;
     await transport.request({ ...PATCH, admit });
     expect(received).toEqual([`PATCH ${PATCH.path}`]);
-  });
-
-  it('sends what keeps the lease over another connection than the writes', async () => {
-    const { url, ports } = await realServer();
-    const transport = transportTo(url);
-    for (const lease of [false, true, false, true]) {
-      await transport.request({ ...PATCH, lease });
-      // Until then, the connection counts as busy.
-      await settled();
-    }
-    expect(new Set(ports).size).toBe(2);
-    expect([ports[2], ports[3]]).toEqual([ports[0], ports[1]]);
-  });
-
-  it('asks it of writes that wait in the queue of undici, when they leave it', async () => {
-    const { url, received } = await realServer();
-    const connected = Promise.withResolvers<undefined>();
-    const connector = buildConnector({});
-    const agent = new Agent({
-      connect: (options, callback) => {
-        void connected.promise.then(() => {
-          connector(options, callback);
-        });
-      },
-    });
-    onTestFinished(() => agent.destroy());
-    let admitted = true;
-    const admit = (): void => {
-      if (!admitted) throw new Error('too late');
-    };
-    const dispatcher = agent.compose(admitting);
-    const write = (options: object) => request(url, { dispatcher, method: 'PATCH', body: '{}', ...options });
-    const late = expect(write({ admit })).rejects.toThrow('too late');
-    const others = write({});
-    await settled();
-    admitted = false;
-    connected.resolve(undefined);
-    await late;
-    expect((await others).statusCode).toBe(200);
-    expect(received).toHaveLength(1);
   });
 });
 

@@ -7,7 +7,7 @@ import { Gate } from '../../src/engine/gate.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { LimitedServer, refused } from './support/limited-server.js';
+import { LimitedServer } from './support/limited-server.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 const read: ApiRequest = { method: 'GET', path: '/a' };
@@ -110,19 +110,6 @@ describe('writes under way', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('begin in the order in which they came', async () => {
-    const { clock, server, transport } = setUp(4);
-    const sent = sentBy(server);
-    sent();
-    const paths = Array.from({ length: 12 }, (_, n) => `/${n}`);
-    const writes = paths.map((path) => transport.request({ ...write, path }));
-    await settled();
-    expect(server.mostUnderWay).toBe(4);
-    await clock.advance(60);
-    await Promise.all(writes);
-    expect(sent()).toEqual(paths.map((path) => `PATCH ${path}`));
-  });
-
   it('give their place back when they are called off or fail', async () => {
     const { clock, server, transport } = setUp(1);
     const controller = new AbortController();
@@ -214,24 +201,6 @@ describe('a server out of reach', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it.each(['hang', 'deaf'] as const)('is tried one request at a time if tries %s', async (kind) => {
-    const world = setUp();
-    const { clock, server, gate, transport } = world;
-    await outage(world);
-    server.outage = kind;
-    const before = server.sent.length;
-    await clock.advance(300_000);
-    expect(server.sent.length - before).toBeLessThanOrEqual(0.25 * 300);
-    expect(server.sent.length - before).toBeGreaterThan(50);
-    server.down = false;
-    await clock.advance(5_100);
-    expect(gate.isUnreachable).toBe(false);
-    const answer = transport.request(write);
-    await clock.advance(20);
-    expect((await answer).status).toBe(200);
-    expect(clock.timers).toBe(0);
-  });
-
   it('is told of once when it begins and once when it ends', async () => {
     const world = setUp();
     await outage(world);
@@ -275,25 +244,6 @@ describe('a server out of reach', () => {
     },
   );
 
-  it('is not within reach while it answers, but is not ready', async () => {
-    const world = setUp();
-    const { clock, server, transport, gate } = world;
-    await outage(world);
-    server.down = false;
-    server.perSecond = 0;
-    server.status = 500;
-    const sent = sentBy(server);
-    sent();
-    const renewal = transport.request(lease);
-    await clock.advance(60_000);
-    expect((await renewal).status).toBe(500);
-    expect(gate.isUnreachable).toBe(true);
-    expect(new Set(sent())).toEqual(new Set(['PUT /lease', 'GET /readyz']));
-    server.perSecond = Infinity;
-    await clock.advance(5_100);
-    expect(gate.isUnreachable).toBe(false);
-  });
-
   it('is tried by real requests after a minute in which it has answered, but was not ready, and is named so', async () => {
     const world = setUp();
     const { clock, server, transport, gate, lines, pauses } = world;
@@ -336,47 +286,6 @@ describe('a server out of reach', () => {
     expect(pauses).toEqual([true, false, false]);
     expect(lines.at(-1)).toMatchObject({ level: 'info', message: 'API server ready' });
     expect(clock.timers).toBe(0);
-  });
-
-  it('is not what a request shows that was called off, or never sent', async () => {
-    const { clock, server, gate, transport, metrics } = setUp();
-    const controller = new AbortController();
-    const calledOff = transport.request({ ...read, signal: controller.signal });
-    await settled();
-    controller.abort();
-    await expect(calledOff).rejects.toThrow('abort');
-    const fenced: Transport = {
-      host: server.host,
-      request: (): Promise<ApiResponse> =>
-        Promise.reject(new OperatorError({ reason: 'LeaseLost', message: 'fenced' })),
-      stream: () => Promise.reject(refused()),
-      close: () => Promise.resolve(),
-    };
-    const behind = new Gate({
-      ...{ wire: fenced, clock, random: seeded() },
-      log: recorded([]),
-      metrics,
-    });
-    await expect(behind.request(write)).rejects.toThrow('fenced');
-    expect([gate.isUnreachable, behind.isUnreachable]).toEqual([false, false]);
-    expect(server.sent.length).toBe(1);
-    expect(clock.timers).toBe(0);
-  });
-
-  it('is no longer tried, and keeps nobody waiting, once the transport is closed', async () => {
-    const world = setUp();
-    const { clock, server, transport } = world;
-    await outage(world);
-    const watch = transport.stream({ ...read, signal: forever() });
-    const refusal = expect(watch).rejects.toThrow('closed');
-    await settled();
-    await transport.close();
-    await refusal;
-    expect(server.closed).toBe(true);
-    expect(clock.timers).toBe(0);
-    const tries = server.sent.length;
-    await clock.advance(60_000);
-    expect(server.sent.length).toBe(tries);
   });
 });
 
@@ -439,15 +348,6 @@ describe('A process that does not lead', () => {
     await clock.advance(20);
     await Promise.all(all);
     expect(server.sent).toHaveLength(3);
-  });
-
-  it('is found out when the write leaves, too', async () => {
-    const { transport, server, leads, clock } = setUp();
-    await Promise.all([transport.request(write), clock.advance(20)]);
-    const { admit } = server.sent[0]!.request;
-    expect(admit).not.toThrow();
-    leads.now = false;
-    expect(admit).toThrow(expect.objectContaining({ reason: 'NotLeading' }));
   });
 });
 

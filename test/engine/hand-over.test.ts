@@ -8,16 +8,17 @@ import { newBench, plan } from './support/bench.js';
 import {
   anObject,
   applied,
+  apply,
   CONFIG_MAP,
   configMap,
   DEPLOYMENT,
-  failure,
   fieldConflict,
   MANAGER,
   ownedBy,
+  widget,
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
-import { apply, cr, startedRunner } from './support/started-runner.js';
+import { startedRunner } from './support/started-runner.js';
 
 const REPLICAS = 'widget-replicas';
 const replicas = (count = 1): ApplyStep => ({
@@ -53,14 +54,6 @@ describe('A hand-over', () => {
     });
   });
 
-  it('takes a field by force where it is to', async () => {
-    const setup = await settledSetup();
-    merging(setup.server);
-    const step = { ...replicas(), force: true, owner: OWNER };
-    expect(await setup.apply(step)).toMatchObject({ action: 'configured' });
-    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'true' });
-  });
-
   it.each([
     ['nobody', undefined],
     ['somebody else', ownedBy('other')],
@@ -73,12 +66,6 @@ describe('A hand-over', () => {
     }));
     setup.sync();
     await setup.apply({ ...replicas(), force: true, owner: OWNER });
-    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
-  });
-
-  it('takes nothing by force for nobody', async () => {
-    const setup = await settledSetup();
-    await setup.apply({ ...replicas(), force: true });
     expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
   });
 
@@ -95,20 +82,6 @@ describe('A hand-over', () => {
     setup.server.requests.length = 0;
     expect(await setup.apply(replicas())).toMatchObject({ action: 'skipped' });
     expect(setup.server.requests).toEqual([]);
-  });
-
-  it('leaves what is remembered of the apply of the same object, and is no drift', async () => {
-    const setup = await settledSetup();
-    merging(setup.server);
-    await setup.apply(replicas());
-    setup.sync();
-    setup.server.requests.length = 0;
-    await setup.apply();
-    // Nothing is applied again; that the replicas are held is of no use while they are applied.
-    const types = setup.server.requests.map(({ contentType }) => contentType);
-    expect(types).not.toContain('application/apply-patch+yaml');
-    expect(setup.reader.store(DEPLOYMENT).get('shop/web')?.drifted).toBeUndefined();
-    expect(await setup.metrics.scrape()).not.toMatch(/reconstruct_drift_total\{/);
   });
 
   it('is followed by an apply that lets go of the field, and that is no correction', async () => {
@@ -129,20 +102,6 @@ describe('A hand-over', () => {
     expect(action).toBe('failed');
     expect(error).toMatchObject({ reason: 'FieldConflict', retry: 'now' });
     expect(setup.reader.get(DEPLOYMENT, 'shop/web')?.status).toEqual({ replicas: 7 });
-  });
-
-  it('is tried again at once where the object has been replaced', async () => {
-    const setup = await settledSetup();
-    setup.server.remove(DEPLOYMENT, 'shop/web');
-    const { error } = await setup.apply(replicas());
-    expect(error).toMatchObject({ reason: 'Conflict', retry: 'now' });
-    expect(setup.reader.get(DEPLOYMENT, 'shop/web')).toBeUndefined();
-  });
-
-  it('fails like an apply where it is refused', async () => {
-    const setup = await settledSetup();
-    setup.server.intercept = () => failure(403, 'Forbidden', 'no');
-    expect((await setup.apply(replicas())).error).toMatchObject({ reason: 'Forbidden', retry: 'backoff' });
   });
 });
 
@@ -174,18 +133,6 @@ describe('A hand-over that fails', () => {
 });
 
 describe('The runner', () => {
-  const handOver = { ...apply('a'), fieldManager: REPLICAS, handOver: true };
-
-  it('knows at once what a hand-over has written', async () => {
-    const { deliver, server, reader } = startedRunner((_key, count) =>
-      plan({ apply: count === 2 ? [handOver] : [apply('a')] }),
-    );
-    await deliver(cr('web'));
-    await deliver(cr('web'));
-    const { resourceVersion } = server.get(CONFIG_MAP, 'shop/a')!.metadata;
-    expect(reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe(resourceVersion);
-  });
-
   it('takes a key again at once where its plan asks for it, and only then', async () => {
     const { deliver, reconciled, server } = startedRunner(() =>
       plan({
@@ -193,10 +140,10 @@ describe('The runner', () => {
         again: (changes) => changes.some(({ action }) => action === 'created'),
       }),
     );
-    await deliver(cr('web'));
+    await deliver(widget('web'));
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
     expect(server.writes).toHaveLength(1);
-    await deliver(cr('web'));
+    await deliver(widget('web'));
     expect(reconciled).toHaveLength(3);
   });
 });

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ChangeSet } from '../../src/contract/change.js';
 import type { Metric, Sample } from '../../src/contract/controller.js';
 import { KindMetrics } from '../../src/engine/runner.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { plan } from './support/bench.js';
 import { recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
-import { cr, startedRunner } from './support/started-runner.js';
 
 const DELETED: Metric = { type: 'counter', name: 'demo_deleted_total', help: 'Deleted', labels: ['outcome'] };
 const PENDING: Metric = { type: 'gauge', name: 'demo_pending', help: 'Pending' };
@@ -35,10 +33,6 @@ describe('Metrics of a kind', () => {
     expect(text).toContain('demo_lag_seconds_bucket{le="2"} 1');
   });
 
-  it('are there from the start where they have no labels', async () => {
-    expect(await setup().metrics.scrape()).toContain('demo_pending 0');
-  });
-
   it('are shared by controllers that declare the same, and refused where they do not', () => {
     const { metrics, lines } = setup();
     const log = recordingLogger(lines);
@@ -61,12 +55,5 @@ describe('Metrics of a kind', () => {
     const { lines, record } = setup();
     record(sample);
     expect(lines).toMatchObject([{ level: 'error' }]);
-  });
-
-  it('are computed of what became of the plan', async () => {
-    const seen: ChangeSet[] = [];
-    const { deliver } = startedRunner(() => plan({ samples: (changes) => (seen.push(changes), []) }));
-    await deliver(cr('web'));
-    expect(seen).toEqual([[]]);
   });
 });

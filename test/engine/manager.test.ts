@@ -1,126 +1,87 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Controller, Plan } from '../../src/contract/controller.js';
-import { Manager } from '../../src/engine/manager.js';
+import { describe, expect, it } from 'vitest';
+import type { ApplyStep, Controller, Plan, Reader, Watch } from '../../src/contract/controller.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import type { ResourceType } from '../../src/contract/resource.js';
 import type { ManagerProps } from '../../src/engine/manager.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
+import type { ApiResponse } from '../../src/engine/transport.js';
 import { plan } from './support/bench.js';
-import {
-  CONFIG_MAP,
-  configMap,
-  MANAGER,
-  ownedBy,
-  recordingLogger,
-  widget,
-  WIDGET,
-} from './support/builders.js';
-import type { LogLine } from './support/builders.js';
+import { anObject, apply, CONFIG_MAP, configMap, DEPLOYMENT, failure, MANAGER } from './support/builders.js';
+import { ownedBy, SERVICE, STATUS_MANAGER, widget, WIDGET } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { ScriptedStream } from './support/scripted-transport.js';
-import { settled, VirtualClock } from './support/virtual-clock.js';
-import type { AnyObject } from '../../src/contract/object.js';
-import { eventually } from '../../src/testing/eventually.js';
+import { startedManager } from './support/started-manager.js';
+import type { StartedManager } from './support/started-manager.js';
+import { settled } from './support/virtual-clock.js';
 
-interface Setup {
-  readonly server: FakeApiServer;
-  readonly clock: VirtualClock;
-  readonly manager: Manager;
-  readonly metrics: Metrics;
+const CHILD = 'PATCH /api/v1/namespaces/shop/configmaps/child';
+
+interface Setup extends StartedManager {
   readonly reconciled: string[];
-  readonly stop: () => Promise<void>;
-  readonly stopped: () => boolean;
 }
 
-function controller(
-  name: string,
-  types: (typeof CONFIG_MAP)[],
-  reconcile: (key: string) => Plan,
-): Controller {
-  const watches = types.map((type) => ({
-    type,
-    mapsTo: ({ metadata }: AnyObject) =>
-      type === types[0] ? [`${metadata.namespace ?? ''}/${metadata.name}`] : [],
-  }));
-  return { name, kind: 'Widget', watches, reconcile };
-}
-
+/** Controller of Widgets, and of ConfigMaps that wake nothing. */
 async function started(
   prepare: (server: FakeApiServer) => void = () => undefined,
-  props: Partial<ManagerProps> = {},
-  reconcile: (key: string) => Plan = () => plan({}),
+  reconcile: (key: string, reader: Reader) => Plan = () => plan({}),
+  props: Pick<Partial<ManagerProps>, 'namespaces' | 'workers'> = {},
+  watch: Partial<Watch> = {},
 ): Promise<Setup> {
   const server = new FakeApiServer();
-  server.put(WIDGET, widget('web') as unknown as AnyObject);
+  server.put(WIDGET, widget('web'));
   prepare(server);
-  const clock = new VirtualClock();
   const reconciled: string[] = [];
-  const metrics = new Metrics();
-  const lines: LogLine[] = [];
-  const manager = new Manager({
-    controllers: [
-      controller('widget', [WIDGET, CONFIG_MAP], (key) => {
-        reconciled.push(key);
-        return reconcile(key);
-      }),
+  const controller: Controller = {
+    ...{ name: 'widget', kind: 'Widget' },
+    watches: [
+      { type: WIDGET, mapsTo: ({ metadata }) => [`${metadata.namespace ?? ''}/${metadata.name}`] },
+      { type: CONFIG_MAP, mapsTo: () => [], ...watch },
     ],
-    transport: server,
-    log: recordingLogger(lines),
-    metrics,
-    instance: 'pod-1',
-    clock,
-    random: () => 0,
-    freeze: true,
-    ...props,
-  });
-  const controllerOfRun = new AbortController();
-  let ended = false;
-  const running = manager.run(controllerOfRun.signal).then(() => (ended = true));
-  const stop = async (): Promise<void> => {
-    controllerOfRun.abort();
-    await running;
+    reconcile: (key, reader) => {
+      reconciled.push(key);
+      return reconcile(key, reader);
+    },
   };
-  onTestFinished(stop);
-  await settled();
-  await settled();
-  return { server, clock, manager, metrics, reconciled, stop, stopped: () => ended };
+  return { ...(await startedManager({ controllers: [controller], server, ...props })), reconciled };
+}
+
+/** Lets the server answer like this for streams of a type, for as long as the condition holds. */
+function refuseStreams(
+  server: FakeApiServer,
+  plural: string,
+  { status, body }: ApiResponse,
+  refuses = () => true,
+): void {
+  const open = server.stream.bind(server);
+  server.stream = async (request) => {
+    if (!refuses() || !request.path.endsWith(`/${plural}`)) return open(request);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    return { status, chunks: new ScriptedStream(request).send(text).end().chunks() };
+  };
+}
+
+const NOT_FOUND: ApiResponse = { status: 404, body: '404 page not found\n' };
+
+function endWatches(server: FakeApiServer, of: string): void {
+  for (const { plural, stream } of server.streams) if (plural === of) stream.end();
 }
 
 describe('Manager', () => {
-  it('reconciles what is there when it starts, and what comes later', async () => {
-    const { server, reconciled } = await started();
-    expect(reconciled).toEqual(['shop/web']);
-    server.put(WIDGET, widget('new') as unknown as AnyObject);
-    await settled();
-    expect(reconciled).toEqual(['shop/web', 'shop/new']);
-  });
-
   it('takes keys again as soon as the kind that they lacked is installed again', async () => {
     let served = true;
-    const apply = (name: string): Plan['apply'] => {
-      const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
-      return [
-        { object: { ...configMap(name, '1'), metadata }, fieldManager: MANAGER, owner: ownedBy('web') },
-      ];
-    };
     const { server, clock, reconciled } = await started(
       (fake) => {
-        fake.put(WIDGET, widget('fine') as unknown as AnyObject);
-        fake.intercept = ({ path }) =>
-          !served && path.includes('configmaps') ? { status: 404, body: '404 page not found\n' } : undefined;
-        const open = fake.stream.bind(fake);
-        fake.stream = async (request) => {
-          const missing = !served && request.path.includes('configmaps');
-          const chunks = new ScriptedStream(request).send('404 page not found\n').end().chunks();
-          return missing ? { status: 404, chunks } : open(request);
-        };
+        fake.put(WIDGET, widget('fine'));
+        fake.intercept = ({ path }) => (!served && path.includes('configmaps') ? NOT_FOUND : undefined);
+        refuseStreams(fake, 'configmaps', NOT_FOUND, () => !served);
       },
-      {},
-      (key) => plan(key === 'shop/web' ? { apply: apply('a') } : {}),
+      (key) => plan(key === 'shop/web' ? { apply: [apply('a')] } : {}),
     );
     await clock.advance(1_000);
     served = false;
     server.remove(CONFIG_MAP, 'shop/a');
-    for (const { plural, stream } of server.streams) if (plural === 'configmaps') stream.end();
-    server.put(WIDGET, widget('web') as unknown as AnyObject);
+    endWatches(server, 'configmaps');
+    server.put(WIDGET, widget('web'));
     // By then the pause is longer than it takes the watch to find the kind again.
     await clock.advance(400_000);
     expect(server.get(CONFIG_MAP, 'shop/a')).toBeUndefined();
@@ -128,57 +89,41 @@ describe('Manager', () => {
 
     served = true;
     await clock.advance(30_000);
-
     expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
     expect(reconciled).not.toContain('shop/fine');
   });
 
-  it('looks at all keys of a controller again when it is asked to, behind what somebody waits for', async () => {
-    const done: string[] = [];
-    const note = (name: string) => (key: string) => {
-      done.push(`${name} ${key}`);
-      return plan({});
-    };
-    const controllers = ['one', 'two'].map((name) => controller(name, [WIDGET, CONFIG_MAP], note(name)));
+  it('looks at all keys of a controller again on request, behind changes', async () => {
     const names = Array.from({ length: 40 }, (_, n) => `w${n}`);
-    const { manager, server } = await started(
+    const { manager, server, reconciled } = await started(
       (fake) => {
-        for (const name of names) fake.put(WIDGET, widget(name) as unknown as AnyObject);
+        for (const name of names) fake.put(WIDGET, widget(name));
       },
-      { controllers, workers: 1 },
+      undefined,
+      { workers: 1 },
     );
-    await eventually(() => {
-      expect(done).toHaveLength(82);
-    });
-    done.length = 0;
-
-    manager.lookAgain('one');
-    manager.lookAgain('nobody');
-    server.put(WIDGET, widget('new') as unknown as AnyObject);
-
-    await eventually(() => {
-      expect(done).toHaveLength(43);
-    });
-    expect(new Set(done)).toEqual(
-      new Set([...['web', 'new', ...names].map((name) => `one shop/${name}`), 'two shop/new']),
-    );
-    expect(done.indexOf('one shop/new')).toBeLessThan(41);
+    expect(reconciled).toHaveLength(41);
+    reconciled.length = 0;
+    manager.lookAgain('widget');
+    manager.lookAgain('unknown');
+    server.put(WIDGET, widget('new'));
+    for (let turn = 0; turn < 20; turn++) await settled();
+    expect(new Set(reconciled)).toEqual(new Set(['web', 'new', ...names].map((name) => `shop/${name}`)));
+    expect(reconciled.indexOf('shop/new')).toBeLessThan(40);
     expect(server.requests).toEqual([]);
   });
 
-  it('watches the namespaces that it is told, each by itself, and names what is missing', async () => {
+  it('watches each of its namespaces by itself, and names what is missing', async () => {
     const { server, manager, reconciled } = await started(
       (fake) => {
         fake.heldBack.add('configmaps');
-        fake.put(WIDGET, widget('far', { namespace: 'far' }) as unknown as AnyObject);
+        fake.put(WIDGET, widget('far', { namespace: 'far' }));
       },
+      undefined,
       { namespaces: ['shop', 'blog'] },
     );
     expect(server.streams.map(({ plural, namespace }) => `${plural} ${namespace ?? ''}`).sort()).toEqual([
-      'configmaps blog',
-      'configmaps shop',
-      'widgets blog',
-      'widgets shop',
+      ...['configmaps blog', 'configmaps shop', 'widgets blog', 'widgets shop'],
     ]);
     expect(manager.notReady().map(({ what }) => what)).toEqual(['configmaps in shop', 'configmaps in blog']);
     server.openWatches('configmaps');
@@ -187,7 +132,7 @@ describe('Manager', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
-  it('says why a watch does not start', async () => {
+  it('reports why a watch does not start', async () => {
     const { manager } = await started((fake) => {
       fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
     });
@@ -195,61 +140,24 @@ describe('Manager', () => {
     expect(manager.notReady()).toEqual([{ what: 'widgets.demo.example.com', why: 'connect ECONNREFUSED' }]);
   });
 
-  it('creates a child, and makes no further request once all is settled', async () => {
-    const { uid, resourceVersion, ...metadata } = configMap('child', '1').metadata;
-    const object = { ...configMap('child', '1'), metadata };
-    const { server, reconciled, clock } = await started(undefined, {}, () =>
-      plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
-    );
-    expect(server.writes).toEqual(['PATCH /api/v1/namespaces/shop/configmaps/child']);
-    server.put(WIDGET, widget('web') as unknown as AnyObject);
-    await clock.advance(60_000);
-    expect(reconciled.length).toBeGreaterThan(1);
-    expect(server.requests).toHaveLength(1);
-  });
-
   it('finishes what is in flight when it stops, then closes watches and transport', async () => {
-    const { uid, resourceVersion, ...metadata } = configMap('child', '1').metadata;
-    const object = { ...configMap('child', '1'), metadata };
-    const gate = Promise.withResolvers<undefined>();
-    const { server, stop, stopped } = await started(
-      (fake) => (fake.intercept = () => gate.promise),
-      {},
-      () => plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+    const answer = Promise.withResolvers<undefined>();
+    const { server, stop } = await started(
+      (fake) => (fake.intercept = () => answer.promise),
+      () => plan({ apply: [apply('child')] }),
     );
     const stopping = stop();
     await settled();
-    expect(stopped()).toBe(false);
     expect(server.closed).toBe(false);
     expect(server.streams.every(({ stream }) => stream.closed)).toBe(false);
-    gate.resolve(undefined);
+    answer.resolve(undefined);
     await stopping;
     expect(server.get(CONFIG_MAP, 'shop/child')).toBeDefined();
     expect(server.streams.every(({ stream }) => stream.closed)).toBe(true);
     expect(server.closed).toBe(true);
   });
 
-  it('sends the events that wait before it closes the transport', async () => {
-    const event = { type: 'Normal', reason: 'Done', action: 'Reconcile', note: 'done' } as const;
-    const regarding = { apiVersion: 'v1', kind: 'Widget', namespace: 'shop', uid: 'u' };
-    const both = ['a', 'b'].map((name) => ({ regarding: { ...regarding, name }, event: () => event }));
-    const answer = Promise.withResolvers<undefined>();
-    const { server, stop } = await started(
-      (fake) => (fake.intercept = () => answer.promise),
-      {},
-      () => plan({ events: both }),
-    );
-    const stopping = stop();
-    await settled();
-    expect(server.closed).toBe(false);
-    answer.resolve(undefined);
-    await stopping;
-    expect(server.writes).toHaveLength(2);
-  });
-
-  it('keeps a refused write for as long as the API server asks, whatever happens, and nothing else', async () => {
-    const { apiVersion, kind, metadata } = configMap('child', '');
-    const object = { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' } };
+  it('holds a refused write for as long as the API server asks, and nothing else', async () => {
     let overloaded = true;
     const { server, clock, manager, reconciled } = await started(
       (fake) => {
@@ -258,23 +166,20 @@ describe('Manager', () => {
             ? { status: 429, body: { kind: 'Status' }, retryAfterSeconds: 30 }
             : undefined;
       },
-      {},
       () =>
         plan({
-          apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }],
-          status: [{ target: widget('web'), fieldManager: 'widget-status', status: () => ({}) }],
+          apply: [apply('child')],
+          status: [{ target: widget('web'), fieldManager: STATUS_MANAGER, status: () => ({}) }],
         }),
     );
-    // The child, and the status that says so.
-    const writes = server.writes.length;
-    expect(writes).toBe(2);
+    // The child, and the status that reports it.
+    expect(server.writes).toHaveLength(2);
     for (const { stream } of server.streams) stream.break();
     await clock.advance(29_000);
-    manager.lookAgain('test');
+    manager.lookAgain('widget');
     await clock.advance(900);
-    expect(server.writes.length).toBe(writes);
+    expect(server.writes).toHaveLength(2);
     expect(server.streams.length).toBe(4);
-    // Whatever it is taken for, it isn't taken again and again.
     expect(reconciled.length).toBeLessThan(10);
     overloaded = false;
     await clock.advance(7_000);
@@ -283,54 +188,267 @@ describe('Manager', () => {
   });
 
   it('takes what failed again as soon as an API server is ready that was used before it was', async () => {
-    const { apiVersion, kind, metadata } = configMap('child', '');
-    const object = { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' } };
-    let server: 'well' | 'away' | 'starting' = 'well';
-    const {
-      server: fake,
-      clock,
-      manager,
-    } = await started(
-      (one) => {
-        one.intercept = ({ method, path }) => {
-          if (server === 'away') return Promise.reject(new Error('connect ECONNREFUSED'));
-          const fails = server === 'starting' && (path === '/readyz' || method === 'PATCH');
+    let state: 'well' | 'away' | 'starting' = 'well';
+    const { server, clock, manager } = await started(
+      (fake) => {
+        fake.intercept = ({ method, path }) => {
+          if (state === 'away') return Promise.reject(new Error('connect ECONNREFUSED'));
+          const fails = state === 'starting' && (path === '/readyz' || method === 'PATCH');
           if (fails) return { status: 500, body: { kind: 'Status', message: 'not ready' } };
           return path === '/readyz' ? { status: 200, body: 'ok' } : undefined;
         };
       },
-      {},
-      () => plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] }),
+      () => plan({ apply: [apply('child')] }),
     );
-    fake.remove(CONFIG_MAP, 'shop/child');
-    server = 'away';
+    server.remove(CONFIG_MAP, 'shop/child');
+    state = 'away';
     manager.lookAgain('widget');
     await clock.advance(10_000);
-    server = 'starting';
+    state = 'starting';
     // A minute until requests are sent, and some more until the pause of the key is long.
     await clock.advance(400_000);
-    expect(fake.get(CONFIG_MAP, 'shop/child')).toBeUndefined();
-    server = 'well';
+    expect(server.get(CONFIG_MAP, 'shop/child')).toBeUndefined();
+    state = 'well';
     await clock.advance(6_000);
-    expect(fake.get(CONFIG_MAP, 'shop/child')).toBeDefined();
+    expect(server.get(CONFIG_MAP, 'shop/child')).toBeDefined();
   });
 
-  it('says why it has no lists yet while the API server is out of reach', async () => {
-    const { server, clock, manager } = await started((fake) => {
-      fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
-      fake.intercept = () => Promise.reject(new Error('connect ECONNREFUSED'));
-    });
-    await clock.advance(60_000);
-    expect(manager.notReady().map(({ why }) => why)).toEqual(['the API server is unreachable']);
-    expect(new Set(server.requests.map(({ path }) => path))).toEqual(new Set(['/readyz']));
-  });
-
-  it('counts objects, requests and waiting keys when somebody asks', async () => {
+  it('counts objects, requests and waiting keys', async () => {
     const { metrics } = await started();
     const text = await metrics.scrape();
     expect(text).toContain('reconstruct_store_objects{type="Widget.demo.example.com"} 1');
     expect(text).toContain('reconstruct_store_objects{type="ConfigMap"} 0');
     expect(text).toContain('rest_client_requests_total{code="200",method="GET",host="api.test:443"} 2');
     expect(text).toContain('workqueue_depth{name="widget",controller="widget",priority="change"} 0');
+  });
+
+  it('applies nothing while the list of children is late, and nothing at all if it is as it should be', async () => {
+    const making = (): Plan => plan({ apply: [apply('child')] });
+    const before = await started(undefined, making);
+    expect(before.writes()).toEqual([CHILD]);
+    const { server, clock, writes } = await started((fake) => {
+      fake.put(CONFIG_MAP, before.server.get(CONFIG_MAP, 'shop/child')!);
+      fake.heldBack.add('configmaps');
+    }, making);
+    await clock.advance(70_000);
+    expect(server.requests).toEqual([]);
+    server.openWatches('configmaps');
+    for (let turn = 0; turn < 5; turn++) await settled();
+    expect(writes()).toEqual([]);
+  });
+
+  it('lists once, and works on, where a projection throws for one object', async () => {
+    const { server, clock, lines, manager, writes } = await started(
+      (fake) => fake.put(CONFIG_MAP, configMap('bad', '1', { ownerReferences: [ownedBy('other')] })),
+      (key) => plan(key === 'shop/web' ? { apply: [apply('child')] } : {}),
+      {},
+      {
+        keep: (object) => {
+          if (object.metadata.name === 'bad') throw new Error('bug');
+          return object;
+        },
+      },
+    );
+    await clock.advance(60_000);
+    expect(manager.notReady()).toEqual([]);
+    expect(writes()).toEqual([CHILD]);
+    expect(server.streams.filter(({ plural }) => plural === 'configmaps')).toHaveLength(1);
+    expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+});
+
+describe('Watches of several controllers', () => {
+  const GADGET = { ...WIDGET, kind: 'Gadget', plural: 'gadgets' };
+  const ofWidgets = ['configmaps', 'services', 'widgets'];
+  const ofGadgets = ['configmaps', 'deployments', 'gadgets'];
+
+  /** Widgets need ConfigMaps and Services; Gadgets other parts of ConfigMaps, Services, and Deployments. */
+  async function both(prepare: (server: FakeApiServer) => void) {
+    const reconciled: string[] = [];
+    const controller = (name: string, watches: readonly Omit<Watch, 'mapsTo'>[]): Controller => ({
+      ...{ name, kind: name },
+      watches: watches.map((watch) => ({ ...watch, mapsTo: () => ['all'] })),
+      reconcile: () => {
+        reconciled.push(name);
+        return plan({});
+      },
+    });
+    const keep = (object: AnyObject): AnyObject => object;
+    const server = new FakeApiServer();
+    server.put(WIDGET, widget('web'));
+    server.put(CONFIG_MAP, configMap('a', '1'));
+    prepare(server);
+    const stage = await startedManager({
+      server,
+      controllers: [
+        controller('widget', [{ type: WIDGET }, { type: CONFIG_MAP }, { type: SERVICE }]),
+        controller('gadget', [
+          ...[{ type: GADGET }, { type: CONFIG_MAP, keep }, { type: SERVICE }, { type: DEPLOYMENT }],
+        ]),
+      ],
+    });
+    return { ...stage, reconciled, opened: () => server.streams.map(({ plural }) => plural).sort() };
+  }
+
+  it('open once their custom resources are listed; equal ones are one stream', async () => {
+    const { opened, manager } = await both(() => undefined);
+    expect(opened()).toEqual([...ofWidgets, ...ofGadgets].sort());
+    expect(manager.notReady()).toEqual([]);
+  });
+
+  it('stay closed while their kind is not installed, and open once it is', async () => {
+    const { server, clock, opened, reconciled, manager } = await both((fake) => fake.unserved.add('gadgets'));
+    expect(opened()).toEqual([...ofWidgets, 'gadgets'].sort());
+    expect(reconciled).toEqual(['widget']);
+    expect(manager.notReady()).toMatchObject([{ what: 'gadgets.demo.example.com' }]);
+    await clock.advance(600_000);
+    expect(new Set(opened())).toEqual(new Set([...ofWidgets, 'gadgets']));
+    // The CRD is asked for once.
+    expect(server.requests.filter(({ path }) => path.includes('customresourcedefinitions'))).toHaveLength(1);
+    expect(manager.silentWatches()).toEqual([]);
+
+    server.unserved.delete('gadgets');
+    await clock.advance(30_000);
+    expect(opened().filter((plural) => plural === 'deployments')).toEqual(['deployments']);
+    expect(manager.notReady()).toEqual([]);
+    expect(reconciled).toContain('gadget');
+  });
+
+  it('wait where the right to read the custom resources is missing, until it is granted', async () => {
+    let forbidden = true;
+    const { clock, opened, manager } = await both((fake) => {
+      refuseStreams(fake, 'gadgets', failure(403, 'Forbidden', 'not yours'), () => forbidden);
+    });
+    expect(opened()).not.toContain('deployments');
+    expect(manager.notReady()).toMatchObject([
+      { what: 'gadgets.demo.example.com', why: expect.stringContaining('not yours') as string },
+    ]);
+    forbidden = false;
+    await clock.advance(120_000);
+    expect(opened()).toContain('deployments');
+    expect(manager.notReady()).toEqual([]);
+  });
+});
+
+describe('An optional kind', () => {
+  const ROUTE = resourceType({ apiVersion: 'gateway.io/v1', kind: 'Route' });
+  const REFUSAL =
+    "Route shop/web can't be made: the kind Route of the group gateway.io is not installed in this cluster; " +
+    'install its CustomResourceDefinition (gateway.io/v1), or remove what asks for it';
+  const step = (type: ResourceType): ApplyStep => ({
+    ...{ object: anObject(type, 'web'), fieldManager: MANAGER, owner: ownedBy('web') },
+  });
+
+  /** Controller that makes a Route, which need not be installed, and a ConfigMap for each Widget. */
+  async function withRoutes() {
+    const reconciled: string[] = [];
+    const server = new FakeApiServer();
+    server.put(WIDGET, widget('web'));
+    server.unserved.add('routes');
+    const mapsTo = (): string[] => ['shop/web'];
+    const controller: Controller = {
+      ...{ name: 'widget', kind: 'Widget' },
+      watches: [
+        { type: WIDGET, keep: (object) => object, mapsTo },
+        { type: ROUTE, optional: true, mapsTo },
+        { type: CONFIG_MAP, mapsTo },
+      ],
+      reconcile: (key, reader) => {
+        reconciled.push(key);
+        const target = reader.get(WIDGET, key) as ReturnType<typeof widget>;
+        const status: Plan['status'][number]['status'] = (changes) => ({
+          errors: changes.map(({ error }) => error?.message ?? ''),
+        });
+        return plan({
+          apply: [step(ROUTE), step(CONFIG_MAP)],
+          status: [{ target, fieldManager: STATUS_MANAGER, status }],
+        });
+      },
+    };
+    const stage = await startedManager({ server, controllers: [controller] });
+    const errors = (): unknown =>
+      (server.get(WIDGET, 'shop/web') as { status?: { errors?: unknown } }).status?.errors;
+    return { ...stage, reconciled, errors };
+  }
+
+  it('that is not installed keeps nothing from starting, and costs no write; the rest is applied', async () => {
+    const { manager, errors, writes, clock, server, reconciled } = await withRoutes();
+    expect(manager.notReady()).toEqual([]);
+    expect(errors()).toEqual([REFUSAL, '']);
+    expect(writes('configmaps')).toHaveLength(1);
+    await clock.advance(70_000);
+    expect(server.streams.filter(({ plural }) => plural === 'routes').length).toBeLessThan(12);
+    expect(reconciled.length).toBeLessThan(3);
+    expect(writes('routes')).toEqual([]);
+  });
+
+  it('is used once it is installed, reported once it is removed, and used once it is back', async () => {
+    const { server, clock, errors, writes, manager } = await withRoutes();
+    server.unserved.delete('routes');
+    await clock.advance(30_000);
+    expect(writes('routes')).toHaveLength(1);
+    expect(errors()).toEqual(['', '']);
+    server.unserved.add('routes');
+    server.remove(ROUTE, 'shop/web');
+    endWatches(server, 'routes');
+    server.requests.length = 0;
+    server.intercept = ({ method, path }) =>
+      method === 'PATCH' && path.includes('routes') && server.unserved.has('routes') ? NOT_FOUND : undefined;
+    await clock.advance(60_000);
+    const tries = writes('routes').length;
+    expect(errors()).toEqual([REFUSAL, '']);
+    expect(manager.notReady()).toEqual([]);
+    await clock.advance(300_000);
+    expect(writes('routes')).toHaveLength(tries);
+    server.unserved.delete('routes');
+    await clock.advance(30_000);
+    expect(errors()).toEqual(['', '']);
+    expect(server.get(ROUTE, 'shop/web')).toBeDefined();
+  });
+
+  /** The CRD is there and serves another version, so nothing is known about the objects. */
+  function serveOther(server: FakeApiServer, plural: string): void {
+    const crd = { spec: { versions: [{ name: 'v2', served: true }] } };
+    server.intercept = ({ path }) =>
+      path.includes('/customresourcedefinitions/') ? { status: 200, body: crd } : undefined;
+    server.unserved.add(plural);
+    endWatches(server, plural);
+  }
+
+  it('whose version is not served holds back what names it, and works without a restart', async () => {
+    const { server, clock, errors, writes, manager } = await withRoutes();
+    server.unserved.delete('routes');
+    await clock.advance(30_000);
+    serveOther(server, 'routes');
+    await clock.advance(1_000);
+    server.requests.length = 0;
+    server.put(WIDGET, { ...server.get(WIDGET, 'shop/web')!, spec: { other: true } });
+    server.remove(CONFIG_MAP, 'shop/web');
+    await clock.advance(60_000);
+    expect([...writes('routes'), ...writes('configmaps')]).toEqual([]);
+    expect(errors()).toEqual([expect.stringContaining('Route is not served as gateway.io/v1'), '']);
+    expect(manager.notReady()).toMatchObject([
+      { what: 'routes.gateway.io', why: expect.stringContaining('serves v2') as string },
+    ]);
+    server.unserved.delete('routes');
+    await clock.advance(60_000);
+    expect(errors()).toEqual(['', '']);
+    expect(server.get(CONFIG_MAP, 'shop/web')).toBeDefined();
+    expect(manager.notReady()).toEqual([]);
+  });
+
+  it('holds back everything where the version of the custom resources is not served', async () => {
+    const { server, clock, reconciled, manager } = await withRoutes();
+    serveOther(server, 'widgets');
+    await clock.advance(1_000);
+    reconciled.length = 0;
+    server.remove(CONFIG_MAP, 'shop/web');
+    await clock.advance(60_000);
+    expect(reconciled).toEqual([]);
+    expect(manager.notReady()).toMatchObject([{ what: 'widgets.demo.example.com' }]);
+    server.unserved.delete('widgets');
+    await clock.advance(30_000);
+    expect(server.get(CONFIG_MAP, 'shop/web')).toBeDefined();
+    expect(manager.notReady()).toEqual([]);
   });
 });

@@ -8,8 +8,8 @@ import { Store } from '../../src/engine/cache.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
-import { ScriptedStream, ScriptedTransport } from './support/scripted-transport.js';
-import type { Answer } from './support/scripted-transport.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+import type { Answer, ScriptedStream } from './support/scripted-transport.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 interface Setup {
@@ -121,15 +121,6 @@ describe('Reflector, listing', () => {
     expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
   });
 
-  it('lists again when a stream breaks within the list, and shows nothing of it', async () => {
-    const { transport, clock, store } = await started();
-    transport.lastStream.event('ADDED', configMap('a', '7')).break();
-    await clock.advance(800);
-    expect(store.size).toBe(0);
-    expect(transport.streams).toHaveLength(2);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
   // A server that doesn't know streamed lists takes the request for a plain watch, whose bookmarks close nothing.
   it.each([
     ['ends', (setup: Setup): unknown => setup.transport.lastStream.end()],
@@ -147,39 +138,6 @@ describe('Reflector, listing', () => {
     await clock.advance(1_600);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
   });
-
-  it('does not work through what it has in the same version already', async () => {
-    let kept = 0;
-    const store = new Store({ keep: (object) => (kept++, object) });
-    const { transport, clock } = await started({}, undefined, { store });
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('ADDED', configMap('b', '8'))
-      .listed('100')
-      .event('ERROR', { code: 410, reason: 'Expired' });
-    await clock.advance(800);
-    transport.lastStream
-      .event('ADDED', configMap('a', '7'))
-      .event('ADDED', configMap('b', '150'))
-      .event('ADDED', configMap('c', '9', { uid: 'another' }))
-      .listed('200');
-    await settled();
-    expect(kept).toBe(4);
-    expect(store.get('shop/b')?.object.metadata.resourceVersion).toBe('150');
-  });
-
-  it('never names a version when it lists, least of all 0', async () => {
-    const { transport, clock } = await watching();
-    for (let n = 0; n < 3; n++) {
-      transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-      await clock.advance(10_000);
-      transport.lastStream.listed(String(200 + n));
-      await settled();
-    }
-    const lists = transport.streams.filter(({ request }) => request.query?.sendInitialEvents);
-    expect(lists).toHaveLength(4);
-    for (const { request } of lists) expect(request.query).not.toHaveProperty('resourceVersion');
-  });
 });
 
 describe('Reflector, watching', () => {
@@ -195,47 +153,6 @@ describe('Reflector, watching', () => {
     expect(transport.requests).toEqual([]);
   });
 
-  it('goes on at once when the server ends a watch in good order', async () => {
-    const { transport, clock, lines } = await watching();
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await settled();
-    expect(transport.streams).toHaveLength(2);
-    expect(lines).toEqual([]);
-  });
-
-  it.each([
-    [
-      'as an event',
-      (setup: Setup): unknown => setup.transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' }),
-    ],
-    [
-      'as the answer',
-      (setup: Setup): unknown => {
-        setup.transport.refusals.push(failure(410, 'Expired', 'too old resource version'));
-        return setup.transport.lastStream.event('MODIFIED', configMap('a', '101')).end();
-      },
-    ],
-  ])(
-    'lists again when its version is too old, told %s, and serves what it knows meanwhile',
-    async (_, expire) => {
-      const setup = await watching();
-      const { transport, clock, changes, names } = setup;
-      expire(setup);
-      await clock.advance(800);
-      expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-      expect(names()).toEqual(['shop/a', 'shop/b']);
-      changes.length = 0;
-      transport.lastStream
-        .event('ADDED', configMap('b', '3'))
-        .event('ADDED', configMap('c', '190'))
-        .listed('200');
-      await settled();
-      expect(changes).toEqual(['-a', '+c']);
-      expect(names()).toEqual(['shop/b', 'shop/c']);
-    },
-  );
-
   it.each([
     ['429', failure(429, 'TooManyRequests', 'later')],
     ['503', failure(503, 'ServiceUnavailable', 'later')],
@@ -247,16 +164,6 @@ describe('Reflector, watching', () => {
     await clock.advance(800);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '101' });
     expect(transport.requests).toEqual([]);
-  });
-
-  it('comes back when the server says so, and not before', async () => {
-    const { transport, clock } = await watching();
-    transport.refusals.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 12 });
-    transport.lastStream.event('MODIFIED', configMap('a', '101')).end();
-    await clock.advance(11_999);
-    expect(transport.streams).toHaveLength(2);
-    await clock.advance(1);
-    expect(transport.streams).toHaveLength(3);
   });
 
   it('replaces a connection on which nothing is heard', async () => {
@@ -280,23 +187,6 @@ describe('Reflector, watching', () => {
     ).toBe(true);
   });
 
-  it('gives up a refusal that never ends, but not its version', async () => {
-    const { transport, clock } = await watching();
-    const open = transport.stream.bind(transport);
-    let refusal: ScriptedStream | undefined;
-    // eslint-disable-next-line @typescript-eslint/require-await -- as the interface has it
-    transport.stream = async (request) => {
-      transport.stream = open;
-      refusal = new ScriptedStream(request);
-      return { status: 503, chunks: refusal.chunks() };
-    };
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await clock.advance(WATCH.silence + 800);
-    expect(refusal?.closed).toBe(true);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-  });
-
   it('lists again when it is told that its version is of the future', async () => {
     const { transport, clock } = await watching();
     const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 3 };
@@ -307,16 +197,6 @@ describe('Reflector, watching', () => {
     expect(transport.streams).toHaveLength(2);
     await clock.advance(1);
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('takes everything anew from a server whose versions it has come to doubt', async () => {
-    const { transport, clock, store } = await watching();
-    for (let n = 0; n < 2; n++) await clock.advance(WATCH.silence + 5_000);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-    const after = configMap('a', '7', { labels: { after: 'the backup' } });
-    transport.lastStream.event('ADDED', after).listed('120');
-    await settled();
-    expect(store.get('shop/a')?.object).toEqual(after);
   });
 
   it.each([500, 502, 504])(
@@ -330,34 +210,6 @@ describe('Reflector, watching', () => {
       expect(asked).toEqual([undefined, '100', '100', '100', '100', '100', '100', undefined]);
     },
   );
-
-  it.each([429, 503])('goes on from its version after an ERROR event with %i', async (code) => {
-    const { transport, clock } = await watching();
-    const details = { retryAfterSeconds: 7 };
-    transport.lastStream.event('ERROR', { code, reason: 'TooManyRequests', details });
-    await clock.advance(6_999);
-    expect(transport.streams).toHaveLength(1);
-    await clock.advance(1);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '100' });
-  });
-
-  it.each([400, 401, 403, 404, 410, 422])('lists again after an ERROR event with %i', async (code) => {
-    const { transport, clock } = await watching();
-    transport.lastStream.event('ERROR', { code, reason: 'Whatever' });
-    await clock.advance(800);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('does not bring back what was deleted when it is told something twice', async () => {
-    const { transport, reflector, names } = await watching();
-    transport.lastStream
-      .event('ADDED', configMap('c', '101'))
-      .event('DELETED', configMap('c', '102'))
-      .event('ADDED', configMap('c', '101'));
-    await settled();
-    expect(names()).toEqual(['shop/a', 'shop/b']);
-    expect(reflector.lastResourceVersion).toBe('102');
-  });
 
   it.each([
     ['garbage', '<html>502 Bad Gateway</html>\n'],
@@ -402,23 +254,6 @@ describe('Reflector, from time to time', () => {
     await rotate(setup, 9.5 * HOUR);
     expect(lists(setup)).toBe(2);
   });
-
-  it('does not give up what it follows when that list fails for no fault of its own', async () => {
-    const setup = await watching();
-    const { transport, clock } = setup;
-    await rotate(setup, 9.9 * HOUR);
-    while (lists(setup) < 2) {
-      if (lists(setup) < 2) transport.refusals[0] = failure(429, 'TooManyRequests', 'later');
-      await clock.advance(60_000);
-      if (transport.lastStream.closed) continue;
-      transport.refusals.length = 0;
-      transport.refusals.push(failure(429, 'TooManyRequests', 'later'));
-      transport.lastStream.bookmark('5000').end();
-      await settled();
-    }
-    await clock.advance(30_000);
-    expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '5000' });
-  });
 });
 
 describe('Reflector, after an interruption', () => {
@@ -432,14 +267,6 @@ describe('Reflector, after an interruption', () => {
     expect(setup.transport.streams).toHaveLength(2);
     return setup;
   }
-
-  it('does not vouch for what it has missed until a second after it has asked', async () => {
-    const { clock, store } = await reopened();
-    await clock.advance(999);
-    expect(store.followed('shop')).toBe(false);
-    await clock.advance(1);
-    expect(store.followed('shop')).toBe(true);
-  });
 
   it('does not vouch for it at the first event, since more may come, but at a bookmark', async () => {
     const { transport, store } = await reopened();
@@ -501,18 +328,6 @@ describe('Reflector, of a server that is in an older state', () => {
     }
   }
 
-  it('believes a list that is newer than all it has seen, also of objects that it knows newer', async () => {
-    let wentBack = 0;
-    const { transport, store, lines } = await relisting({ onWentBack: () => wentBack++ });
-    transport.lastStream.event('ADDED', configMap('a', '7')).listed('1000');
-    await settled();
-    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe('7');
-    expect(wentBack).toBe(1);
-    expect(lines).toMatchObject([
-      { level: 'warn', message: 'The API server went back to an older state, as after a restored backup' },
-    ]);
-  });
-
   it('does not believe a list that is older than what it has seen, says so once, and lists again', async () => {
     const setup = await relisting();
     const { transport, clock, changes, lines, reflector } = setup;
@@ -556,19 +371,6 @@ describe('Reflector, of a server that is in an older state', () => {
 });
 
 describe('Reflector, failing', () => {
-  it('takes a watch that ends at once without an event for a failure', async () => {
-    const { transport, clock, lines } = await watching();
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await settled();
-    transport.lastStream.end();
-    await settled();
-    expect(transport.streams).toHaveLength(2);
-    expect(lines).toMatchObject([{ level: 'warn', fields: { error: 'the watch ended at once' } }]);
-    await clock.advance(800);
-    expect(transport.streams).toHaveLength(3);
-  });
-
   it('waits longer after each failure, thirty seconds at most, and never gives up', async () => {
     const { transport, clock, lines } = await watching();
     for (let n = 0; n < 9; n++) transport.refusals.push(new Error('connect ECONNREFUSED'));
@@ -578,30 +380,6 @@ describe('Reflector, failing', () => {
       800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000, 30_000,
     ]);
     expect(transport.streams).toHaveLength(2);
-  });
-
-  it('is soon back where an API server that has come up again makes it wait, and then list', async () => {
-    const { transport, clock, lines } = await watching();
-    const starting = { ...failure(429, 'TooManyRequests', 'initializing'), retryAfterSeconds: 1 };
-    const expired = failure(410, 'Expired', 'too old resource version');
-    transport.refusals.push(...Array.from({ length: 6 }, () => starting), expired);
-    await clock.advance(20_000);
-    transport.lastStream.break();
-    await clock.advance(20_000);
-    expect(lines.map(({ fields }) => fields.retryMilliseconds)).toEqual([
-      800, 1600, 2500, 2500, 2500, 2500, 2500, 800,
-    ]);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it('finds a kind that is served only later', async () => {
-    const { transport, clock, names } = await started({}, (server) => {
-      server.refusals.push({ status: 404, body: '404 page not found\n' });
-    });
-    await clock.advance(800);
-    transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
-    await settled();
-    expect(names()).toEqual(['shop/a']);
   });
 });
 
@@ -717,28 +495,6 @@ describe('Reflector, of a kind that is not served', () => {
     expect(told).toEqual([true, false]);
   });
 
-  it.each([true, false])(
-    'of which nothing was ever known is not installed after ten seconds where its CRD may not be read; optional: %s',
-    async (optional) => {
-      const { transport, clock, reflector, store } = await started(
-        scope,
-        (server) => {
-          server.respond = () => failure(403, 'Forbidden', 'not yours');
-          always(server, missing, 60);
-        },
-        { optional },
-      );
-      await clock.advance(9_000);
-      expect(reflector).toMatchObject({ synced: false, doubtful: expect.any(String) as string });
-      await clock.advance(20_000);
-      expect(store.unservedIn(undefined)).toBe('missing');
-      expect(reflector).toMatchObject({ synced: optional, doubtful: undefined });
-      const asked = transport.requests.length;
-      await clock.advance(600_000);
-      expect(transport.requests).toHaveLength(asked);
-    },
-  );
-
   const nothing = (): undefined => undefined;
   it.each<readonly [string, Answer, (setup: Setup) => void]>([
     ['is answered with 429', failure(429, 'TooManyRequests', 'later'), nothing],
@@ -777,35 +533,6 @@ describe('Reflector, of a kind that is not served', () => {
     await clock.advance(60_000);
     expect(reflector).toMatchObject({ synced: true, doubtful: undefined });
   });
-
-  it.each([true, false])(
-    'is waited for by a start where its CRD serves another version, unless only its own plans need it: %s',
-    async (mayBeDoubtful) => {
-      const { reflector, clock } = await started(
-        scope,
-        (server) => {
-          server.respond = () => ({ status: 200, body: crd });
-          always(server, missing, 60);
-        },
-        { optional: true, mayBeDoubtful },
-      );
-      await clock.advance(60_000);
-      expect(reflector).toMatchObject({ synced: mayBeDoubtful, doubtful: expect.any(String) as string });
-    },
-  );
-
-  it('is followed again once it is installed again, versions from before forgotten', async () => {
-    const { transport, clock, names } = await watching(scope);
-    uninstalled(transport);
-    always(transport, missing, 8);
-    transport.lastStream.end();
-    await clock.advance(120_000);
-    transport.lastStream.event('ADDED', configMap('a', '5', { uid: 'second' })).listed('6');
-    await settled();
-    transport.lastStream.event('ADDED', configMap('c', '7'));
-    await settled();
-    expect(names()).toEqual(['shop/a', 'shop/c']);
-  });
 });
 
 describe('Reflector, of a kind whose CRD has changed', () => {
@@ -816,7 +543,6 @@ describe('Reflector, of a kind whose CRD has changed', () => {
       paths: { 'apis/demo.example.com/v1': { serverRelativeURL: `/openapi/v3/apis/demo?hash=${hash}` } },
     },
   });
-  const asked = ({ transport }: Setup): string[] => transport.requests.map(({ path }) => path);
 
   /** The server ends the watch, the next goes on, and ten seconds later the hash is this. */
   async function cut({ transport, clock }: Setup, hash: string): Promise<void> {
@@ -848,38 +574,6 @@ describe('Reflector, of a kind whose CRD has changed', () => {
     await cut(setup, 'B');
     expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
   });
-
-  it.each([
-    ['is answered with 503', failure(503, 'ServiceUnavailable', 'no')],
-    ['is not answered', new Error('ECONNRESET')],
-  ])('is asked about again after ten seconds where that %s, until it is', async (_, trouble) => {
-    const setup = await watching(scope);
-    const { transport, clock } = setup;
-    transport.answers.push(trouble, trouble);
-    await cut(setup, 'A');
-    expect(asked(setup)).toHaveLength(1);
-    await clock.advance(10_000);
-    expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
-    await clock.advance(10_000);
-    expect(asked(setup)).toHaveLength(3);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
-  it.each([
-    ['a watch has lasted for as long as it was asked for', scope, 300_000],
-    ['the kind is built into the API server', {}, 60_000],
-  ])('is not asked for where %s', async (_, of, milliseconds) => {
-    const setup = await watching(of);
-    const { transport, clock } = setup;
-    for (let elapsed = 0; elapsed < milliseconds; elapsed += 60_000) {
-      transport.lastStream.bookmark('200');
-      await clock.advance(60_000);
-    }
-    transport.lastStream.end();
-    await settled();
-    await clock.advance(70_000);
-    expect(asked(setup)).toEqual([]);
-  });
 });
 
 describe('Reflector, stopping', () => {
@@ -894,14 +588,6 @@ describe('Reflector, stopping', () => {
 
 describe('Reflector, asked for what is present', () => {
   const never = new AbortController().signal;
-
-  it('needs no list where the last one was asked for later', async () => {
-    const { transport, reflector, clock } = await started();
-    transport.lastStream.listed('10');
-    await settled();
-    await reflector.presentSince(clock.monotonic(), never);
-    expect(transport.streams).toHaveLength(1);
-  });
 
   it('asks anew where a list is under way that was asked for earlier, and says so when that is complete', async () => {
     const { transport, reflector, clock } = await started();

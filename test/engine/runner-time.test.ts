@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { plan } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure, ownedBy } from './support/builders.js';
-import { apply, count, cr, startedRunner } from './support/started-runner.js';
+import { apply, CONFIG_MAP, configMap, ownedBy, widget } from './support/builders.js';
+import { count, startedRunner } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
 
 describe('Runner, a reconcile that takes too long', () => {
@@ -11,7 +11,7 @@ describe('Runner, a reconcile that takes too long', () => {
     );
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
-    await deliver(cr('web'));
+    await deliver(widget('web'));
     await clock.advance(119_999);
     expect(lines.filter(({ level }) => level === 'warn')).toEqual([]);
     await clock.advance(1);
@@ -31,11 +31,11 @@ describe('Runner, a reconcile that takes too long', () => {
     );
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
-    await deliver(cr('slow'));
-    await deliver(cr('other'));
+    await deliver(widget('slow'));
+    await deliver(widget('other'));
     await clock.advance(120_000);
     expect(reconciled).toEqual(['shop/slow', 'shop/other']);
-    await deliver(cr('slow'));
+    await deliver(widget('slow'));
     await clock.advance(60_000);
     expect(reconciled).toEqual(['shop/slow', 'shop/other']);
     expect(server.writes).toHaveLength(1);
@@ -45,33 +45,11 @@ describe('Runner, a reconcile that takes too long', () => {
     expect(reconciled.slice(0, 3)).toEqual(['shop/slow', 'shop/other', 'shop/slow']);
   });
 
-  it('has the time that it is given', async () => {
-    const { deliver, clock, server, metrics } = startedRunner(
-      () => plan({ apply: [apply('a')] }),
-      1,
-      undefined,
-      { reconcileTimeoutMilliseconds: 50 },
-    );
-    server.intercept = async () => {
-      await new Promise<void>((resolve) => clock.setTimer(60, resolve));
-      return undefined;
-    };
-    await deliver(cr('web'));
-    await clock.advance(60);
-    expect(await count(metrics, /reconcile_timeouts_total\{controller="widget"\} (\d+)/)).toBe(1);
-  });
-
-  it('leaves no timer behind when it ends in time', async () => {
-    const { deliver, clock } = startedRunner();
-    await deliver(cr('web'));
-    expect(clock.timers).toBe(0);
-  });
-
   it('is waited for when the runner stops', async () => {
     const { deliver, clock, server, stop } = startedRunner(() => plan({ apply: [apply('a')] }));
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
-    await deliver(cr('web'));
+    await deliver(widget('web'));
     await clock.advance(120_000);
     let stopped = false;
     const stopping = stop().then(() => (stopped = true));
@@ -91,7 +69,7 @@ describe('Runner, interrupted', () => {
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
     await deliver(configMap('x', '1', { ownerReferences: [ownedBy('web')] }));
-    await deliver(cr('next'));
+    await deliver(widget('next'));
     runner.queue.hold('standby');
     let interrupted = false;
     const interrupting = runner.interrupt().then(() => (interrupted = true));
@@ -109,46 +87,5 @@ describe('Runner, interrupted', () => {
     for (let n = 0; n < 5; n++) await settled();
     expect(new Set(reconciled)).toEqual(new Set(['shop/web', 'shop/next']));
     expect(server.get(CONFIG_MAP, 'shop/b')).toBeDefined();
-  });
-
-  it('does not begin what was handed out just before', async () => {
-    const { server, runner, reconciled } = startedRunner(() => plan({ apply: [apply('a')] }));
-    await settled();
-    runner.queue.add('shop/web');
-    runner.queue.hold('standby');
-    await runner.interrupt();
-    expect(runner.queue.workingSince).toEqual([]);
-    expect(runner.queue.depth).toBe(1);
-    await settled();
-    expect(server.writes).toEqual([]);
-    runner.queue.release('standby');
-    await settled();
-    expect(server.writes).toHaveLength(1);
-    expect(reconciled.length).toBeGreaterThan(1);
-  });
-
-  it('resolves soon when nothing is under way, and holds nothing afterwards', async () => {
-    const { deliver, runner, reconciled } = startedRunner();
-    await runner.interrupt();
-    await deliver(cr('web'));
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
-  it('does not count as a failure', async () => {
-    const { deliver, runner, server, clock } = startedRunner(() => plan({ apply: [apply('a')] }));
-    const times: number[] = [];
-    const start = clock.now();
-    const answer = Promise.withResolvers<undefined>();
-    server.intercept = async () => {
-      times.push(clock.now() - start);
-      return times.length === 1 ? answer.promise : failure(503, 'ServiceUnavailable', 'later');
-    };
-    await deliver(cr('web'));
-    const interrupting = runner.interrupt();
-    answer.reject(new Error('ECONNRESET'));
-    await interrupting;
-    await clock.advance(40);
-    // The pauses begin with the first: 5, 10 and 20 ms.
-    expect(times).toEqual([0, 0, 5, 15, 35]);
   });
 });

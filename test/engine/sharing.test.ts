@@ -78,13 +78,6 @@ function conflictOf(
 }
 
 describe('A shared object', () => {
-  it('is made where it is missing, without owner and without force', async () => {
-    const { apply, server, sent } = setup();
-    expect((await apply(step(entries('9000')))).action).toBe('created');
-    expect(sent()).toEqual(['9000']);
-    expect(server.get(CONFIG_MAP, KEY)?.metadata.ownerReferences).toBeUndefined();
-  });
-
   it('carries a hash of its own for each manager, so that several settle on it', async () => {
     const { apply, server } = setup();
     await apply(step(entries('9000')));
@@ -107,14 +100,6 @@ describe('A shared object', () => {
     expect(reader.get(CONFIG_MAP, KEY)).toBeDefined();
   });
 
-  it('is made anew when somebody has deleted it', async () => {
-    const { apply, server, reader } = setup();
-    await apply(step(entries('9000')));
-    server.remove(CONFIG_MAP, KEY);
-    reader.store(CONFIG_MAP).gone(KEY);
-    expect((await apply(step(entries('9000')))).action).toBe('created');
-  });
-
   describe('that somebody else has to make', () => {
     it('is waited for', async () => {
       const { apply, server } = setup();
@@ -124,30 +109,9 @@ describe('A shared object', () => {
       });
       expect(server.requests).toEqual([]);
     });
-
-    it('is not brought back by an apply that was under way when it went', async () => {
-      const { apply, server } = setup(anObject(CONFIG_MAP, 'tcp'));
-      server.remove(CONFIG_MAP, KEY);
-      expect((await apply(step(entries('9000'), { shared: { mustExist: true } }))).error?.reason).toBe(
-        'Conflict',
-      );
-      expect(server.get(CONFIG_MAP, KEY)).toBeUndefined();
-    });
   });
 
   describe('of which nothing is said', () => {
-    it('is not made, and costs no request', async () => {
-      const { apply, server } = setup();
-      expect((await apply(step(entries()))).action).toBe('unchanged');
-      expect(server.requests).toEqual([]);
-    });
-
-    it('is left alone where nothing in it is ours', async () => {
-      const { apply, server } = setup(anObject(CONFIG_MAP, 'tcp', {}, { data: { a: 'theirs' } }));
-      expect((await apply(step(entries()))).action).toBe('unchanged');
-      expect(server.requests).toEqual([]);
-    });
-
     it('is let go of, with all that was ours and nothing else, once', async () => {
       const theirs = { managedFields: [applied('helm', { 'f:data': { 'f:80': {} } })] };
       const { apply, server, sent } = setup(anObject(CONFIG_MAP, 'tcp', theirs, { data: { 80: 'theirs' } }));
@@ -206,45 +170,6 @@ describe('A conflict', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it('is over as soon as the object has changed, and nobody is in the way', async () => {
-    const { apply, others, server, reader, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
-    others.set('9000', 'helm');
-    await apply(reducible('9000', '9001'));
-    others.clear();
-    reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, server.get(CONFIG_MAP, KEY)!));
-    const change = await apply(reducible('9000', '9001'));
-    expect(change).toMatchObject({ action: 'configured' });
-    expect(change.conflicts).toBeUndefined();
-    expect(sent().at(-1)).toBe('9000,9001');
-  });
-
-  it('costs nothing after a restart where the plan sees it beforehand', async () => {
-    const { apply, others, server } = setup(anObject(CONFIG_MAP, 'tcp'));
-    others.set('9000', 'helm');
-    await apply(reducible('9000', '9001'));
-    const again = setup();
-    const live = server.get(CONFIG_MAP, KEY)!;
-    again.reader.store(CONFIG_MAP).observed(live);
-    expect((await again.apply(reducible('9001'))).action).toBe('unchanged');
-    expect(again.server.requests).toEqual([]);
-  });
-
-  it('is answered three times at most, and then fails with all that was met', async () => {
-    const { apply, others, server, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
-    const whole = reducible('1', '2', '3', '4', '5');
-    const taken = ['1', '2', '3', '4'];
-    const { intercept } = server;
-    server.intercept = (request) => {
-      const next = request.method === 'PATCH' ? taken.shift() : undefined;
-      if (next) others.set(next, `m${next}`);
-      return intercept(request);
-    };
-    const change = await apply(whole);
-    expect(change).toMatchObject({ action: 'failed', error: { reason: 'FieldConflict' } });
-    expect(change.conflicts?.map(({ manager }) => manager)).toEqual(['m1', 'm2', 'm3', 'm4']);
-    expect(sent()).toEqual(['1,2,3,4,5', '2,3,4,5', '3,4,5', '4,5']);
-  });
-
   it('about our own annotation alone is put out of the way, since nobody else can mean it', async () => {
     const { apply, server, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
     let copied = true;
@@ -262,18 +187,5 @@ describe('A conflict', () => {
     expect(change).toMatchObject({ action: 'configured' });
     expect(change.conflicts).toBeUndefined();
     expect(sent()).toEqual(['9000', '', '9000']);
-  });
-
-  it('that the kind answers with a throw, or another object, is told as its bug', async () => {
-    const { apply, others } = setup(anObject(CONFIG_MAP, 'tcp'));
-    others.set('9000', 'helm');
-    const broken = (onConflict: () => AnyObject): ApplyStep =>
-      step(entries('9000'), { shared: { onConflict } });
-    const thrown = broken(() => {
-      throw new Error('oh');
-    });
-    expect((await apply(thrown)).error?.reason).toBe('ReconcileFailed');
-    const other = broken(() => anObject(CONFIG_MAP, 'udp'));
-    expect((await apply(other)).error?.message).toContain('ConfigMap shop/udp');
   });
 });

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { OperatorError } from '../../src/contract/error.js';
 import type { Plan } from '../../src/contract/controller.js';
-import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import type { CustomResource } from '../../src/contract/object.js';
 import { plan } from './support/bench.js';
-import { failure, ownedBy, STATUS_MANAGER, widget } from './support/builders.js';
+import { apply, failure, ownedBy, STATUS_MANAGER, widget } from './support/builders.js';
 import type { FakeApiServer } from './support/fake-api-server.js';
-import { apply, cr, startedRunner } from './support/started-runner.js';
+import { startedRunner } from './support/started-runner.js';
 import type { StartedRunner } from './support/started-runner.js';
 
 const COUNT = 30;
@@ -34,7 +33,7 @@ async function burst(
     return answer(request);
   };
   runner.queue.hold('test');
-  for (const name of names) await setup.deliver(cr(name));
+  for (const name of names) await setup.deliver(widget(name));
   runner.queue.release('test');
   await clock.advance(5_000);
   return setup;
@@ -56,18 +55,6 @@ describe('Runner, in a burst', () => {
     expect(statusesBefore.length).toBeLessThanOrEqual(2);
   });
 
-  it('tells a failure at once', async () => {
-    const error = new OperatorError({ reason: 'RenderFailed', message: 'no' });
-    const kinds = kindsOf(await burst((key) => planFor(key, key === 'shop/w0' ? { apply: [], error } : {})));
-    expect(kinds[0]).toBe('status');
-  });
-
-  it('tells at once that a status function has thrown', async () => {
-    const error = new OperatorError({ reason: 'StatusFailed', message: 'no', retry: 'backoff' });
-    const setup = await burst((key) => planFor(key, key === 'shop/w0' ? { statusError: () => error } : {}));
-    expect(kindsOf(setup).slice(0, 2)).toEqual(['child', 'status']);
-  });
-
   it('tells at once that a child was refused', async () => {
     const setup = await burst(
       (key) => planFor(key),
@@ -76,31 +63,6 @@ describe('Runner, in a burst', () => {
     );
     expect(kindsOf(setup).slice(0, 2)).toEqual(['child', 'status']);
   });
-
-  it('leaves nothing for later where a status is as it should be', async () => {
-    const setup = await burst((key) => planFor(key));
-    const before = setup.reconciled.length;
-    setup.runner.queue.hold('test');
-    for (const name of names) setup.runner.queue.add(`shop/${name}`, 'initial');
-    setup.runner.queue.release('test');
-    await setup.clock.advance(5_000);
-    expect(setup.reconciled.length - before).toBe(COUNT);
-  });
-});
-
-it('Runner leaves statuses for a second while changes keep coming, however fast they are dealt with', async () => {
-  const setup = startedRunner((key) => planFor(key), 1);
-  const statuses = (): number => kindsOf(setup).filter((kind) => kind === 'status').length;
-  for (let n = 0; n < 40; n++) {
-    await setup.deliver(cr(`w${n}`));
-    await setup.clock.advance(10);
-  }
-  // The last eight came in the rush.
-  expect(statuses()).toBe(31);
-  await setup.clock.advance(600);
-  expect(statuses()).toBe(31);
-  await setup.clock.advance(400);
-  expect(statuses()).toBe(40);
 });
 
 it('Runner leaves no status for longer than a second, however often its custom resource changes', async () => {
@@ -118,7 +80,7 @@ it('Runner leaves no status for longer than a second, however often its custom r
   const statuses = (name: string): number =>
     setup.server.requests.filter(({ path }) => path.endsWith(`/${name}/status`)).length;
   for (let n = 0; n < 500; n++) {
-    await setup.deliver(widget(`w${n % 40}`, { generation: n + 1 }) as unknown as AnyObject);
+    await setup.deliver(widget(`w${n % 40}`, { generation: n + 1 }));
     await setup.clock.advance(20);
   }
   // Each was changed every 800 ms for ten seconds: left with one change, and written a second later, after the next.
@@ -127,6 +89,6 @@ it('Runner leaves no status for longer than a second, however often its custom r
 
 it('Runner writes the status with the children where nobody waits', async () => {
   const setup = startedRunner((key) => planFor(key), 1);
-  await setup.deliver(cr('w0'));
+  await setup.deliver(widget('w0'));
   expect(kindsOf(setup)).toEqual(['child', 'status']);
 });

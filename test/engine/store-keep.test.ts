@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Store } from '../../src/engine/cache.js';
 import { Stores } from '../../src/engine/cache.js';
-import { CONFIG_MAP, configMap, MANAGER, applied, ownedBy, recordingLogger } from './support/builders.js';
+import { CONFIG_MAP, configMap, ownedBy, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 
 function storeWith(keep: (object: AnyObject) => AnyObject): { store: Store; lines: LogLine[] } {
@@ -32,20 +32,6 @@ describe('A projection that throws', () => {
     expect(store.controlledBy('uid-web')).toHaveLength(1);
   });
 
-  it('does not cost the engine its own knowledge of the object', () => {
-    const { store } = storeWith(withSecrets);
-    const managedFields = [applied(MANAGER, { 'f:data': { 'f:a': {} } })];
-    store.observed(configMap('bad', '7', { managedFields }));
-    expect(store.get('shop/bad')?.owned.has(MANAGER)).toBe(true);
-  });
-
-  it('does not concern other objects', () => {
-    const { store } = storeWith(withSecrets);
-    store.replace([configMap('bad', '7'), configMap('good', '8')].map(store.project.bind(store)), '10');
-    expect(store.get('shop/good')?.object).toEqual(configMap('good', '8'));
-    expect(store.size).toBe(2);
-  });
-
   it('is told once for each version of the object, as a bug of the kind', () => {
     const { store, lines } = storeWith(withSecrets);
     store.observed(configMap('bad', '7'));
@@ -61,18 +47,6 @@ describe('A projection that throws', () => {
     ]);
     store.observed(configMap('bad', '8'));
     expect(lines).toHaveLength(2);
-  });
-
-  it('works again once the object is one that it can deal with', () => {
-    let broken = true;
-    const { store } = storeWith((object) => {
-      if (broken) throw new Error('not yet');
-      return object;
-    });
-    store.observed(configMap('a', '7'));
-    broken = false;
-    store.observed({ ...configMap('a', '8'), data: { a: 'b' } });
-    expect(store.get('shop/a')?.object).toHaveProperty('data');
   });
 
   it.each([

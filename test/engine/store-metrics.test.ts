@@ -69,16 +69,6 @@ describe('measureStores', () => {
     ]);
   });
 
-  it('shows no longer what nothing is in any more', async () => {
-    const { stores, lines } = measured([watch(WIDGET)]);
-    stores[0]?.observed(widget('a', { Ready: 'False FieldContested' }));
-    expect(await lines('reconstruct_custom_resources')).toHaveLength(1);
-    stores[0]?.observed(widget('a', { Ready: 'True Available' }));
-    expect(await lines('reconstruct_custom_resources')).toEqual([
-      'reconstruct_custom_resources{type="Widget.example.com",state="ready",reason="Available"} 1',
-    ]);
-  });
-
   it('has a bounded number of series, whatever reasons somebody writes', async () => {
     const { stores, lines } = measured([watch(WIDGET)]);
     for (let index = 0; index < 500; index++)

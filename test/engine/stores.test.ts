@@ -1,18 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import { StoreReader, Stores } from '../../src/engine/cache.js';
-import { CONFIG_MAP, configMap, DEPLOYMENT, SERVICE } from './support/builders.js';
+import { CONFIG_MAP, DEPLOYMENT, SERVICE } from './support/builders.js';
 
 const watch = (props: Partial<Watch> = {}): Watch => ({ type: CONFIG_MAP, mapsTo: () => [], ...props });
 const newStores = (): Stores => new Stores({ perNamespace: false, freeze: true });
 
 describe('Stores', () => {
-  it('are shared by watches that want the same', () => {
-    const stores = newStores();
-    expect(stores.open(watch())).toBe(stores.open(watch({ mapsTo: () => ['x'] })));
-    expect(stores.all()).toHaveLength(1);
-  });
-
   it.each([
     ['type', { type: SERVICE }],
     ['selector', { selector: 'a=b' }],
@@ -38,23 +32,10 @@ describe('Stores', () => {
 });
 
 describe('StoreReader', () => {
-  it('reads what is watched, in whatever version it is named', () => {
-    const stores = newStores();
-    const reader = StoreReader.open([watch({ keep: (object) => object })], stores);
-    stores.all()[0]?.store.observed(configMap('a', '1'));
-    expect(reader.get({ apiVersion: 'v2', kind: 'ConfigMap' }, 'shop/a')).toEqual(configMap('a', '1'));
-  });
-
   it('refuses to read what is not declared', () => {
     const reader = StoreReader.open([watch()], newStores());
     expect(() => reader.get(DEPLOYMENT, 'shop/a')).toThrow(
       "Deployment.apps is not among the controller's watches",
-    );
-  });
-
-  it('refuses two watches of one type', () => {
-    expect(() => StoreReader.open([watch(), watch({ selector: 'a=b' })], newStores())).toThrow(
-      'ConfigMap is watched twice by one controller',
     );
   });
 });

@@ -4,9 +4,9 @@ import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { LANES } from '../../src/engine/work-queue.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { plan } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure, ownedBy, widget, WIDGET } from './support/builders.js';
+import { apply, CONFIG_MAP, configMap, failure, ownedBy, widget, WIDGET } from './support/builders.js';
 import type { Meta } from './support/builders.js';
-import { apply, cr, startedRunner, WATCHES } from './support/started-runner.js';
+import { startedRunner, WATCHES } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
 
 const child = (meta: Meta = {}, status: unknown = {}): AnyObject => ({
@@ -20,39 +20,13 @@ describe('Triggers, lanes', () => {
   it('puts the custom resource before its children, and both before what a list brings', async () => {
     const { runner, deliver, reader } = startedRunner();
     runner.queue.hold('test');
-    await deliver(cr('changed'));
+    await deliver(widget('changed'));
     expect(depths(runner)).toEqual([1, 0, 0, 0]);
     await deliver(child());
     expect(depths(runner)).toEqual([1, 1, 0, 0]);
     const store = reader.store(WIDGET);
-    store.replace([store.project(cr('listed')), store.project(cr('listed too'))], '1');
+    store.replace([store.project(widget('listed')), store.project(widget('listed too'))], '1');
     expect(depths(runner)).toEqual([1, 1, 2, 0]);
-  });
-
-  it('puts a change of the custom resource first although a list has brought it before', async () => {
-    const { runner, deliver, reader } = startedRunner();
-    runner.queue.hold('test');
-    const store = reader.store(WIDGET);
-    store.replace([store.project(cr('web'))], '1');
-    await deliver(cr('web'));
-    expect(depths(runner)).toEqual([1, 0, 0, 0]);
-  });
-});
-
-describe('Triggers, a mapping that throws', () => {
-  it('for the old state of an object does not hide the new one', async () => {
-    const watches = WATCHES.map((watch) => ({
-      ...watch,
-      mapsTo: (object: AnyObject) => {
-        if (object.metadata.generation === 1) throw new TypeError('a bug of the kind');
-        return watch.mapsTo(object);
-      },
-    }));
-    const { deliver, reconciled } = startedRunner(undefined, 1, watches);
-    await deliver(child());
-    expect(reconciled).toEqual([]);
-    await deliver(child({ generation: 2 }));
-    expect(reconciled).toEqual(['shop/web']);
   });
 });
 
@@ -72,20 +46,10 @@ describe('Triggers, changes of the status of a child', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
-  it('are looked at within 100 ms although one custom resource changes all the time', async () => {
-    const { deliver, reconciled, clock } = startedRunner();
-    await deliver(child());
-    for (let n = 1; n <= 99; n++) await deliver(widget('other', { generation: n }) as unknown as AnyObject);
-    reconciled.length = 0;
-    await deliver(child({}, { ready: 1 }));
-    await clock.advance(100);
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
   it('are looked at within a second while 32 custom resources have changed in the last one', async () => {
     const { deliver, reconciled, clock } = startedRunner();
     await deliver(child());
-    for (let n = 1; n <= 32; n++) await deliver(cr(`other${n}`));
+    for (let n = 1; n <= 32; n++) await deliver(widget(`other${n}`));
     reconciled.length = 0;
     await deliver(child({}, { ready: 1 }));
     await clock.advance(900);
@@ -97,29 +61,6 @@ describe('Triggers, changes of the status of a child', () => {
     await deliver(child({}, { ready: 3 }));
     await clock.advance(100);
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
-  });
-
-  it('wait behind everything that has to be made or put right', async () => {
-    const { deliver, runner, clock } = startedRunner();
-    await deliver(child());
-    runner.queue.hold('test');
-    await deliver(child({}, { ready: 1 }));
-    await clock.advance(100);
-    expect(runner.queue.depthOf('status')).toBe(1);
-    await deliver(child({ generation: 2 }, { ready: 1 }));
-    expect(runner.queue.depthOf('status')).toBe(0);
-    expect(runner.queue.depthOf('child')).toBe(1);
-  });
-
-  it('are served by a reconcile for another reason', async () => {
-    const { deliver, reconciled, clock } = startedRunner();
-    await deliver(child());
-    reconciled.length = 0;
-    await deliver(child({}, { ready: 1 }));
-    await deliver(cr('web'));
-    expect(reconciled).toEqual(['shop/web']);
-    await clock.advance(1_000);
-    expect(reconciled).toEqual(['shop/web']);
   });
 
   it.for<[string, Meta, unknown]>([
@@ -144,50 +85,6 @@ describe('Triggers, changes of the status of a child', () => {
     await deliver(child(meta, status));
     expect(reconciled).toEqual(['shop/web']);
   });
-
-  it('wait for nothing where a child has no generation, which would tell of other changes', async () => {
-    const { deliver, reconciled } = startedRunner();
-    const service = (status: object): AnyObject => ({
-      ...configMap('a', '1', { ownerReferences: [ownedBy('web')] }),
-      status,
-    });
-    await deliver(service({}));
-    reconciled.length = 0;
-    await deliver(service({ loadBalancer: {} }));
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
-  it('wait for nothing where the custom resource itself is concerned, or a list brings them', async () => {
-    const { deliver, reconciled, reader } = startedRunner();
-    await deliver(widget('web', {}, { ready: 1 }) as unknown as AnyObject);
-    await deliver(widget('web', {}, { ready: 2 }) as unknown as AnyObject);
-    expect(reconciled).toHaveLength(2);
-    await deliver(child());
-    reconciled.length = 0;
-    const store = reader.store(CONFIG_MAP);
-    store.replace([store.project(child({ resourceVersion: '900' }, { ready: 1 }))], '900');
-    await settled();
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
-  it('leave the time that was asked for and the pause after a failure as they are', async () => {
-    const { deliver, clock, server } = startedRunner(() =>
-      plan({ apply: [apply('b')], requeueAt: new Date(clock.now() + 60_000) }),
-    );
-    const times: number[] = [];
-    const start = clock.now();
-    server.intercept = () => {
-      times.push(clock.now() - start);
-      return Promise.reject(new Error('ECONNRESET'));
-    };
-    await deliver(child());
-    await clock.advance(20_000);
-    times.length = 0;
-    await deliver(child({}, { ready: 1 }));
-    await clock.advance(40_000);
-    // The gathered change, the pauses that end 10,240 ms and 20,480 ms after they began, and what was asked for.
-    expect(times).toEqual([20_100, 20_475, 40_955, 60_000]);
-  });
 });
 
 describe('Triggers, a storm', () => {
@@ -208,24 +105,6 @@ describe('Triggers, a storm', () => {
     expect(most).toBe(1);
     expect(reconciled.length).toBeLessThan(60);
   });
-
-  it('is coalesced where it is of changes that are looked at at once', async () => {
-    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ apply: [apply('b')] }), 16);
-    let most = 0;
-    let inWork = 0;
-    server.intercept = async () => {
-      most = Math.max(most, ++inWork);
-      await new Promise<void>((resolve) => clock.setTimer(20, resolve));
-      inWork--;
-      return { status: 422, body: {} };
-    };
-    for (let n = 1; n <= 200; n++) {
-      await deliver(widget('web', { generation: n }) as unknown as AnyObject);
-      await clock.advance(1);
-    }
-    expect(most).toBe(1);
-    expect(reconciled.length).toBeLessThan(200);
-  });
 });
 
 describe('What a plan writes itself', () => {
@@ -233,7 +112,7 @@ describe('What a plan writes itself', () => {
     plan({
       status: [
         {
-          target: cr('web') as unknown as CustomResource,
+          target: widget('web'),
           fieldManager: 'widget-status',
           status: () => ({ count }),
         },
@@ -256,7 +135,7 @@ describe('What a plan writes itself', () => {
       if (isFaster) echo();
       return answer;
     });
-    await runner.deliver(cr('web'));
+    await runner.deliver(widget('web'));
     echo();
     await clock.advance(5_000);
     expect(reconciled).toHaveLength(1);
@@ -271,15 +150,8 @@ describe('What a plan writes itself', () => {
       reader.store(WIDGET).observed(server.put(WIDGET, { ...live, status: { count: -1 } }));
       return answer;
     });
-    await deliver(cr('web'));
+    await deliver(widget('web'));
     expect(reconciled).toHaveLength(2);
-  });
-
-  it('does not wake it by an object that it has created', async () => {
-    const { reconciled, deliver, clock } = startedRunner(() => plan({ apply: [apply('a')] }));
-    await deliver(cr('web'));
-    await clock.advance(5_000);
-    expect(reconciled).toHaveLength(1);
   });
 });
 
@@ -307,8 +179,8 @@ describe('A value that another object has, such as a node port', () => {
     const store = reader.store(CONFIG_MAP);
     store.observed(server.put(CONFIG_MAP, holder('1')));
     const sent = (): number => server.writes.filter((write) => write.includes('/a')).length;
-    await deliver(cr('web'));
-    await deliver({ ...cr('web'), spec: { size: 2 } });
+    await deliver(widget('web'));
+    await deliver({ ...widget('web'), spec: { size: 2 } });
     await clock.advance(60_000);
     expect(sent()).toBe(1);
     server.intercept = () => undefined;

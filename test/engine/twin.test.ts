@@ -96,41 +96,4 @@ describe('a plan of which an object belongs to one of the same kind and name in 
     ]);
     expect(server.writes).toHaveLength(1);
   });
-
-  it('makes everything once the other has gone', async () => {
-    const { run, known, server, reader } = setup();
-    known('b');
-    await run(step('a'), step('b'));
-    server.remove(CONFIG_MAP, 'shop/b');
-    reader.store(CONFIG_MAP).gone('shop/b');
-
-    expect(await run(step('a'), step('b'))).toEqual(['created', 'created']);
-  });
-});
-
-it.each([
-  ['somebody of another name', ownedBy('other')],
-  ['somebody of another kind', { ...TWIN, kind: 'Gadget' }],
-])('an object of %s keeps no other from being made', async (_, owner) => {
-  const { run, known } = setup();
-  known('b', owner);
-
-  expect(await run(step('a'), step('b'))).toEqual(['created', 'OwnershipConflict']);
-});
-
-it('a type that is not watched is reported as ever', async () => {
-  const { run } = setup();
-  const { object, ...rest } = step('a');
-
-  expect(await run({ ...rest, object: { ...object, kind: 'Secret' } })).toEqual(['UndeclaredType']);
-});
-
-it('the message tells the group of the other', async () => {
-  const { known, reader, tools } = setup();
-  known('a');
-  const { changes } = await carryOut(plan({ apply: [step('a')] }), reader, tools, NEVER);
-
-  expect(changes[0]?.error?.message).toContain(
-    'controlled by Widget web of other.example.com; create the Widget under another name',
-  );
 });

@@ -130,22 +130,6 @@ describe('a connection that ends under requests', () => {
     }
   }
 
-  it('costs a second try behind the gate of the server too, whose doubt passes', async () => {
-    const server = await H2Server.start();
-    const undici = transportTo(server.port);
-    const gate = gateTo(undici);
-    const pauses: unknown[] = [];
-    gate.onChange((isUnreachable) => pauses.push(isUnreachable));
-    const outcomes = await inFlight(gate, server, 50, 'PATCH');
-    server.respond = (_, stream) => {
-      answer(stream);
-    };
-    sessionOf(server).destroy();
-    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['{"ok":true}']));
-    expect(pauses).toEqual([]);
-    expect(server.streams.length).toBe(101);
-  });
-
   it('in the middle of an answer is no answer', async () => {
     const server = await H2Server.start();
     let broken = 1;
@@ -169,61 +153,6 @@ describe('a connection that ends under requests', () => {
       { value: 1, labels: { verb: 'PATCH', host: transport.host } },
     ]);
   });
-});
-
-describe('a second attempt', () => {
-  const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
-
-  function failing(...errors: Error[]): Transport & { tries: number } {
-    return {
-      host: 'h',
-      tries: 0,
-      request({ path }) {
-        if (path === '/readyz') return Promise.resolve({ status: 200, body: 'ok' });
-        this.tries++;
-        const error = errors.shift();
-        return error ? Promise.reject(error) : Promise.resolve({ status: 200, body: {} });
-      },
-      stream() {
-        throw new Error('not used');
-      },
-      close: () => Promise.resolve(),
-    };
-  }
-
-  it('tries a second time, and not a third', async () => {
-    const transport = failing(lost, lost, lost);
-    await expect(gateTo(transport).request({ method: 'GET', path: '/' })).rejects.toBe(lost);
-    expect(transport.tries).toBe(2);
-  });
-
-  it('leaves what was refused, came too late or was called off as it is', async () => {
-    const coded = (code: string): Error => Object.assign(new Error(code), { code });
-    for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']) {
-      const transport = failing(coded(code));
-      const request = gateTo(transport).request({ method: 'GET', path: '/' });
-      await expect(request).rejects.toThrow(code);
-      expect(transport.tries).toBe(1);
-    }
-    const transport = failing(lost);
-    const request: ApiRequest = { method: 'GET', path: '/', signal: AbortSignal.abort() };
-    await expect(gateTo(transport).request(request)).rejects.toThrow('abort');
-    expect(transport.tries).toBe(0);
-  });
-});
-
-it('finds the API below the path that the kubeconfig names, with what is asked in the query', async () => {
-  const server = await H2Server.start();
-  server.respond = (_, stream) => {
-    answer(stream);
-  };
-  const access = accessTo(`https://127.0.0.1:${server.port}/k8s/clusters/c-1/`);
-  const transport = new UndiciTransport(access, 'test');
-  onTestFinished(() => transport.close());
-  await transport.request({ method: 'GET', path: '/api/v1/pods', query: { labelSelector: 'a=b,c' } });
-  expect(server.streams.map(({ path }) => path)).toEqual([
-    '/k8s/clusters/c-1/api/v1/pods?labelSelector=a%3Db%2Cc',
-  ]);
 });
 
 describe('what is taken back', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Api } from '../../src/engine/api.js';
 import type { Transport } from '../../src/engine/transport.js';
 import { runWatch, WatchFailure } from '../../src/engine/watch.js';
@@ -47,20 +47,6 @@ describe('A watch', () => {
     );
   });
 
-  it('copies the bytes of a long line once, not once for each of its pieces', async () => {
-    const note = 'x'.repeat(4_000_000);
-    const bytes = Buffer.from(line('ADDED', configMap('a', '1', { annotations: { note } })));
-    const concat = vi.spyOn(Buffer, 'concat');
-    onTestFinished(() => {
-      concat.mockRestore();
-    });
-    const pieces = Array.from({ length: 4_001 }, (_, index) =>
-      bytes.subarray(index * 1_000, (index + 1) * 1_000),
-    );
-    expect(await read(pieces)).toHaveLength(1);
-    expect(concat).toHaveBeenCalledTimes(1);
-  });
-
   it('lets others have their turn while it reads what has arrived already', async () => {
     let turns = 0;
     let reading = true;
@@ -72,11 +58,6 @@ describe('A watch', () => {
     await read([Buffer.from(TEXT.repeat(3_000))]);
     reading = false;
     expect(turns).toBeGreaterThan(5);
-  });
-
-  it('drops a rest that was cut off', async () => {
-    const cut = line('MODIFIED', configMap('a', '2')).slice(0, -3);
-    expect(await read([Buffer.from(line('ADDED', configMap('a', '1')) + cut)])).toHaveLength(1);
   });
 
   it.each([

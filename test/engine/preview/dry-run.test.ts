@@ -55,23 +55,6 @@ describe('A dry run', () => {
     expect(requests).toEqual([]);
   });
 
-  it('watches nothing', async () => {
-    const { api } = newSetup();
-    await expect(api.watch({ type: CONFIG_MAP }, {}, AbortSignal.timeout(1000))).rejects.toThrow(
-      'is not watched here',
-    );
-  });
-
-  it('keeps the object as it is and as it would be', async () => {
-    const { api, dryRun } = newSetup();
-    await apply(api);
-    expect(dryRun.tried.get('ConfigMap shop/web')).toMatchObject({
-      before: live,
-      after: { data: { a: '2' } },
-      takes: [],
-    });
-  });
-
   it('looks again where somebody else has written in between, and takes that for no change of ours', async () => {
     const annotated = anObject(
       CONFIG_MAP,
@@ -91,20 +74,6 @@ describe('A dry run', () => {
       takes: [],
     });
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PATCH', 'GET', 'PATCH']);
-  });
-
-  it('gives up looking again where an object is written all the time', async () => {
-    let version = 10;
-    const { api, dryRun, requests } = newSetup(() => {
-      const { metadata } = live;
-      return {
-        status: 200,
-        body: { ...live, metadata: { ...metadata, resourceVersion: String(version++) } },
-      };
-    });
-    await apply(api);
-    expect(dryRun.tried.size).toBe(1);
-    expect(requests).toHaveLength(10);
   });
 
   it('knows of no earlier state of what would be new, and nothing of what is refused', async () => {
@@ -132,28 +101,5 @@ describe('A dry run', () => {
     expect(
       requests.map(({ method, query }) => `${method} ${query?.force ?? ''} ${query?.dryRun ?? ''}`),
     ).toEqual(['GET  ', 'PATCH true All', 'PATCH false All']);
-  });
-
-  it('asks nobody where nothing would change', async () => {
-    const { api, requests } = newSetup();
-    const { resourceVersion, ...metadata } = live.metadata;
-    await apply(api, true, { ...live, metadata });
-    expect(requests).toHaveLength(2);
-    expect(resourceVersion).toBe('7');
-  });
-
-  it('asks for no right to keep an owner from going', async () => {
-    const { api, requests } = newSetup();
-    await apply(api);
-    const { metadata } = requests[1]!.body as AnyObject;
-    expect(metadata.ownerReferences).toHaveLength(1);
-    expect(metadata.ownerReferences![0]).not.toHaveProperty('blockOwnerDeletion');
-  });
-
-  it('asks for it where that is to be tried too', async () => {
-    const { api, requests } = newSetup(() => undefined, { blocking: true });
-    await apply(api);
-    const sent = requests.find(({ method }) => method === 'PATCH')!.body as AnyObject;
-    expect(sent.metadata.ownerReferences).toEqual([ownedBy('web')]);
   });
 });

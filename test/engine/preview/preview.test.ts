@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import type { ApplyStep, Controller, Plan } from '../../../src/contract/controller.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { preview } from '../../../src/engine/preview/preview.js';
@@ -81,7 +81,7 @@ function controllerOf(
   };
 }
 
-const given = widget('web') as unknown as AnyObject;
+const given = widget('web');
 const owned = (object: AnyObject): AnyObject => ({
   ...object,
   metadata: {
@@ -126,9 +126,9 @@ describe('A preview', () => {
   });
 
   it('shows plans the custom resource as it would be, also among all of its kind', async () => {
-    const others = [widget('api'), widget('web')] as unknown as AnyObject[];
+    const others = [widget('api'), widget('web')];
     const after = { ...given, spec: { size: 2 } };
-    const fresh = { ...(widget('new') as unknown as AnyObject), spec: { size: 3 } };
+    const fresh = { ...widget('new'), spec: { size: 3 } };
     const seen: unknown[] = [];
     const controller = controllerOf((key, reader) => {
       seen.push([key, [reader.get(WIDGET, key)?.spec, reader.mappedTo(WIDGET, 'shop/api').length]]);
@@ -144,19 +144,6 @@ describe('A preview', () => {
 
     expect(seen).toContainEqual(['shop/web', [{ size: 2 }, 1]]);
     expect(seen).toContainEqual(['shop/new', [{ size: 3 }, 1]]);
-  });
-
-  it('lays it over the one that is there where all of its kind are listed', async () => {
-    const after = { ...given, spec: { size: 2 } };
-    const seen: unknown[] = [];
-    const controller = controllerOf((key, reader) => {
-      seen.push(reader.mappedTo(WIDGET, key)[0]?.spec);
-      return NOTHING;
-    });
-    const watches = [{ ...controller.watches[0]!, keep: (object: AnyObject) => object }];
-    await previewed(new Server([given]), { ...controller, watches }, { given: [{ before: given, after }] });
-
-    expect(seen).toEqual([undefined, { size: 2 }]);
   });
 
   it('tells what is new, what changes and what stays, and deletes nothing', async () => {
@@ -192,20 +179,6 @@ describe('A preview', () => {
     ]);
   });
 
-  it('deletes first where the plan says so, whatever becomes of the applies', async () => {
-    const theirs = anObject(CONFIG_MAP, 'web', { uid: 'x', resourceVersion: '7' }, { data: {} });
-    const gone = owned(map('gone', '1'));
-    const controller = controllerOf(() => ({
-      ...{ ...NOTHING, deleteFirst: true },
-      apply: [applying(map('web', '1')), applying(map('new', '1'))],
-      delete: [{ object: gone }],
-    }));
-
-    expect(await actions(new Server([given, theirs, gone]), controller)).toEqual([
-      ...['deleted ConfigMap gone', 'failed ConfigMap web', 'created ConfigMap new'],
-    ]);
-  });
-
   it('tells what would be made anew', async () => {
     const server = new Server([given, owned(map('web', '1'))]);
     server.intercept = ({ method }) =>
@@ -224,20 +197,6 @@ describe('A preview', () => {
         controllerOf(() => ({ ...NOTHING, apply: [step] })),
       ),
     ).toEqual(['recreated ConfigMap web']);
-  });
-
-  it('goes on where a plan asks for another', async () => {
-    const gone = owned(map('gone', '1'));
-    const controller = controllerOf((_, reader: Reader) => {
-      const left = reader.controlledBy(CONFIG_MAP, 'uid-web');
-      if (left.length === 0) return { ...NOTHING, apply: [applying(map('next', '1'))] };
-      return { ...NOTHING, delete: left.map((object) => ({ object })), again: () => true };
-    });
-
-    expect(await actions(new Server([given, gone]), controller)).toEqual([
-      'deleted ConfigMap gone',
-      'created ConfigMap next',
-    ]);
   });
 
   it('hands over a field of what it would have made before', async () => {
@@ -302,35 +261,6 @@ describe('A preview', () => {
     await expect(previewed(server, asking(true))).rejects.toMatchObject(error);
   });
 
-  it("does without an optional kind that may not be read where it isn't installed, and not where it is", async () => {
-    const type = { apiVersion: 'net.example.com/v1', kind: 'Route', plural: 'routes', namespaced: true };
-    const asking = controllerOf(
-      (_, reader) => {
-        reader.controlledBy(type, 'uid-web');
-        return NOTHING;
-      },
-      [{ type, optional: true }],
-    );
-    const refusing = (discovery: ApiResponse): Server => {
-      const server = new Server([given]);
-      server.intercept = ({ path }) => {
-        if (path === '/apis/net.example.com/v1') return discovery;
-        // Who may not is told so before the kind is looked for.
-        return path.includes('routes') ? failure(403, 'Forbidden', 'not you') : undefined;
-      };
-      return server;
-    };
-    const listing = (...names: string[]): ApiResponse => ({
-      ...{ status: 200, body: { resources: names.map((name) => ({ name })) } },
-    });
-
-    expect(await actions(refusing({ status: 404, body: '404 page not found' }), asking)).toEqual([]);
-    expect(await actions(refusing(listing('gateways')), asking)).toEqual([]);
-    await expect(previewed(refusing(listing('routes')), asking)).rejects.toMatchObject({ code: 403 });
-    const unknown = refusing({ status: 503, body: 'service unavailable' });
-    await expect(previewed(unknown, asking)).rejects.toMatchObject({ code: 403 });
-  });
-
   it("looks at no namespace that isn't watched", async () => {
     const server = new Server([given]);
     const controller = controllerOf((_, reader) => {
@@ -355,16 +285,5 @@ describe('A preview', () => {
       explanations: [explained],
       explainedBefore: [],
     });
-  });
-
-  it('throws what a kind throws once everything is known', async () => {
-    const controller = controllerOf((key, reader) => {
-      const cr = reader.get(WIDGET, key);
-      const children = reader.controlledBy(CONFIG_MAP, cr?.metadata.uid ?? '');
-      throw new Error(`a bug, with ${children.length}`);
-    });
-    await expect(previewed(new Server([given, owned(map('web', '1'))]), controller)).rejects.toThrow(
-      'a bug, with 1',
-    );
   });
 });

@@ -1,3 +1,4 @@
+import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject, CustomResource, OwnerReference } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ApiResponse } from '../../../src/engine/transport.js';
@@ -45,10 +46,25 @@ export function configMap(name: string, resourceVersion: string, meta: Meta = {}
   return anObject(CONFIG_MAP, name, { uid: `uid-${name}`, resourceVersion, ...meta });
 }
 
-export function widget(name: string, meta: Meta = {}, status?: object): CustomResource<{ size: number }> {
+export function widget(
+  name: string,
+  meta: Meta = {},
+  status?: object,
+): AnyObject & CustomResource<{ size: number }> {
   const cr = anObject(WIDGET, name, { uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...meta });
   return { ...cr, spec: { size: 1 }, ...(status && { status }) };
 }
+
+/** Planned ConfigMap: what names a live one is left out. */
+export const child = (name: string, data?: object): AnyObject =>
+  anObject(CONFIG_MAP, name, {}, data && { data });
+
+/** Step of a plan that applies it as a child of a Widget. */
+export const apply = (name: string, owner = 'web'): ApplyStep => ({
+  object: child(name),
+  fieldManager: MANAGER,
+  owner: ownedBy(owner),
+});
 
 export function ownedBy(name: string, uid = `uid-${name}`): OwnerReference {
   const { apiVersion, kind } = WIDGET;

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { ApplyStep, Controller, Plan, Watch } from '../../../src/contract/controller.js';
+import type { Controller, Plan, Watch } from '../../../src/contract/controller.js';
 import { controllerOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Runner } from '../../../src/engine/runner.js';
@@ -7,7 +7,7 @@ import type { RunnerProps } from '../../../src/engine/runner.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { newBench, plan } from './bench.js';
 import type { Bench } from './bench.js';
-import { CONFIG_MAP, configMap, MANAGER, ownedBy, recordingLogger, widget, WIDGET } from './builders.js';
+import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';
 import { settled } from './virtual-clock.js';
 
@@ -75,13 +75,6 @@ export function startedRunner(
     await settled();
   };
   return { ...bench, metrics, reconciled, runner, stop, deliver };
-}
-
-export const cr = (name: string): AnyObject => widget(name) as unknown as AnyObject;
-
-export function apply(name: string, owner = 'web'): ApplyStep {
-  const { uid, resourceVersion, ...metadata } = configMap(name, '1').metadata;
-  return { object: { ...configMap(name, '1'), metadata }, fieldManager: MANAGER, owner: ownedBy(owner) };
 }
 
 export const count = async (metrics: Metrics, pattern: RegExp): Promise<number> =>
