@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Plan } from '../../src/contract/controller.js';
-import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import type { AnyObject } from '../../src/contract/object.js';
 import { LANES } from '../../src/engine/work-queue.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { plan } from './support/bench.js';
