@@ -9,7 +9,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import type { LiveWatcher } from '../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../src/kinds/job-watcher/spec.js';
 import { collection, Cluster, events } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';

@@ -3,7 +3,7 @@ import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec } from '../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../src/kinds/job-watcher/spec.js';
 import { events } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
 import { summary, writes } from '../full/support/requests.js';

@@ -1,5 +1,5 @@
 import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
-import type { Controller, EventStep, Plan, StatusStep, Watch } from '../../contract/controller.js';
+import type { Controller, Metric, Plan, Sample, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf } from '../../contract/object.js';
@@ -7,20 +7,19 @@ import type { AnyObject, ObjectMeta } from '../../contract/object.js';
 import { resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/sweep.js';
-import type { SweepReader } from '../../contract/sweep.js';
-import { ALL_NEWS } from './events.js';
-import { explanationOf } from './explain.js';
-import { keepJob } from './keep-job.js';
-import type { KeptJob } from './keep-job.js';
-import { Matching } from './matching.js';
-import { metrics, samplesOf } from './metrics.js';
-import { inTurn, lookAt, pass } from './pass.js';
+import type { SweepReader, SweepStep } from '../../contract/sweep.js';
+import { keepJob } from './job.js';
+import type { KeptJob } from './job.js';
+import { Matching, WHY } from './matching.js';
+import { ALL_NEWS, explanationOf } from './messages.js';
+import { inTurn, isoSeconds, jobKey, lookAt, pass } from './pass.js';
 import type { DueJob } from './pass.js';
-import { deleteStep, jobKey, Report } from './report.js';
-import type { Failures, PlanContext } from './report.js';
 import type { Settings } from './settings.js';
-import { uidOf, WatcherSet } from './watcher.js';
-import type { LiveWatcher, ReadWatcher, Watcher } from './watcher.js';
+import type { LiveWatcher } from './spec.js';
+import { Report } from './status.js';
+import type { Failures, PlanContext, Result } from './status.js';
+import { WatcherSet } from './watcher.js';
+import type { ReadWatcher, Watcher } from './watcher.js';
 
 export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 
@@ -45,15 +44,7 @@ const MOST_SLICES = 20;
 /** Jobs of a name that were deleted before the next one of it is left alone. */
 const RECREATED_AFTER = 2;
 
-export interface JobWatcherControllerProps {
-  readonly type: ResourceType;
-  readonly settings: Settings;
-  readonly deletesPerSecond: number;
-  /** Milliseconds, never set back: how long a plan keeps the process busy, which decides nothing else. */
-  readonly clock: () => number;
-}
-
-/** What a plan is made of. */
+/** Input of a plan. */
 interface Seen {
   readonly all: readonly ReadWatcher[];
   /** Those of them that can work. */
@@ -66,7 +57,7 @@ interface Seen {
 /**
  * Deletes finished Jobs when their time has come.
  *
- * **Caveats.** It remembers what it has worked out of objects that stay the same, what it has done and not told yet,
+ * **Caveats.** It remembers what it has worked out of objects that stay the same, what it has done and not written yet,
  * and which deletions have failed: those come last, and count against limits all the same. Which Jobs are due follows
  * from what the reader shows alone.
  */
@@ -84,28 +75,39 @@ export class JobWatcherController implements Controller {
   private readonly failures: Failures = new WeakMap();
   private readonly hasFailed = (job: KeptJob): boolean => this.failures.has(job);
 
-  constructor(private readonly props: JobWatcherControllerProps) {
-    this.kind = props.type.kind;
-    this.watchers = new WatcherSet(props.settings);
-    this.matching = new Matching(props.settings);
+  /** @param clock in milliseconds, never set back: how long a plan keeps the process busy, which decides nothing else */
+  constructor(
+    private readonly type: ResourceType,
+    private readonly settings: Settings,
+    private readonly clock: () => number = () => performance.now(),
+  ) {
+    this.kind = type.kind;
+    this.watchers = new WatcherSet(settings);
+    this.matching = new Matching(settings);
     const mapsTo = (): readonly string[] => [KEY];
     this.watches = [
-      { type: props.type, keep: keepWatcher, writes: ['status'], mapsTo },
+      { type, keep: keepWatcher, writes: ['status'], mapsTo },
       { type: JOBS, keep: keepJob, readOnly: true, writes: ['delete'], mapsTo },
     ];
   }
 
   reconcile(key: string, reader: SweepReader, now: Date): Plan {
-    const seen = this.see(key, reader);
-    return seen ? this.plan(seen, reader, now) : this.goOn(key, reader, now);
+    const seen = this.see(key, reader, SLICE_MILLISECONDS);
+    if (seen) return this.plan(seen, reader, now);
+    return {
+      ...{ apply: [], delete: [], status: [], events: [], again: () => true },
+      explain: () => {
+        const whole = this.see(key, reader, Infinity);
+        return (whole && this.plan(whole, reader, now).explain?.()) ?? [];
+      },
+    };
   }
 
-  /** Reads and matches what hasn't been yet, and goes on in the next plan where that takes long. */
-  private see(key: string, reader: SweepReader, milliseconds = SLICE_MILLISECONDS): Seen | undefined {
-    const { clock } = this.props;
-    const end = clock() + milliseconds;
-    const isTimeUp = (): boolean => clock() > end;
-    const crs = reader.mappedTo(this.props.type, key) as unknown as readonly LiveWatcher[];
+  /** Reads and matches what hasn't been yet. @returns undefined where it goes on in the next plan, since that takes long */
+  private see(key: string, reader: SweepReader, milliseconds: number): Seen | undefined {
+    const end = this.clock() + milliseconds;
+    const isTimeUp = (): boolean => this.clock() > end;
+    const crs = reader.mappedTo(this.type, key) as unknown as readonly LiveWatcher[];
     const all = this.watchers.read(
       crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
       isTimeUp,
@@ -120,53 +122,60 @@ export class JobWatcherController implements Controller {
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
   }
 
-  private goOn(key: string, reader: SweepReader, now: Date): Plan {
-    return {
-      ...{ apply: [], delete: [], status: [], events: [], again: () => true },
-      explain: () => {
-        const seen = this.see(key, reader, Infinity);
-        return (seen && this.plan(seen, reader, now).explain?.()) ?? [];
-      },
-    };
-  }
-
   private plan(seen: Seen, reader: SweepReader, now: Date): Plan {
     const reports = this.look(seen, reader, now.getTime());
-    const due = inTurn(reports.flatMap(toDelete), this.hasFailed);
+    const due = inTurn(
+      reports.flatMap((report) => report.due),
+      this.hasFailed,
+    );
     const deleted = due.slice(0, MAX_DELETES);
-    const isMore = due.slice(MAX_DELETES, MAX_DELETES + 1).some(({ job }) => !this.hasFailed(job));
+    const next = due[MAX_DELETES];
     const { told, left } = this.takeTurns(reports, new Set(deleted.map(({ watcher }) => watcher)));
     const isLeft = left.some(({ isNew }) => isNew);
+    const active = reports.filter(
+      ({ read: { watcher } }) => !(watcher instanceof OperatorError || watcher.dryRun),
+    );
     return {
       apply: [],
       delete: [],
-      sweep: { steps: deleted.map(deleteStep), deletesPerSecond: this.props.deletesPerSecond },
+      sweep: { steps: deleted.map(deleteStep), deletesPerSecond: this.settings.deletesPerSecond },
       again: () => seen.waiting.size > 0 || isLeft,
-      status: told.map((report) => this.statusStep(report)),
-      events: told.flatMap(eventSteps),
+      status: told.map((report) => ({
+        target: report.read.cr,
+        fieldManager: statusFieldManager(this.kind),
+        status: (changes) => report.after(changes).status,
+      })),
+      events: told.flatMap((report) =>
+        ALL_NEWS.map((news) => ({
+          regarding: { ...refOf(report.read.cr), uid: report.read.cr.metadata.uid ?? '' },
+          event: (changes) => {
+            const { status, isNews } = report.after(changes);
+            return isNews ? news(report.read.cr.status ?? {}, status) : undefined;
+          },
+        })),
+      ),
+      // What was done counts, also where nothing could be told of it any more: then no status was asked for.
       samples: (changes) =>
-        samplesOf({
-          passes: reports.flatMap(({ read: { watcher }, pass: found }) =>
-            found && !(watcher as Watcher).dryRun ? [found] : [],
-          ),
-          // What was done counts, also where nothing could be told of it any more: then no status was asked for.
-          outcomes: told.map((report) => report.after(changes).tried),
-          due: due.length,
-          deletedAt: (one) => deletionTime(one, reader) ?? one.dueAt,
-        }),
+        samplesOf(
+          active,
+          told.map((report) => report.after(changes)),
+          due.length,
+          reader,
+        ),
       requeueAt: (changes) => {
         for (const report of told) report.after(changes);
-        let next = left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity;
-        for (const { pass: found, dueAt = Infinity } of reports)
-          next = Math.min(next, dueAt, lookAt(found ?? {}));
-        if (isMore) next = -Infinity;
-        return next === Infinity ? undefined : new Date(Math.max(next, now.getTime()));
+        if (next && !this.hasFailed(next.job)) return now;
+        const times = reports.map(({ pass: found, dueAt = Infinity }) =>
+          Math.min(dueAt, lookAt(found ?? {})),
+        );
+        const at = Math.min(left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity, ...times);
+        return at === Infinity ? undefined : new Date(Math.max(at, now.getTime()));
       },
       explain: () => reports.map(explanationOf),
     };
   }
 
-  /** Those whose status the plan computes, longest ago first, and those that wait for the next. */
+  /** Returns those whose status the plan computes, longest ago first, and those that wait for the next. */
   private takeTurns(reports: readonly Report[], deleting: ReadonlySet<ReadWatcher['watcher']>) {
     const pending = reports.filter(({ isPending }) => isPending).sort((a, b) => a.turn - b.turn);
     const acting = reports.filter(({ read }) => deleting.has(read.watcher));
@@ -187,30 +196,22 @@ export class JobWatcherController implements Controller {
     this.reports = new Map();
     const byWatcher = new Map<ReadWatcher['watcher'], Report>();
     for (const read of all) {
-      const uid = uidOf(read.cr);
+      const { uid = '' } = read.cr.metadata;
       const report = before.get(uid) ?? new Report(read, context, this.failures);
       report.begin(read, context);
       this.reports.set(uid, report);
       byWatcher.set(read.watcher, report);
     }
+    const reportOf = (watcher: Watcher): Report => byWatcher.get(watcher) as Report;
     const found = pass({
       ...{ watchers, jobs, now },
       verdicts: (job) => this.matching.verdicts(job),
       recreatedUntil: (job) => recreatedUntil(job, reader),
       hasFailed: this.hasFailed,
-      opensAt: (watcher) =>
-        isWaiting(watcher, waiting) ? now + 1000 : (byWatcher.get(watcher)?.opensAt(watcher) ?? -Infinity),
+      opensAt: (watcher) => (isWaiting(watcher, waiting) ? now + 1000 : reportOf(watcher).opensAt(watcher)),
     });
-    for (const [watcher, result] of found) (byWatcher.get(watcher) as Report).pass = result;
-    return [...byWatcher.values()];
-  }
-
-  private statusStep(report: Report): StatusStep {
-    return {
-      target: report.read.cr,
-      fieldManager: statusFieldManager(this.kind),
-      status: (changes) => report.after(changes).status,
-    };
+    for (const [watcher, result] of found) reportOf(watcher).pass = result;
+    return [...this.reports.values()];
   }
 }
 
@@ -221,27 +222,29 @@ function isWaiting({ limits, namespace, namespacePatterns }: Watcher, waiting: R
   );
 }
 
-function toDelete({ read: { watcher }, pass: found }: Report): readonly DueJob[] {
-  return watcher instanceof OperatorError || watcher.dryRun ? [] : (found?.due ?? []);
-}
-
-function eventSteps(report: Report): EventStep[] {
-  const { cr } = report.read;
-  return ALL_NEWS.map((news) => ({
-    regarding: { ...refOf(cr), uid: uidOf(cr) },
-    event: (changes) => {
-      const { status, isNews } = report.after(changes);
-      return isNews ? news(cr.status, status) : undefined;
+/** Plans the deletion of a Job as it was judged, with the event before it and the audit line after it. */
+function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
+  const { key, namespace } = watcher;
+  const finishedAt = isoSeconds(finish.at);
+  const ttlSeconds = (dueAt - finish.at) / 1000;
+  // Users of a Job's namespace needn't be allowed to know names in others; the log has them.
+  const who =
+    namespace === job.metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
+  return {
+    object: job,
+    propagation: watcher.propagation,
+    announce: {
+      ...{ type: 'Normal', reason: 'TTLExpired', action: 'Delete' },
+      note: `${who} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,
     },
-  }));
+    audit: { watcher: key, finish: finish.outcome, finishedAt, ttlSeconds, dueAt: isoSeconds(dueAt) },
+  };
 }
 
-function deletionTime(one: Pick<DueJob, 'job'>, reader: SweepReader): number | undefined {
+function deletionTime(one: DueJob, reader: SweepReader): number | undefined {
   const { uid } = one.job.metadata;
-  return reader
-    .deletions(JOBS, jobKey(one))
-    .findLast((deletion) => deletion.uid === uid)
-    ?.at.getTime();
+  const deletions = reader.deletions(JOBS, jobKey(one));
+  return deletions.findLast((deletion) => deletion.uid === uid)?.at.getTime();
 }
 
 /** Until the older of the last two deletions of that name is forgotten. */
@@ -252,10 +255,61 @@ function recreatedUntil({ metadata }: KeptJob, reader: SweepReader): number | un
   return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS;
 }
 
-/** As it is, without the bookkeeping that nobody reads. */
+/** Leaves out the bookkeeping that nothing here reads. */
 function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
   const { managedFields, annotations, labels, ...kept } = metadata as ObjectMeta & {
     managedFields?: unknown;
   };
   return { apiVersion, kind, metadata: kept, spec, ...(status !== undefined && { status }) };
+}
+
+const DELETED = 'reconstruct_jobs_deleted_total';
+const ERRORS = 'reconstruct_jobs_delete_errors_total';
+const SKIPPED = 'reconstruct_jobs_skipped';
+const PENDING = 'reconstruct_jobs_pending';
+const LAG = 'reconstruct_jobs_deletion_lag_seconds';
+
+const metrics: readonly Metric[] = [
+  {
+    ...{ type: 'counter', name: DELETED, labels: ['outcome'] },
+    help: 'Jobs that were deleted by JobWatchers, by how they had finished: completed or failed',
+  },
+  {
+    ...{ type: 'counter', name: ERRORS, labels: ['reason'] },
+    help: 'Deletions of Jobs that failed, by reason',
+  },
+  {
+    ...{ type: 'gauge', name: SKIPPED, labels: ['reason'] },
+    help: 'Jobs that JobWatchers match and leave, by reason; once for each watcher but those that others decide for',
+  },
+  { type: 'gauge', name: PENDING, help: 'Jobs that are due and have yet to be deleted' },
+  {
+    ...{ type: 'histogram', name: LAG, buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600] },
+    help: 'From when a Job was due to its deletion, which a backlog, limits and the pace of deletions delay',
+  },
+];
+
+/** @param due Jobs that were due when the plan was made */
+function samplesOf(
+  active: readonly Report[],
+  results: readonly Result[],
+  due: number,
+  reader: SweepReader,
+): Sample[] {
+  const deleted = results.flatMap((result) => result.deleted);
+  const reasons = (Object.keys(WHY) as (keyof typeof WHY)[]).filter((reason) => reason !== 'DecidedByOther');
+  return [
+    ...deleted.flatMap((one) => [
+      { metric: DELETED, labels: { outcome: one.finish.outcome }, value: 1 },
+      { metric: LAG, value: Math.max(0, (deletionTime(one, reader) ?? one.dueAt) - one.dueAt) / 1000 },
+    ]),
+    ...results.flatMap(({ errors }) =>
+      errors.map(({ reason }) => ({ metric: ERRORS, labels: { reason }, value: 1 })),
+    ),
+    ...reasons.map((reason) => ({
+      ...{ metric: SKIPPED, labels: { reason } },
+      value: active.reduce((sum, report) => sum + (report.pass?.skipped.get(reason) ?? 0), 0),
+    })),
+    { metric: PENDING, value: Math.max(0, due - deleted.length) },
+  ];
 }

@@ -1,8 +1,8 @@
 import { checkStatusSchema } from '../../contract/define-kind.js';
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
-import type { Kind, Finding, RenderTogether } from '../../contract/kind.js';
+import type { Finding, Kind } from '../../contract/kind.js';
 import { JobWatcherController } from './controller.js';
-import { deletesPerSecondOf, flags, settingsOf } from './settings.js';
+import { flags, settingsOf } from './settings.js';
 import type { JobWatcherSpec } from './spec.js';
 import { attempt, checkPatterns } from './watcher.js';
 
@@ -11,31 +11,23 @@ const version = storedVersion(crd);
 checkStatusSchema(crd, version);
 const type = servedType(crd, version);
 
-/** Refuses what the controller would refuse; there is nothing that a JobWatcher is made into, which is worth a note. */
-const together: RenderTogether = (resources) => ({
-  manifests: [],
-  findings: resources.map((of): Finding => {
-    const refused = attempt(() => {
-      checkPatterns(of.spec as JobWatcherSpec);
-    });
-    if (refused) return { level: 'error', of, path: refused.path, message: refused.message };
-    return { level: 'note', of, message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster' };
-  }),
-});
-
 /** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
 export const jobWatcher: Kind = {
   name: 'jobwatcher',
   type,
   crd,
   flags,
-  rendering: { together },
-  controllers: (context) => [
-    new JobWatcherController({
-      type,
-      settings: settingsOf(context),
-      deletesPerSecond: deletesPerSecondOf(context),
-      clock: () => performance.now(),
+  rendering: {
+    together: (resources) => ({
+      manifests: [],
+      findings: resources.map((of): Finding => {
+        const refused = attempt(() => {
+          checkPatterns(of.spec as JobWatcherSpec);
+        });
+        if (refused) return { level: 'error', of, path: refused.path, message: refused.message };
+        return { level: 'note', of, message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster' };
+      }),
     }),
-  ],
+  },
+  controllers: (context) => [new JobWatcherController(type, settingsOf(context))],
 };

@@ -1,72 +1,95 @@
 import { controllerOf, groupOf } from '../../contract/object.js';
-import type { Finish, KeptJob } from './keep-job.js';
-import { addTo } from './pass.js';
-import type { Reason } from './reasons.js';
-import { isListed } from './settings.js';
+import { compileRegularExpression } from '../../contract/regular-expression.js';
+import type { Finish, KeptJob } from './job.js';
 import type { Settings } from './settings.js';
 import { findsOne } from './watcher.js';
 import type { Watcher } from './watcher.js';
 
+/** Why a Job stays, as the status and the metrics count it; those from `NotDue` on hold for now alone. */
+export const WHY = {
+  NotFinished: 'it runs, waits or is suspended',
+  Terminating: 'it is being deleted already',
+  ProtectedNamespace: "its namespace is the system's, or the operator's",
+  FinishUnclear: 'its conditions contradict each other, or give no time',
+  KeepAnnotation: 'its own annotation keeps it',
+  InvalidAnnotation: "its own annotation can't be read",
+  NativeTTL: 'Kubernetes deletes it, by ttlSecondsAfterFinished',
+  ManagedElsewhere: 'its managedBy names another controller',
+  Tracked: 'Argo CD, Flux or Helm made it, and may make it again',
+  Owned: 'it has a controller',
+  CronJob: 'a CronJob made it',
+  NoTTL: 'there is no TTL for how it finished',
+  Suspended: 'the JobWatcher is suspended',
+  NotDue: 'its time has yet to come',
+  KeepLast: 'it is one of the newest',
+  DecidedByOther: 'another JobWatcher decides on it',
+  Limited: 'the run would be beyond the limits',
+  DryRun: 'it would be deleted if this were no dry run',
+  Recreated: 'Jobs of its name come back whenever they are deleted',
+} as const;
+
+export type Reason = keyof typeof WHY;
+
+/**
+ * Verdict of a watcher on a Job that it matches, whatever the time is: it stays, or is due so long after it has
+ * finished. It holds nothing of the Job itself, so that Jobs that are judged alike share it.
+ */
+export type Verdict = Due | { readonly watcher: Watcher; readonly stays: Reason };
+
+export interface Due {
+  readonly watcher: Watcher;
+  /** Counted from its finish. */
+  readonly ttlSeconds: number;
+}
+
+/** The watchers that act in one namespace, each with its number. */
+interface Scope {
+  readonly watchers: ReadonlyMap<Watcher, number>;
+  /** Lists of verdicts, so that there is one of each, however many Jobs are judged alike. */
+  readonly lists: Map<string, readonly Verdict[]>;
+}
+
 /** More lists of verdicts would be of few Jobs each, as where each Job names a TTL of its own. */
 const MAX_LISTS = 1000;
 
-const NO_LABELS = {};
-
-/** What the watchers of a namespace make of Jobs that are judged alike: in one place, however many Jobs they are. */
-interface Judged {
-  readonly scope: Scope;
-  readonly matched: ReadonlySet<Watcher>;
-  readonly verdicts: readonly Verdict[];
-}
-
-/** The watchers that act in one namespace. */
-interface Scope {
-  readonly watchers: readonly Watcher[];
-  readonly numbers: ReadonlyMap<Watcher, number>;
-  readonly lists: Map<string, Judged>;
-  /** Watchers with patterns for namespaces, whether they match this one or not. */
-  wide: ReadonlySet<Watcher>;
-  version: number;
-}
-
-/**
- * Judges Jobs by a set of watchers.
- *
- * **Guarantees.** Whether a watcher matches a Job is worked out once for as long as neither of the two changes, and a Job
- * is judged once for as long as it and the watchers of its namespace stay the same.
- */
+/** Judges each Job once for as long as it and the watchers of its namespace stay the same. */
 export class Matching {
-  private watchers: ReadonlySet<Watcher> = new Set();
+  private watchers: readonly Watcher[] = [];
   private own = new Map<string, Watcher[]>();
-  private wide: ReadonlySet<Watcher> = new Set();
-  private version = 0;
-  private readonly scopes = new Map<string, Scope>();
-  private readonly byJob = new WeakMap<KeptJob, Judged>();
+  private scopes = new Map<string, Scope>();
+  /** Those from before the last change of the watchers. */
+  private before = new Map<string, Scope>();
+  private readonly byJob = new WeakMap<
+    KeptJob,
+    { readonly scope: Scope; readonly verdicts: readonly Verdict[] }
+  >();
 
   constructor(private readonly settings: Settings) {}
 
-  /** Takes the watchers as they are now, in whatever order. */
+  /** @param watchers as they are now, always in the same order */
   update(watchers: readonly Watcher[]): void {
-    if (watchers.length === this.watchers.size && watchers.every((watcher) => this.watchers.has(watcher)))
-      return;
-    this.watchers = new Set(watchers);
-    this.wide = new Set(watchers.filter(({ namespacePatterns }) => namespacePatterns));
+    if (isSameList(watchers, this.watchers)) return;
+    this.watchers = watchers;
     this.own = new Map();
-    for (const watcher of watchers) if (!this.wide.has(watcher)) addTo(this.own, watcher.namespace, watcher);
-    // Nothing is there any more where nothing was looked at since the last change.
-    for (const [namespace, { version }] of this.scopes)
-      if (version < this.version) this.scopes.delete(namespace);
-    this.version++;
+    for (const watcher of watchers)
+      if (!watcher.namespacePatterns) addTo(this.own, watcher.namespace, watcher);
+    this.before = this.scopes;
+    this.scopes = new Map();
   }
 
-  /** The verdicts of the watchers that match a Job. */
+  /** Returns the verdicts of the watchers that match a Job. */
   verdicts(job: KeptJob): readonly Verdict[] {
-    const known = this.byJob.get(job);
     const scope = this.scopeOf(job.metadata.namespace);
+    const known = this.byJob.get(job);
     if (known?.scope === scope) return known.verdicts;
-    const judged = this.judge(job, scope, known);
-    this.byJob.set(job, judged);
-    return judged.verdicts;
+    const verdicts = this.judge(job, scope);
+    this.byJob.set(job, { scope, verdicts });
+    return verdicts;
+  }
+
+  isJudged(job: KeptJob): boolean {
+    const scope = this.scopes.get(job.metadata.namespace);
+    return scope !== undefined && this.byJob.get(job)?.scope === scope;
   }
 
   /**
@@ -85,95 +108,73 @@ export class Matching {
     return new Set();
   }
 
-  isJudged(job: KeptJob): boolean {
-    const scope = this.scopes.get(job.metadata.namespace);
-    return scope?.version === this.version && this.byJob.get(job)?.scope === scope;
-  }
-
-  private judge(job: KeptJob, scope: Scope, known: Judged | undefined): Judged {
-    const { namespace, name, labels = NO_LABELS } = job.metadata;
-    const found = new Map<string, boolean>();
-    const matching = scope.watchers.filter((watcher) =>
-      known?.scope.numbers.has(watcher) ? known.matched.has(watcher) : watcher.coversJob(name, labels, found),
-    );
-    const verdicts = judge(job, matching, isListed(this.settings.protectedNamespaces, namespace));
-    const id = verdicts.map((verdict) => idOf(verdict, scope)).join();
-    const alike = scope.lists.get(id);
-    if (alike) return alike;
-    if (scope.lists.size >= MAX_LISTS) scope.lists.clear();
-    const judged = { scope, matched: new Set(matching), verdicts };
-    scope.lists.set(id, judged);
-    return judged;
-  }
-
   private scopeOf(namespace: string): Scope {
     const known = this.scopes.get(namespace);
-    if (known?.version === this.version) return known;
-    const covering = [...this.wide].filter((watcher) =>
-      known?.wide.has(watcher)
-        ? known.numbers.has(watcher)
-        : findsOne(watcher.namespacePatterns ?? [], namespace),
+    if (known) return known;
+    const covering = this.watchers.filter(
+      ({ namespacePatterns }) => namespacePatterns && findsOne(namespacePatterns, namespace),
     );
-    const watchers = [...(this.own.get(namespace) ?? []), ...covering].sort((a, b) =>
-      a.key < b.key ? -1 : 1,
-    );
-    const isSame =
-      watchers.length === known?.watchers.length &&
-      watchers.every((watcher, index) => watcher === known.watchers[index]);
+    const watchers = [...(this.own.get(namespace) ?? []), ...covering];
+    const before = this.before.get(namespace);
+    const isSame = before && isSameList(watchers, [...before.watchers.keys()]);
     const numbers = new Map(watchers.map((watcher, index) => [watcher, index]));
-    const scope = isSame ? known : { watchers, numbers, lists: new Map(), wide: this.wide, version: 0 };
-    scope.version = this.version;
-    scope.wide = this.wide;
+    const scope = isSame ? before : { watchers: numbers, lists: new Map<string, readonly Verdict[]>() };
     this.scopes.set(namespace, scope);
     return scope;
   }
+
+  private judge(job: KeptJob, { watchers, lists }: Scope): readonly Verdict[] {
+    const { namespace, name, labels = {} } = job.metadata;
+    const found = new Map<string, boolean>();
+    const matching = [...watchers.keys()].filter((watcher) => watcher.coversJob(name, labels, found));
+    const verdicts = judge(job, matching, isListed(this.settings.protectedNamespaces, namespace));
+    const id = verdicts
+      .map(
+        (verdict) =>
+          `${watchers.get(verdict.watcher)} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`,
+      )
+      .join();
+    const alike = lists.get(id);
+    if (alike) return alike;
+    if (lists.size >= MAX_LISTS) lists.clear();
+    lists.set(id, verdicts);
+    return verdicts;
+  }
 }
 
-function idOf(verdict: Verdict, { numbers }: Scope): string {
-  return `${String(numbers.get(verdict.watcher))} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`;
-}
-
-/**
- * What a watcher makes of a Job that it matches, whatever the time is: it stays, or is due so long after it has
- * finished. It holds nothing of the Job itself, so that Jobs that are judged alike can share it.
- */
-export type Verdict = Stays | Due;
-
-export interface Stays {
-  readonly watcher: Watcher;
-  readonly stays: Reason;
-}
-
-export interface Due {
-  readonly watcher: Watcher;
-  /** Counted from its finish. */
-  readonly ttlSeconds: number;
+/** Reports whether a namespace is in a list of names in which `*` stands for any characters. */
+export function isListed(list: readonly string[], namespace: string): boolean {
+  return list.some((name) => compileRegularExpression(`^${name.replaceAll('*', '.*')}$`).test(namespace));
 }
 
 /**
  * Judges a Job by all watchers that match it; at most one of those that aren't dry runs finds it due.
  *
- * The highest priority decides. Among equals each may keep it, and else the longest TTL holds. A dry run has no say,
- * and is told what would be if it weren't one.
+ * The highest priority decides. Among equals each may keep it, and else the longest TTL holds. A dry run has no say, and
+ * gets the verdict that it would have if it were none.
  */
 export function judge(job: KeptJob, matching: readonly Watcher[], isProtected: boolean): readonly Verdict[] {
-  const never = neverReason(job, isProtected);
   const { finish } = job;
-  if (never !== undefined || finish === undefined || finish === 'unclear') {
-    return matching.map((watcher) => ({ watcher, stays: never ?? 'NotFinished' }));
-  }
-  const { priority, decider, verdicts } = decide(job, finish, matching);
-  return matching.map((watcher) => {
-    const stays: Stays = { watcher, stays: 'DecidedByOther' };
-    if (!watcher.dryRun) return verdicts.get(watcher) ?? stays;
-    const alone = verdictOf(job, finish, watcher);
-    if (watcher.priority > priority) return alone;
-    if (watcher.priority < priority) return stays;
-    return 'stays' in alone || (decider && holds(alone, decider)) ? alone : stays;
+  const never = neverReason(job, isProtected);
+  if (never !== undefined) return matching.map((watcher) => ({ watcher, stays: never }));
+  const alone = matching.map((watcher) => verdictOf(job, finish as Finish, watcher));
+  const active = alone.filter(({ watcher }) => !watcher.dryRun);
+  const priority = active.reduce((most, { watcher }) => Math.max(most, watcher.priority), -Infinity);
+  const top = active.filter(({ watcher }) => watcher.priority === priority);
+  const due = top.filter((verdict) => 'ttlSeconds' in verdict);
+  const decider = due.length === top.length ? due.sort(longestFirst)[0] : undefined;
+  return alone.map((verdict) => {
+    const { watcher } = verdict;
+    const other: Verdict = { watcher, stays: 'DecidedByOther' };
+    if (watcher.priority < priority) return other;
+    if (watcher.priority > priority || 'stays' in verdict) return verdict;
+    return verdict === decider || (watcher.dryRun && decider && longestFirst(verdict, decider) < 0)
+      ? verdict
+      : other;
   });
 }
 
-/** Why a Job stays whoever watches it. */
+/** Returns why a Job stays whatever watches it. */
 function neverReason({ metadata, finish, overrides }: KeptJob, isProtected: boolean): Reason | undefined {
   if (isProtected) return 'ProtectedNamespace';
   if (metadata.deletionTimestamp !== undefined) return 'Terminating';
@@ -183,48 +184,24 @@ function neverReason({ metadata, finish, overrides }: KeptJob, isProtected: bool
   return overrides === 'invalid' ? 'InvalidAnnotation' : undefined;
 }
 
-/** What those decide that aren't dry runs. */
-interface Decision {
-  /** The highest. @default - that of none is -Infinity */
-  readonly priority: number;
-  /** Of those with that priority, the one whose TTL holds. @default - one of them keeps the Job */
-  readonly decider?: Due;
-  /** Of each that decides. */
-  readonly verdicts: ReadonlyMap<Watcher, Verdict>;
+/** The longest TTL holds; of equals, always the same. */
+function longestFirst(a: Due, b: Due): number {
+  return b.ttlSeconds - a.ttlSeconds || (a.watcher.key < b.watcher.key ? -1 : 1);
 }
 
-function decide(job: KeptJob, finish: Finish, matching: readonly Watcher[]): Decision {
-  const active = matching.filter(({ dryRun }) => !dryRun);
-  const priority = active.reduce((most, watcher) => Math.max(most, watcher.priority), -Infinity);
-  const top = active.filter((watcher) => watcher.priority === priority);
-  const alone = top.map((watcher) => verdictOf(job, finish, watcher));
-  const stays = alone.filter((verdict) => 'stays' in verdict);
-  const verdicts = new Map<Watcher, Verdict>(stays.map((verdict) => [verdict.watcher, verdict]));
-  const [first, ...others] = alone.filter((verdict): verdict is Due => 'ttlSeconds' in verdict);
-  if (stays.length > 0 || !first) return { priority, verdicts };
-  const decider = others.reduce((best, due) => (holds(due, best) ? due : best), first);
-  return { priority, decider, verdicts: verdicts.set(decider.watcher, decider) };
-}
-
-/** Whether of two the TTL of the first holds: the longer; of equals, always the same. */
-function holds(a: Due, b: Due): boolean {
-  return a.ttlSeconds === b.ttlSeconds ? a.watcher.key < b.watcher.key : a.ttlSeconds > b.ttlSeconds;
-}
-
-/** What a watcher would make of a finished Job if it were the only one. */
+/** Returns the verdict of a watcher on a finished Job if it were the only one. */
 function verdictOf(job: KeptJob, finish: Finish, watcher: Watcher): Verdict {
-  const kept = skipReason(job, watcher);
-  if (kept !== undefined) return { watcher, stays: kept };
   const ttlSeconds = ttlOf(job, finish, watcher);
+  const stays = skipReason(job, watcher);
+  if (stays !== undefined) return { watcher, stays };
   if (ttlSeconds === undefined) return { watcher, stays: 'NoTTL' };
-  if (watcher.suspended) return { watcher, stays: 'Suspended' };
-  return { watcher, ttlSeconds };
+  return watcher.suspended ? { watcher, stays: 'Suspended' } : { watcher, ttlSeconds };
 }
 
 function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reason | undefined {
   if (job.nativeTtl && ownerPolicy.ttlSecondsAfterFinished === 'Skip') return 'NativeTTL';
   if (job.managedElsewhere && ownerPolicy.managedBy === 'Skip') return 'ManagedElsewhere';
-  if (job.tracker !== undefined && skipsTracked) return 'Tracked';
+  if (job.tracked && skipsTracked) return 'Tracked';
   const owner = controllerOf(job);
   if (!owner) return undefined;
   if (owner.kind !== 'CronJob' || groupOf(owner.apiVersion) !== 'batch') return 'Owned';
@@ -232,7 +209,7 @@ function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reaso
 }
 
 /** An annotation may always lengthen the time, and shorten it where that is allowed. */
-export function ttlOf(
+function ttlOf(
   { overrides }: KeptJob,
   { outcome }: Finish,
   { ttlSeconds, allowsShorter }: Watcher,
@@ -242,4 +219,15 @@ export function ttlOf(
   if (wanted === undefined || allowsShorter) return wanted ?? own;
   // No TTL is the longest there is.
   return own === undefined ? undefined : Math.max(own, wanted);
+}
+
+export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}
+
+/** Adds an item to those of a key. */
+export function addTo<K, V>(map: Map<K, V[]>, key: K, item: V): void {
+  const others = map.get(key);
+  if (others) others.push(item);
+  else map.set(key, [item]);
 }

@@ -1,6 +1,9 @@
 import type { Condition } from '../../contract/conditions.js';
+import type { CustomResource } from '../../contract/object.js';
 
-/** Which finished Jobs are deleted, and when. Times are in the syntax of Go, e.g. `1h30m`. */
+export type LiveWatcher = CustomResource<JobWatcherSpec, JobWatcherStatus>;
+
+/** Which finished Jobs are deleted, and when. Durations are in the syntax of Go, e.g. `1h30m`. */
 export interface JobWatcherSpec {
   /** Regular expressions of RE2, unanchored; one has to match the namespace. @default - the watcher's own namespace */
   readonly namespacePatterns?: readonly string[];
@@ -12,7 +15,7 @@ export interface JobWatcherSpec {
   readonly completedTTL?: string;
   /** From the failure to the deletion. @default - never */
   readonly failedTTL?: string;
-  /** The least time between two writes of the status, and between two runs with limits. @default 1m */
+  /** Minimum between two writes of the status, and between two runs with limits. @default 1m */
   readonly frequency?: string;
   /** @default false */
   readonly dryRun?: boolean;
@@ -20,7 +23,15 @@ export interface JobWatcherSpec {
   readonly suspend?: boolean;
   /** @default 0 */
   readonly priority?: number;
-  readonly ownerPolicy?: OwnerPolicy;
+  /** Treatment of Jobs that others are responsible for. */
+  readonly ownerPolicy?: {
+    /** @default Delete */
+    readonly cronJob?: DeleteOrSkip;
+    /** Those whose `spec.managedBy` names another controller than Kubernetes' own. @default Skip */
+    readonly managedBy?: DeleteOrSkip;
+    /** Those that Kubernetes deletes by itself. @default Skip */
+    readonly ttlSecondsAfterFinished?: DeleteOrSkip;
+  };
   /** Jobs of Argo CD, Flux and Helm. @default Skip */
   readonly tracked?: DeleteOrSkip;
   /** @default Background */
@@ -37,29 +48,17 @@ export type DeleteOrSkip = 'Delete' | 'Skip';
 
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly LabelExpression[];
-}
-
-export interface LabelExpression {
-  readonly key: string;
-  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-  readonly values?: readonly string[];
-}
-
-/** What becomes of Jobs that somebody else cares for. */
-export interface OwnerPolicy {
-  /** @default Delete */
-  readonly cronJob?: DeleteOrSkip;
-  /** Those whose `spec.managedBy` names another controller than Kubernetes' own. @default Skip */
-  readonly managedBy?: DeleteOrSkip;
-  /** Those that Kubernetes deletes by itself. @default Skip */
-  readonly ttlSecondsAfterFinished?: DeleteOrSkip;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
 }
 
 /** How much one run may delete. */
 export interface Limits {
   readonly maxPerRun?: number;
-  /** Of the Jobs matched; never rounded up. */
+  /** Share of the Jobs matched; never rounded up. */
   readonly maxPercent?: number;
   /** @default Abort */
   readonly mode?: 'Abort' | 'Throttle';
@@ -72,7 +71,7 @@ export interface KeepLast {
   readonly groupByLabel?: string;
 }
 
-/** What a run found and did. */
+/** Counts of a run. */
 export interface RunCounts {
   readonly namespaces: number;
   readonly matched: number;
@@ -83,10 +82,9 @@ export interface RunCounts {
   readonly skipped?: Readonly<Record<string, number>>;
 }
 
+/** Times are RFC 3339. */
 export interface JobWatcherStatus {
-  /** The generation that the status speaks of; -1 before it was seen. */
   readonly observedGeneration?: number;
-  /** RFC 3339, as all times here. */
   readonly lastStarted?: string;
   readonly lastFinished?: string;
   readonly nextDeletion?: string;

@@ -1,158 +1,305 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ChangeSet } from '../../contract/change.js';
 import { dateConditions } from '../../contract/conditions.js';
-import type { Condition, ConditionProps } from '../../contract/conditions.js';
-import { CONDITION_TYPES } from './conditions.js';
-import type { WatcherPass } from './pass.js';
-import { isoSeconds, jobKey } from './report.js';
-import type { Done } from './report.js';
+import { OperatorError } from '../../contract/error.js';
+import { objectId } from '../../contract/object.js';
+import type { KeptJob } from './job.js';
+import { isSameList } from './matching.js';
+import { CONDITION_TYPES, conditionsOf, hasTried, refusedConditions } from './messages.js';
+import { isoSeconds, jobKey } from './pass.js';
+import type { DueJob, WatcherPass } from './pass.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
-import type { LiveWatcher } from './watcher.js';
+import type { ReadWatcher, Watcher } from './watcher.js';
 
-/** What a status is made of. */
-export interface StatusInput {
-  readonly cr: LiveWatcher;
-  /** Milliseconds since the epoch, as everything here. */
+/**
+ * Errors of Jobs whose deletion has failed, each as long as it stays as it is: others come before them, so that no
+ * number of them keeps the others from being deleted.
+ */
+export type Failures = WeakMap<KeptJob, OperatorError>;
+
+/** What all reports of one plan have in common. */
+export interface PlanContext {
+  /** Milliseconds since the epoch, by the clock that counts. */
   readonly now: number;
-  readonly conditions: readonly ConditionProps[];
-  /** @default - the spec can't work, and nothing was looked at */
-  readonly pass?: WatcherPass | undefined;
-  /** @default - nothing was done since the last status */
-  readonly done?: Done | undefined;
-  /** How many of the deletions in `done` came before the pass, which saw those Jobs no more. */
-  readonly deletedBefore: number;
-  readonly dryRun: boolean;
-  /** Between two writes, unless a condition changes. */
-  readonly frequencySeconds: number;
-  /** @default - no status was written since the start, and the end of the last run has to do */
-  readonly toldAt?: number | undefined;
-  /** The run has to be told at once, since the time of the next depends on it. */
-  readonly isUrgent: boolean;
+  /** The API server's clock counts, since ours is too far off. */
+  readonly isSkewed: boolean;
+  /** Returns when the last of these deletions was done; `now` where there is none. */
+  readonly finishedAt: (deleted: readonly DueJob[]) => number;
 }
 
-export interface StatusOutput {
+/** Work done for a watcher since its status was written. */
+interface Done {
+  /** Milliseconds since the epoch: when the first of these runs began, and when the last ended. */
+  readonly startedAt: number;
+  readonly finishedAt: number;
+  /** UIDs of Jobs. */
+  readonly deleted: ReadonlySet<string>;
+  readonly failed: ReadonlySet<string>;
+}
+
+/** Outcome of a plan for one watcher. */
+export interface Result {
   readonly status: JobWatcherStatus;
-  /** Whether it tells something new; if not, it is the one that is there. */
+  /** False: the status is the one that is there. */
   readonly isNews: boolean;
-  /** When what is held back now may be told. @default - nothing is held back */
+  /** When what is held back now may be written. @default - nothing is held back */
   readonly dueAt?: number;
+  readonly deleted: readonly DueJob[];
+  readonly errors: readonly OperatorError[];
 }
 
 export const MAX_CANDIDATES = 20;
 
+const REFUSED_FREQUENCY_SECONDS = 60;
+
 /**
- * The status of a watcher: written when a condition changes, and else once per `frequency` at most, where a run has
- * deleted or failed, or where the numbers are others than before.
+ * Status of one watcher from plan to plan: written when a condition changes, and else once per `frequency` at most, where a
+ * run has deleted or failed, or where the numbers have changed. What runs have done since is remembered here. Nothing is
+ * decided by it but when a run with limits may follow the last, and a status the last; a restart may forget it.
  */
-export function statusOf(input: StatusInput): StatusOutput {
-  const { cr, now } = input;
-  const before = written(cr.status ?? {});
-  const status = newStatus(input, before);
-  if (sameStatus(status, before)) return { status: before, isNews: false };
-  const toldAt = Math.max(timeOf(before.lastFinished), input.toldAt ?? -Infinity);
-  const opensAt = toldAt + input.frequencySeconds * 1000;
-  if (!input.isUrgent && !conditionsChanged(status, before) && now < opensAt)
-    return { status: before, isNews: false, dueAt: opensAt };
-  return { status, isNews: true };
+export class Report {
+  /** Number of the plan that computed its status last; 0 before there was one. */
+  turn = 0;
+  /** Findings of the plan. @default - the spec can't work, and nothing was looked at */
+  pass: WatcherPass | undefined;
+  private done: Done | undefined;
+  /** When a status was written last. */
+  private writtenAt = -Infinity;
+  /** A status that has all of `done`, and was to be written, and when. */
+  private offer: { readonly status: JobWatcherStatus; readonly at: number } | undefined;
+  private inputs: readonly unknown[] = [];
+  private changes: ChangeSet | undefined;
+  private result: Result | undefined;
+
+  constructor(
+    public read: ReadWatcher,
+    private context: PlanContext,
+    private readonly failures: Failures,
+  ) {}
+
+  /** Begins a plan, and forgets what the status that is there now has. */
+  begin(read: ReadWatcher, context: PlanContext): void {
+    // An edit of a user comes before what follows from others.
+    if (read.cr.metadata.generation !== this.read.cr.metadata.generation) this.turn = 0;
+    [this.read, this.context] = [read, context];
+    this.pass = this.changes = undefined;
+    if (!this.offer || !isOfSameRun(this.offer.status, read.cr.status)) return;
+    this.writtenAt = this.offer.at;
+    this.done = this.offer = undefined;
+  }
+
+  /** Returns when a run with limits may follow the last: after `frequency`, but at once where the spec has changed. */
+  opensAt({ limits, dryRun, frequencySeconds }: Watcher): number {
+    if (!limits || dryRun) return -Infinity;
+    const { metadata, status = {} } = this.read.cr;
+    const { lastStarted, lastRun, observedGeneration } = status;
+    if (!this.done && observedGeneration !== metadata.generation) return -Infinity;
+    const last = lastRun && hasTried(lastRun) ? timeOf(lastStarted) : -Infinity;
+    return (this.done?.startedAt ?? last) + frequencySeconds * 1000;
+  }
+
+  /** Reports whether its status has to be computed: what it is made of has changed, or it may be written now. */
+  get isNew(): boolean {
+    return this.context.now >= (this.result?.dueAt ?? Infinity) || !isSameList(this.inputs, this.inputsNow());
+  }
+
+  /** Reports whether it has to be written, in its turn. What couldn't be written is tried with each plan. */
+  get isPending(): boolean {
+    return this.isNew || this.result?.isNews === true;
+  }
+
+  /** When what is held back may be written. @default - nothing is held back */
+  get dueAt(): number | undefined {
+    return this.result?.dueAt;
+  }
+
+  /** Jobs that the plan is to delete; a plan may take a part of them. */
+  get due(): readonly DueJob[] {
+    const { watcher } = this.read;
+    return watcher instanceof OperatorError || watcher.dryRun ? [] : (this.pass?.due ?? []);
+  }
+
+  /** Status, events and samples of a plan agree, however often each is asked for. */
+  after(changes: ChangeSet): Result {
+    if (this.result && this.changes === changes) return this.result;
+    const { context, failures, pass } = this;
+    const deleted: DueJob[] = [];
+    const failed: DueJob[] = [];
+    const due = new Map(changes.length > 0 ? this.due.map((one) => [objectId(one.job), one]) : []);
+    const errors: OperatorError[] = [];
+    for (const { ref, action, error } of due.size > 0 ? changes : []) {
+      const one = due.get(objectId(ref));
+      if (!one) continue;
+      if (action === 'deleted') deleted.push(one);
+      // A refusal that the engine remembers is the same error, and nothing was tried.
+      if (!error || failures.get(one.job) === error) continue;
+      failed.push(one);
+      errors.push(error);
+      // Without an answer, nothing was said of the Job.
+      if (error.reason !== 'Unreachable' && error.reason !== 'NotLeading') failures.set(one.job, error);
+    }
+    this.add(deleted, failed, context.finishedAt(deleted));
+    const gone = new Set(deleted.map(({ job }) => job));
+    const stuck = new Set(
+      [...(pass?.failed ?? []), ...failed].map(({ job }) => job).filter((job) => !gone.has(job)),
+    );
+    const standing = [...stuck].flatMap((job) => failures.get(job) ?? []);
+    const output = this.output(deleted.length, standing);
+    if (output.isNews) this.offer = { status: output.status, at: context.now };
+    this.inputs = this.inputsNow();
+    this.changes = changes;
+    return (this.result = { ...output, deleted, errors });
+  }
+
+  /** Doubled calls for the same Jobs count once. */
+  private add(deleted: readonly DueJob[], failed: readonly DueJob[], finishedAt: number): void {
+    if (deleted.length + failed.length === 0) return;
+    const uids = (before: ReadonlySet<string> | undefined, jobs: readonly DueJob[]) =>
+      new Set([...(before ?? []), ...jobs.map(({ job }) => job.metadata.uid)]);
+    const gone = uids(this.done?.deleted, deleted);
+    this.done = {
+      startedAt: this.done?.startedAt ?? this.context.now,
+      finishedAt,
+      deleted: gone,
+      failed: new Set([...uids(this.done?.failed, failed)].filter((uid) => !gone.has(uid))),
+    };
+    this.offer = undefined;
+  }
+
+  /** Returns what its status is made of, which `done` never changes alone. */
+  private inputsNow(): readonly unknown[] {
+    const { read, pass, context } = this;
+    if (!pass) return [read.cr, read.watcher];
+    const { namespaces, matched, finished, skipped, due, failed, exceeded, overlaps, nextDeletion } = pass;
+    return [
+      ...[
+        read.cr,
+        read.watcher,
+        context.isSkewed,
+        namespaces.size,
+        matched,
+        finished,
+        exceeded,
+        nextDeletion,
+      ],
+      ...[...skipped].flat(),
+      ...[overlaps.most, ...overlaps.names],
+      ...[...due.slice(0, MAX_CANDIDATES), ...failed].map(({ job }) => job),
+    ];
+  }
+
+  private output(
+    deletedNow: number,
+    errors: readonly OperatorError[],
+  ): Pick<Result, 'status' | 'isNews' | 'dueAt'> {
+    const { pass, done, writtenAt } = this;
+    const { cr, watcher } = this.read;
+    const { now, isSkewed } = this.context;
+    const isRefused = watcher instanceof OperatorError;
+    const { generation } = cr.metadata;
+    const before = ownPart(cr.status ?? {});
+    const conditions =
+      isRefused || !pass
+        ? refusedConditions(watcher as OperatorError)
+        : conditionsOf(watcher, pass, errors, isSkewed);
+    const candidates =
+      !isRefused && watcher.dryRun ? (pass?.due ?? []).slice(0, MAX_CANDIDATES).map(jobKey) : [];
+    const status: JobWatcherStatus = {
+      ...(generation !== undefined && { observedGeneration: generation }),
+      ...this.run(before, (done?.deleted.size ?? 0) - deletedNow),
+      ...(pass?.nextDeletion !== undefined && { nextDeletion: isoSeconds(pass.nextDeletion) }),
+      ...(candidates.length > 0 && { dryRunCandidates: candidates }),
+      conditions: dateConditions(conditions, before.conditions ?? [], new Date(now), generation),
+    };
+    if (isDeepStrictEqual(byType(status), byType(before))) return { status: before, isNews: false };
+    const frequencySeconds = isRefused ? REFUSED_FREQUENCY_SECONDS : watcher.frequencySeconds;
+    const opensAt = Math.max(timeOf(before.lastFinished), writtenAt) + frequencySeconds * 1000;
+    // The time of the next run with limits depends on the last.
+    const isUrgent = !isRefused && watcher.limits !== undefined && done !== undefined;
+    if (now < opensAt && !isUrgent && isDeepStrictEqual(verdictsOf(status), verdictsOf(before)))
+      return { status: before, isNews: false, dueAt: opensAt };
+    return { status, isNews: true };
+  }
+
+  /**
+   * Returns the last run that is worth reporting: this one, or the one before.
+   * @param deletedBefore how many of the deletions in `done` came before the pass, which saw those Jobs no more
+   */
+  private run(
+    { lastStarted, lastFinished, lastRun }: JobWatcherStatus,
+    deletedBefore: number,
+  ): Pick<JobWatcherStatus, 'lastStarted' | 'lastFinished' | 'lastRun'> {
+    const { pass, done } = this;
+    const { now } = this.context;
+    const last = {
+      ...(lastStarted !== undefined && { lastStarted }),
+      ...(lastFinished !== undefined && { lastFinished }),
+      ...(lastRun && { lastRun }),
+    };
+    if (!pass) return last;
+    const reasons = [...pass.skipped].sort(([a], [b]) => (a < b ? -1 : 1));
+    const counts: RunCounts = {
+      namespaces: pass.namespaces.size,
+      // Those that were deleted are among the ones that matched.
+      matched: pass.matched + deletedBefore,
+      finished: pass.finished + deletedBefore,
+      deleted: done?.deleted.size ?? 0,
+      failed: done?.failed.size ?? 0,
+      ...(reasons.length > 0 && { skipped: Object.fromEntries(reasons) }),
+    };
+    if (!done && lastRun && isLeftBy(lastRun, counts)) return last;
+    const startedAt = done?.startedAt ?? now;
+    return {
+      lastStarted: isoSeconds(startedAt),
+      lastFinished: isoSeconds(Math.max(done?.finishedAt ?? now, startedAt)),
+      lastRun: counts,
+    };
+  }
 }
 
-function newStatus(input: StatusInput, before: JobWatcherStatus): JobWatcherStatus {
-  const { cr, now, pass } = input;
-  const { generation } = cr.metadata;
-  const conditions = dateConditions(input.conditions, before.conditions ?? [], new Date(now), generation);
-  const candidates = pass && input.dryRun ? pass.due.slice(0, MAX_CANDIDATES).map(jobKey) : undefined;
-  return {
-    ...(generation !== undefined && { observedGeneration: generation }),
-    ...runOf(input, before),
-    ...(pass?.nextDeletion !== undefined && { nextDeletion: isoSeconds(pass.nextDeletion) }),
-    ...(candidates && candidates.length > 0 && { dryRunCandidates: candidates }),
-    conditions,
-  };
-}
-
-/** The last run that is worth telling: this one, or the one before. */
-function runOf(
-  { now, pass, done, deletedBefore }: StatusInput,
-  { lastStarted, lastFinished, lastRun }: JobWatcherStatus,
-): Pick<JobWatcherStatus, 'lastStarted' | 'lastFinished' | 'lastRun'> {
-  const told = {
-    ...(lastStarted !== undefined && { lastStarted }),
-    ...(lastFinished !== undefined && { lastFinished }),
-    ...(lastRun && { lastRun }),
-  };
-  if (!pass) return told;
-  const counts = countsOf(pass, done, deletedBefore);
-  if (!done && lastRun && isLeftBy(lastRun, counts)) return told;
-  return {
-    lastStarted: isoSeconds(done?.startedAt ?? now),
-    lastFinished: isoSeconds(Math.max(done?.finishedAt ?? now, done?.startedAt ?? now)),
-    lastRun: counts,
-  };
-}
-
-/** Those that were deleted are among the ones that matched. */
-function countsOf(
-  { namespaces, matched, finished, skipped }: WatcherPass,
-  done: Done | undefined,
-  deletedBefore: number,
-): RunCounts {
-  const reasons = [...skipped].sort(([a], [b]) => (a < b ? -1 : 1));
-  return {
-    namespaces: namespaces.size,
-    ...{ matched: matched + deletedBefore, finished: finished + deletedBefore },
-    ...{ deleted: done?.deleted.size ?? 0, failed: done?.failed.size ?? 0 },
-    ...(reasons.length > 0 && { skipped: Object.fromEntries(reasons) }),
-  };
-}
-
-/** Whether the numbers are those that a run has left behind, so that there is nothing new: what failed is still due. */
-function isLeftBy(run: RunCounts, now: RunCounts): boolean {
-  const { deleted } = run;
+/** Reports whether the numbers are those that a run has left behind, so that there is nothing new: failures are still due. */
+function isLeftBy(
+  { namespaces, matched, finished, deleted, skipped = {} }: RunCounts,
+  now: RunCounts,
+): boolean {
   return (
-    now.matched === run.matched - deleted &&
-    now.finished === run.finished - deleted &&
-    (deleted > 0 || now.namespaces === run.namespaces) &&
-    isDeepStrictEqual(now.skipped ?? {}, run.skipped ?? {})
+    now.matched === matched - deleted &&
+    now.finished === finished - deleted &&
+    (deleted > 0 || now.namespaces === namespaces) &&
+    isDeepStrictEqual(now.skipped ?? {}, skipped)
   );
 }
 
-const FIELDS = [
-  'observedGeneration',
-  'lastStarted',
-  'lastFinished',
-  'nextDeletion',
-  'lastRun',
-  'dryRunCandidates',
-] as const;
+function isOfSameRun({ lastStarted, lastRun }: JobWatcherStatus, status: JobWatcherStatus = {}): boolean {
+  return (
+    lastStarted !== undefined &&
+    lastStarted === status.lastStarted &&
+    lastRun?.deleted === status.lastRun?.deleted &&
+    lastRun?.failed === status.lastRun?.failed
+  );
+}
 
-/** Of the status that is there, what is ours. */
-function written(status: JobWatcherStatus): JobWatcherStatus {
-  const fields = FIELDS.filter((field) => status[field] !== undefined).map((field) => [field, status[field]]);
+/** Leaves out conditions of others. */
+function ownPart(status: JobWatcherStatus): JobWatcherStatus {
   const conditions = status.conditions?.filter(({ type }) => CONDITION_TYPES.has(type));
-  return { ...Object.fromEntries(fields), ...(conditions && { conditions }) } as JobWatcherStatus;
+  return { ...status, ...(conditions && { conditions }) };
 }
 
-function sameStatus(a: JobWatcherStatus, b: JobWatcherStatus): boolean {
-  return (
-    FIELDS.every((field) => isDeepStrictEqual(a[field], b[field])) &&
-    isDeepStrictEqual(conditionsBy(a, ...TOLD), conditionsBy(b, ...TOLD))
-  );
+/** Conditions are a map in truth: their order says nothing. */
+function byType({ conditions = [], ...fields }: JobWatcherStatus): object {
+  return {
+    ...fields,
+    conditions: Object.fromEntries(conditions.map((condition) => [condition.type, condition])),
+  };
 }
 
-function conditionsChanged(a: JobWatcherStatus, b: JobWatcherStatus): boolean {
-  const verdicts = (status: JobWatcherStatus): unknown => conditionsBy(status, 'status', 'reason');
-  return a.observedGeneration !== b.observedGeneration || !isDeepStrictEqual(verdicts(a), verdicts(b));
-}
-
-const TOLD = ['status', 'reason', 'message', 'observedGeneration'] as const;
-
-function conditionsBy({ conditions = [] }: JobWatcherStatus, ...fields: (keyof Condition)[]): unknown {
-  return Object.fromEntries(
-    conditions.map((condition) => [condition.type, fields.map((field) => condition[field])]),
-  );
+function verdictsOf({ observedGeneration, conditions = [] }: JobWatcherStatus): object {
+  const verdicts = conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]);
+  return { observedGeneration, ...(Object.fromEntries(verdicts) as object) };
 }
 
 /** Long ago where there is none. */
-export function timeOf(text: string | undefined): number {
+function timeOf(text: string | undefined): number {
   const time = text === undefined ? NaN : Date.parse(text);
   return Number.isNaN(time) ? -Infinity : time;
 }

@@ -1,21 +1,10 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { objectKey } from '../../contract/object.js';
-import type { CustomResource } from '../../contract/object.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
 import { durationSeconds } from './duration.js';
-import type { Outcome } from './keep-job.js';
+import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';
-import type {
-  JobWatcherSpec,
-  JobWatcherStatus,
-  KeepLast,
-  LabelExpression,
-  LabelSelector,
-  Limits,
-  OwnerPolicy,
-} from './spec.js';
-
-export type LiveWatcher = CustomResource<JobWatcherSpec, JobWatcherStatus>;
+import type { JobWatcherSpec, KeepLast, LabelSelector, Limits, LiveWatcher } from './spec.js';
 
 /** A JobWatcher that is ready to judge. */
 export interface Watcher {
@@ -27,7 +16,7 @@ export interface Watcher {
   readonly priority: number;
   readonly dryRun: boolean;
   readonly suspended: boolean;
-  readonly ownerPolicy: Required<OwnerPolicy>;
+  readonly ownerPolicy: Required<NonNullable<JobWatcherSpec['ownerPolicy']>>;
   readonly skipsTracked: boolean;
   readonly propagation: 'Background' | 'Foreground';
   readonly limits?: Limits;
@@ -37,11 +26,11 @@ export interface Watcher {
   readonly isScopeLimited: boolean;
   /** Where it acts, the admin's protected namespaces not left out. @default - in its own namespace alone */
   readonly namespacePatterns?: readonly string[];
-  /** @param found which patterns are in that name, as far as that is known */
+  /** @param found known answers for patterns on that name */
   coversJob(name: string, labels: Readonly<Record<string, string>>, found?: Map<string, boolean>): boolean;
 }
 
-const DEFAULT_FREQUENCY_SECONDS = 60;
+const DEFAULT_FREQUENCY = '1m';
 
 /**
  * Reads a JobWatcher.
@@ -50,19 +39,17 @@ const DEFAULT_FREQUENCY_SECONDS = 60;
  */
 export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings): Watcher {
   const namespace = metadata.namespace ?? '';
-  const { limits, keepLast, selector = {}, jobNamePatterns } = spec;
+  const { completedTTL, failedTTL, frequency = DEFAULT_FREQUENCY, limits, keepLast, selector = {} } = spec;
+  const { jobNamePatterns } = spec;
   checkPatterns(spec);
   return {
     key: objectKey(metadata.namespace, metadata.name),
     namespace,
     ttlSeconds: {
-      ...(spec.completedTTL !== undefined && { completed: seconds(spec.completedTTL, 'completedTTL') }),
-      ...(spec.failedTTL !== undefined && { failed: seconds(spec.failedTTL, 'failedTTL') }),
+      ...(completedTTL !== undefined && { completed: seconds(completedTTL, 'completedTTL') }),
+      ...(failedTTL !== undefined && { failed: seconds(failedTTL, 'failedTTL') }),
     },
-    frequencySeconds:
-      spec.frequency === undefined
-        ? DEFAULT_FREQUENCY_SECONDS
-        : Math.max(1, seconds(spec.frequency, 'frequency')),
+    frequencySeconds: Math.max(1, seconds(frequency, 'frequency')),
     priority: spec.priority ?? 0,
     dryRun: spec.dryRun ?? false,
     suspended: spec.suspend ?? false,
@@ -72,7 +59,7 @@ export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings)
       ttlSecondsAfterFinished: 'Skip',
       ...spec.ownerPolicy,
     },
-    skipsTracked: (spec.tracked ?? 'Skip') === 'Skip',
+    skipsTracked: spec.tracked !== 'Delete',
     propagation: spec.propagationPolicy ?? 'Background',
     ...(limits && { limits }),
     ...(keepLast && { keepLast }),
@@ -83,7 +70,7 @@ export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings)
   };
 }
 
-/** An admin's namespace is listed by name: a pattern there would let whoever makes namespaces become one. */
+/** An admin's namespace is listed by name: with a pattern, creating a namespace could make its creator an admin. */
 function scope(
   own: string,
   patterns: readonly string[] | undefined,
@@ -91,16 +78,14 @@ function scope(
 ): Pick<Watcher, 'isScopeLimited' | 'namespacePatterns'> {
   if (patterns === undefined) return { isScopeLimited: false };
   if (adminNamespaces.includes(own)) return { isScopeLimited: false, namespacePatterns: patterns };
-  if (!findsOne(patterns, own)) {
-    throw new OperatorError({
-      reason: 'NamespaceNotPermitted',
-      path: ['spec', 'namespacePatterns'],
-      message:
-        `namespacePatterns don't match ${own}, and a JobWatcher there acts in that namespace alone; ` +
-        'change the patterns, or ask an admin to make it in a namespace from which others may be watched',
-    });
-  }
-  return { isScopeLimited: patterns.some((pattern) => pattern !== `^${own}$`) };
+  if (findsOne(patterns, own)) return { isScopeLimited: patterns.some((pattern) => pattern !== `^${own}$`) };
+  throw new OperatorError({
+    reason: 'NamespaceNotPermitted',
+    path: ['spec', 'namespacePatterns'],
+    message:
+      `namespacePatterns don't match ${own}, and a JobWatcher there acts in that namespace alone; ` +
+      'change the patterns, or ask an admin to make it in a namespace from which others may be watched',
+  });
 }
 
 function seconds(text: string, field: string): number {
@@ -113,7 +98,7 @@ function seconds(text: string, field: string): number {
   });
 }
 
-/** A JobWatcher that there is, and how it reads. */
+/** A JobWatcher, and what its spec is read as. */
 export interface ReadWatcher {
   readonly cr: LiveWatcher;
   readonly watcher: Watcher | OperatorError;
@@ -121,72 +106,50 @@ export interface ReadWatcher {
 
 interface Known {
   readonly generation: number | undefined;
+  /** Of its patterns. */
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
-  /** @default - it wasn't read, since the patterns of others leave no room for its own */
+  /** @default - it wasn't read yet */
   read?: Watcher | OperatorError;
-  /** @default - its patterns never lacked room */
+  /** @default - the patterns of others have left room for its own so far */
   crowded?: OperatorError;
-  /** Which of these counts. @default - it wasn't looked at */
-  watcher?: Watcher | OperatorError;
 }
 
-/** The patterns of one namespace. */
+/** Size of the patterns of one namespace, each counted once. */
 interface Taken {
   readonly patterns: Set<string>;
   size: number;
 }
 
 /**
- * Reads each generation of a watcher once.
- *
- * The patterns of one namespace are bounded: the oldest watchers keep theirs, and those that are beyond it are refused.
+ * Reads each generation of a watcher once. The size of the patterns of one namespace is bounded: the oldest watchers keep
+ * theirs, and those beyond it are refused.
  */
 export class WatcherSet {
-  /** Oldest first. */
-  private known = new Map<string, Known>();
-  /** All of them were read against the same bounds. */
-  private isComplete = false;
+  private readonly known = new Map<string, Known>();
 
   constructor(private readonly settings: Settings) {}
 
   /**
-   * @param crs all that there are; what isn't among them any more is forgotten
+   * @param crs every watcher; what isn't among them is forgotten
    * @param isTimeUp asked after each that is new; what was read is known the next time
-   * @returns nothing where time was up before all were read
+   * @returns the watchers, oldest first; undefined where time was up
    */
   read(crs: readonly LiveWatcher[], isTimeUp: () => boolean): readonly ReadWatcher[] | undefined {
-    const byUid = new Map(crs.map((cr) => [uidOf(cr), cr]));
-    const isKnown = ([uid, { generation }]: [string, Known]): boolean =>
-      byUid.has(uid) && byUid.get(uid)?.metadata.generation === generation;
-    const isSame = this.isComplete && byUid.size === this.known.size && [...this.known].every(isKnown);
-    if (!isSame && !this.readAll(crs, isTimeUp)) return undefined;
-    return [...this.known].map(([uid, { watcher }]) => ({ cr: byUid.get(uid), watcher }) as ReadWatcher);
-  }
-
-  private readAll(crs: readonly LiveWatcher[], isTimeUp: () => boolean): boolean {
-    const before = this.known;
-    this.isComplete = false;
-    this.known = new Map();
+    const all = new Map<string, ReadWatcher>();
     const byNamespace = new Map<string, Taken>();
-    let isLate = false;
     for (const cr of [...crs].sort(oldestFirst)) {
-      if (isLate) {
-        this.known = new Map([...before, ...this.known]);
-        return false;
-      }
-      const { namespace = '', generation } = cr.metadata;
-      const last = before.get(uidOf(cr));
-      const isNew = last?.generation !== generation;
-      const known: Known =
-        isNew || !last ? { generation, sizes: attempt(() => patternSizes(cr.spec)) } : last;
-      this.known.set(uidOf(cr), known);
+      const { namespace = '', uid = '', generation } = cr.metadata;
+      let known = this.known.get(uid);
+      const isNew = known?.generation !== generation;
+      if (!known || isNew) known = { generation, sizes: attempt(() => patternSizes(cr.spec)) };
+      this.known.set(uid, known);
       const taken = byNamespace.get(namespace) ?? { patterns: new Set(), size: 0 };
       byNamespace.set(namespace, taken);
-      known.watcher = this.readOne(cr, known, taken);
-      isLate = isNew && isTimeUp();
+      all.set(uid, { cr, watcher: this.readOne(cr, known, taken) });
+      if (isNew && isTimeUp()) return undefined;
     }
-    this.isComplete = true;
-    return true;
+    for (const uid of this.known.keys()) if (!all.has(uid)) this.known.delete(uid);
+    return [...all.values()];
   }
 
   private readOne(cr: LiveWatcher, known: Known, taken: Taken): Watcher | OperatorError {
@@ -216,47 +179,37 @@ export function attempt<T>(read: () => T): T | OperatorError {
   }
 }
 
-export function uidOf({ metadata }: LiveWatcher): string {
-  return metadata.uid ?? '';
-}
-
-/** Those of the same second by name. */
 function oldestFirst({ metadata: a }: LiveWatcher, { metadata: b }: LiveWatcher): number {
-  const { creationTimestamp: first = '' } = a;
-  const { creationTimestamp: second = '' } = b;
-  return first === second ? (a.name < b.name ? -1 : 1) : first < second ? -1 : 1;
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/**
- * Whether labels are as a selector wants them; an empty one takes any.
- * @see
- * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
- */
-export function selects(selector: LabelSelector, labels: Labels): boolean {
   return (
-    Object.entries(selector.matchLabels ?? {}).every(([key, value]) => valueOf(labels, key) === value) &&
-    (selector.matchExpressions ?? []).every((expression) => holds(expression, labels))
+    compare(a.creationTimestamp ?? '', b.creationTimestamp ?? '') ||
+    compare(a.name, b.name) ||
+    compare(a.namespace ?? '', b.namespace ?? '')
   );
 }
 
-function holds({ key, operator, values = [] }: LabelExpression, labels: Labels): boolean {
-  const value = valueOf(labels, key);
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-  }
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }
 
-function valueOf(labels: Labels, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+/**
+ * Reports whether labels match a selector; an empty one matches any.
+ * @see
+ * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
+ */
+export function selects(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  const valueOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
+  return (
+    Object.entries(matchLabels).every(([key, value]) => valueOf(key) === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => {
+      const value = valueOf(key);
+      if (operator === 'Exists' || operator === 'DoesNotExist')
+        return (value !== undefined) === (operator === 'Exists');
+      return (value !== undefined && values.includes(value)) === (operator === 'In');
+    })
+  );
 }
 
 /** Most instructions that one pattern may be compiled to. */
@@ -268,29 +221,32 @@ export const MAX_WATCHER_SIZE = 5000;
 /** The same of the different patterns of all JobWatchers in one namespace, which each of its Jobs may be searched for. */
 export const MAX_NAMESPACE_SIZE = 20_000;
 
-const LISTS = ['namespacePatterns', 'jobNamePatterns'] as const;
+/** All patterns of a spec, each with its place. */
+function patternsOf(spec: JobWatcherSpec) {
+  return (['namespacePatterns', 'jobNamePatterns'] as const).flatMap((list) =>
+    (spec[list] ?? []).map((pattern, index) => ({ pattern, path: ['spec', list, index] })),
+  );
+}
 
 /**
- * Sizes of the patterns of a JobWatcher. None is compiled for that: compiling is what costs.
+ * Sizes the patterns of a JobWatcher, without compiling them: compiling is what costs.
  * @throws OperatorError `PatternsTooLarge`
  */
-export function patternSizes(spec: JobWatcherSpec): ReadonlyMap<string, number> {
+function patternSizes(spec: JobWatcherSpec): ReadonlyMap<string, number> {
   const sizes = new Map<string, number>();
-  for (const list of LISTS)
-    for (const [index, pattern] of [...(spec[list] ?? [])].entries()) {
-      const size = sizeOfRegularExpression(pattern);
-      const what = `${JSON.stringify(pattern)} is a regular expression of size ${size}`;
-      if (size > MAX_PATTERN_SIZE) throw tooLarge(what, MAX_PATTERN_SIZE, ['spec', list, index]);
-      sizes.set(pattern, size);
-    }
+  for (const { pattern, path } of patternsOf(spec)) {
+    const size = sizeOfRegularExpression(pattern);
+    const what = `${JSON.stringify(pattern)} is a regular expression of size ${size}`;
+    if (size > MAX_PATTERN_SIZE) throw tooLarge(what, MAX_PATTERN_SIZE, path);
+    sizes.set(pattern, size);
+  }
   const size = [...sizes.values()].reduce((sum, its) => sum + its, 0);
   if (size > MAX_WATCHER_SIZE)
     throw tooLarge(`the patterns have a size of ${size}`, MAX_WATCHER_SIZE, ['spec']);
   return sizes;
 }
 
-/** @param path where it is in the custom resource */
-export function tooLarge(what: string, most: number, path: readonly (string | number)[]): OperatorError {
+function tooLarge(what: string, most: number, path: readonly (string | number)[]): OperatorError {
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
   const message = `${place.slice(1)}: ${what}, at most ${most} is allowed; give less, and smaller repetitions: "x{0,100}" stands for a hundred x`;
   return new OperatorError({ reason: 'PatternsTooLarge', path, message });
@@ -302,20 +258,18 @@ export function tooLarge(what: string, most: number, path: readonly (string | nu
  */
 export function checkPatterns(spec: JobWatcherSpec): void {
   patternSizes(spec);
-  for (const list of LISTS)
-    for (const [index, pattern] of [...(spec[list] ?? [])].entries()) {
-      try {
-        compileRegularExpression(pattern);
-      } catch (cause) {
-        const message = `${JSON.stringify(pattern)} is not a regular expression of RE2: ${messageOf(cause)}; correct it`;
-        throw new OperatorError({ reason: 'InvalidPattern', path: ['spec', list, index], message, cause });
-      }
+  for (const { pattern, path } of patternsOf(spec))
+    try {
+      compileRegularExpression(pattern);
+    } catch (cause) {
+      const message = `${JSON.stringify(pattern)} is not a regular expression of RE2: ${messageOf(cause)}; correct it`;
+      throw new OperatorError({ reason: 'InvalidPattern', path, message, cause });
     }
 }
 
 /**
  * Reports whether one of the patterns is found anywhere in a text.
- * @param found what is known of that text already: equal patterns are searched for once
+ * @param found known answers for that text: equal patterns are searched for once
  */
 export function findsOne(
   patterns: readonly string[],

@@ -5,7 +5,7 @@ import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec, JobWatcherStatus } from '../../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { collection } from './cluster.js';
 import type { Cluster, Place } from './cluster.js';
 import { eventually } from './eventually.js';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { groupKind } from '../../../src/contract/resource.js';
 import type { SweepReader } from '../../../src/contract/sweep.js';
 import { JOBS, KEY } from '../../../src/kinds/job-watcher/controller.js';
-import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { keepJob } from '../../../src/kinds/job-watcher/job.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { render } from '../../../src/synth/render.js';
 import { OPERATOR_NAMESPACE } from './example-stand.js';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import { rulesFor } from '../../../src/install/rules.js';
-import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { keepJob } from '../../../src/kinds/job-watcher/job.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { at, liveJob } from './fixtures.js';
 import { World } from './world.js';

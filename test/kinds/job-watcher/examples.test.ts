@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { storedVersion } from '../../../src/contract/crd.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { readWatcher } from '../../../src/kinds/job-watcher/watcher.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { synth } from '../../../src/synth/synth.js';
 
 const folder = new URL('../../../examples/jobwatcher/', import.meta.url);
@@ -16,7 +16,7 @@ const example = (file: string): LiveWatcher => parse(text(file)) as LiveWatcher;
 
 test.each(files)('examples/jobwatcher/%s is valid, and makes nothing', async (file) => {
   const { metadata, ...cr } = example(file);
-  const settings = { adminNamespaces: ['reconstruct-system'], protectedNamespaces: [] };
+  const settings = { adminNamespaces: ['reconstruct-system'], protectedNamespaces: [], deletesPerSecond: 10 };
 
   expect(`${metadata.name}.yaml`).toBe(file);
   const stdin = (): Promise<Buffer> => Promise.resolve(Buffer.from(text(file)));

@@ -1,11 +1,10 @@
 import type { AnyObject } from '../../../src/contract/object.js';
-import { keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
-import type { KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
-import { Matching } from '../../../src/kinds/job-watcher/matching.js';
+import { keepJob } from '../../../src/kinds/job-watcher/job.js';
+import type { KeptJob } from '../../../src/kinds/job-watcher/job.js';
 import type { Settings } from '../../../src/kinds/job-watcher/settings.js';
-import type { JobWatcherSpec, JobWatcherStatus } from '../../../src/kinds/job-watcher/spec.js';
+import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { readWatcher } from '../../../src/kinds/job-watcher/watcher.js';
-import type { LiveWatcher, Watcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
 
 /** When time begins here, in milliseconds since the epoch. */
 export const START = Date.UTC(2026, 0, 1);
@@ -58,7 +57,11 @@ export function completed(props: JobProps = {}): KeptJob {
   return job({ ended: 'Complete', ...props });
 }
 
-export const settings: Settings = { adminNamespaces: ['ops'], protectedNamespaces: ['kube-*'] };
+export const settings: Settings = {
+  adminNamespaces: ['ops'],
+  protectedNamespaces: ['kube-*'],
+  deletesPerSecond: 10,
+};
 
 export interface WatcherProps {
   readonly name?: string;
@@ -77,12 +80,6 @@ export function liveWatcher(
     spec,
     ...(status && { status }),
   };
-}
-
-export function matchingOf(...watchers: readonly Watcher[]): Matching {
-  const matching = new Matching(settings);
-  matching.update(watchers);
-  return matching;
 }
 
 export function watcher(spec: JobWatcherSpec, props: WatcherProps = {}): Watcher {

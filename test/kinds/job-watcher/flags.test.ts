@@ -1,33 +1,25 @@
-import { describe, expect, test } from 'vitest';
-import { deletesPerSecondOf, flags, settingsOf } from '../../../src/kinds/job-watcher/settings.js';
+import { expect, test } from 'vitest';
+import { flags, settingsOf } from '../../../src/kinds/job-watcher/settings.js';
 
 const render = (): [] => [];
+const byDefault = { adminNamespaces: [], protectedNamespaces: ['kube-*'], deletesPerSecond: 10 };
 
-describe('settings', () => {
-  test('by default the operator’s own namespace is the admin’s, and protected beside the system’s', () => {
-    expect(settingsOf({ render, operatorNamespace: 'ops' })).toEqual({
-      ...{ adminNamespaces: ['ops'], protectedNamespaces: ['kube-*', 'ops'] },
-    });
-    expect(settingsOf({ render })).toEqual({ adminNamespaces: [], protectedNamespaces: ['kube-*'] });
+test('by default the operator’s own namespace is the admin’s, and protected, but not where that is default', () => {
+  expect(settingsOf({ render, operatorNamespace: 'ops' })).toEqual({
+    ...{ adminNamespaces: ['ops'], protectedNamespaces: ['kube-*', 'ops'], deletesPerSecond: 10 },
   });
+  expect(settingsOf({ render })).toEqual(byDefault);
+  expect(settingsOf({ render, operatorNamespace: 'default' })).toEqual(byDefault);
+});
 
-  test('default is neither protected nor the admin’s by default: anybody may work there, as the tutorial does', () => {
-    expect(settingsOf({ render, operatorNamespace: 'default' })).toEqual({
-      ...{ adminNamespaces: [], protectedNamespaces: ['kube-*'] },
-    });
-  });
-
-  test('flags stand in place of the defaults, not beside them', () => {
-    const given = {
-      '--jobwatcher-admin-namespaces': ['a', 'b'],
-      '--jobwatcher-protected-namespaces': ['c'],
-      '--jobwatcher-deletes-per-second': '25',
-    };
-    expect(settingsOf({ render, flags: given, operatorNamespace: 'ops' })).toEqual({
-      ...{ adminNamespaces: ['a', 'b'], protectedNamespaces: ['c'] },
-    });
-    expect(deletesPerSecondOf({ render, flags: given })).toBe(25);
-    expect(deletesPerSecondOf({ render })).toBe(10);
+test('flags stand in place of the defaults, not beside them', () => {
+  const given = {
+    '--jobwatcher-admin-namespaces': ['a', 'b'],
+    '--jobwatcher-protected-namespaces': ['c'],
+    '--jobwatcher-deletes-per-second': '25',
+  };
+  expect(settingsOf({ render, flags: given, operatorNamespace: 'ops' })).toEqual({
+    ...{ adminNamespaces: ['a', 'b'], protectedNamespaces: ['c'], deletesPerSecond: 25 },
   });
 });
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { OperatorError } from '../../../src/contract/error.js';
-import type { Finish, KeptJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import type { Finish, KeptJob } from '../../../src/kinds/job-watcher/job.js';
 import { judge } from '../../../src/kinds/job-watcher/matching.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
-import { at, completed, job, matchingOf, START, watcher } from './fixtures.js';
+import { at, completed, job, START, watcher } from './fixtures.js';
 
 const TTL = { completedTTL: '10s', failedTTL: '1m' };
 
@@ -149,59 +148,5 @@ describe('by several', () => {
     const patient = one({ completedTTL: '2s', dryRun: true, priority: -9 }, 'patient');
     expect(told(completed(), [short, patient])).toEqual([1, 'DecidedByOther']);
     expect(told(completed(), [dry])).toEqual([2]);
-  });
-});
-
-describe('scope', () => {
-  const matched = (spec: JobWatcherSpec, namespace: string, jobs: readonly KeptJob[]): string[] => {
-    const matching = matchingOf(watcher({ ...TTL, ...spec }, { namespace }));
-    return jobs
-      .filter((one) => matching.verdicts(one).length > 0)
-      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-  };
-  const jobs = ['default/pi', 'default/other', 'ops/pi', 'team-a/pi', 'kube-system/pi'].map((key) => {
-    const [namespace, name] = key.split('/') as [string, string];
-    return completed({ namespace, name, uid: key });
-  });
-
-  test('without patterns it is its own namespace, and every name', () => {
-    expect(matched({}, 'default', jobs)).toEqual(['default/pi', 'default/other']);
-    expect(matched({ jobNamePatterns: ['^pi$', 'x'] }, 'default', jobs)).toEqual(['default/pi']);
-    expect(matched({}, 'ops', jobs)).toEqual(['ops/pi']);
-  });
-
-  test('patterns beyond its own namespace count in a namespace of the admin only', () => {
-    expect(matched({ namespacePatterns: ['.'] }, 'default', jobs)).toEqual(['default/pi', 'default/other']);
-    expect(matched({ namespacePatterns: ['^team-'] }, 'ops', jobs)).toEqual(['team-a/pi']);
-    expect(watcher({ namespacePatterns: ['default'] }).isScopeLimited).toBe(true);
-    expect(watcher({ namespacePatterns: ['^default$'] }).isScopeLimited).toBe(false);
-    expect(watcher({ namespacePatterns: ['.'] }, { namespace: 'ops' }).isScopeLimited).toBe(false);
-  });
-
-  test('patterns that leave out its own namespace are refused elsewhere', () => {
-    expect(() => watcher({ namespacePatterns: ['^team-'] })).toThrow(
-      expect.objectContaining<Partial<OperatorError>>({ reason: 'NamespaceNotPermitted' }),
-    );
-  });
-
-  test('the selector counts too', () => {
-    const labelled = completed({ metadata: { labels: { app: 'web' } } });
-    expect(
-      matched({ selector: { matchLabels: { app: 'web' } } }, 'default', [labelled, completed()]),
-    ).toEqual(['default/pi']);
-    expect(
-      matched({ selector: { matchLabels: { app: 'api' } } }, 'default', [labelled, completed()]),
-    ).toEqual([]);
-  });
-
-  test('in a protected namespace all that match stay, whoever watches', () => {
-    const matching = matchingOf(watcher({ ...TTL, namespacePatterns: ['.'] }, { namespace: 'ops' }));
-
-    expect(matching.verdicts(jobs[4]!)).toEqual([expect.objectContaining({ stays: 'ProtectedNamespace' })]);
-  });
-
-  test('a Job is judged once for as long as it stays the same', () => {
-    const matching = matchingOf(watcher(TTL));
-    expect(matching.verdicts(jobs[0]!)).toBe(matching.verdicts(jobs[0]!));
   });
 });

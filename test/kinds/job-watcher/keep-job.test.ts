@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { finishOf, keepJob } from '../../../src/kinds/job-watcher/keep-job.js';
+import { finishOf, keepJob } from '../../../src/kinds/job-watcher/job.js';
 import { at, liveJob, START } from './fixtures.js';
 
 const condition = (type: string, status = 'True', lastTransitionTime: unknown = at(5)) => ({
@@ -86,7 +86,7 @@ describe('what is kept of a Job', () => {
         ownerReferences: [controller],
       },
       finish: { outcome: 'failed', at: START },
-      ...{ nativeTtl: true, tracker: 'Helm', overrides: { failed: 5 } },
+      ...{ nativeTtl: true, tracked: true, overrides: { failed: 5 } },
     });
   });
 
@@ -98,15 +98,15 @@ describe('what is kept of a Job', () => {
   });
 
   test.each([
-    [{ annotations: { 'argocd.argoproj.io/tracking-id': 'a' } }, 'Argo CD'],
-    [{ annotations: { 'argocd.argoproj.io/hook': 'PostSync' } }, 'Argo CD'],
-    [{ labels: { 'kustomize.toolkit.fluxcd.io/name': 'a' } }, 'Flux'],
-    [{ labels: { 'helm.toolkit.fluxcd.io/name': 'a' } }, 'Flux'],
-    [{ annotations: { 'meta.helm.sh/release-name': 'a' } }, 'Helm'],
-    [{ annotations: { 'helm.sh/hook': 'test' } }, 'Helm'],
+    [{ annotations: { 'argocd.argoproj.io/tracking-id': 'a' } }, true],
+    [{ annotations: { 'argocd.argoproj.io/hook': 'PostSync' } }, true],
+    [{ labels: { 'kustomize.toolkit.fluxcd.io/name': 'a' } }, true],
+    [{ labels: { 'helm.toolkit.fluxcd.io/name': 'a' } }, true],
+    [{ annotations: { 'meta.helm.sh/release-name': 'a' } }, true],
+    [{ annotations: { 'helm.sh/hook': 'test' } }, true],
     [{ labels: { 'app.kubernetes.io/instance': 'a' }, annotations: { 'example.com/hook': 'a' } }, undefined],
-  ])('%j: tracked by %s', (metadata, tracker) => {
-    expect(keepJob(liveJob({ metadata })).tracker).toBe(tracker);
+  ])('%j: tracked %s', (metadata, tracked) => {
+    expect(keepJob(liveJob({ metadata })).tracked).toBe(tracked);
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { addJob, dueIn, setWatcher, spec, steps } from './random.js';
 import { keyOf, matchedBy } from './reference.js';
 import { World } from './world.js';

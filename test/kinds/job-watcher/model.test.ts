@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { at } from './fixtures.js';
 import { addJob, dropJob, dueIn, setWatcher, spec, steps, uidsOf, wait } from './random.js';
 import type { Step } from './random.js';

@@ -8,7 +8,7 @@ import {
   selects,
 } from '../../../src/kinds/job-watcher/watcher.js';
 import type { LabelSelector } from '../../../src/kinds/job-watcher/spec.js';
-import { isListed } from '../../../src/kinds/job-watcher/settings.js';
+import { isListed } from '../../../src/kinds/job-watcher/matching.js';
 
 describe('patterns', () => {
   const match = (pattern: string, text: string): boolean => findsOne([pattern], text);

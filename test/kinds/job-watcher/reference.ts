@@ -1,5 +1,5 @@
 import type { AnyObject, OwnerReference } from '../../../src/contract/object.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { START } from './fixtures.js';
 
 /**

@@ -8,8 +8,7 @@ import { objectKey, refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
-import type { JobWatcherSpec, JobWatcherStatus } from '../../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { liveJob, liveWatcher, settings, START } from './fixtures.js';
 import type { JobProps } from './fixtures.js';
 
@@ -114,12 +113,7 @@ export class World {
   private newController(): JobWatcherController {
     let time = 0;
     const clock = (): number => (this.slow ? (time += 100) : 0);
-    return new JobWatcherController({
-      type: jobWatcher.type,
-      settings,
-      deletesPerSecond: 10,
-      clock,
-    });
+    return new JobWatcherController(jobWatcher.type, settings, clock);
   }
 
   /** What was deleted under that name within 24 hours. */

@@ -7,7 +7,7 @@ import type { Place } from '../../full/support/cluster.js';
 import type { ControllerProps, RunningController } from '../../full/support/controller.js';
 import { requestsFromNowOn } from '../../full/support/requests.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
-import type { LiveWatcher } from '../../../src/kinds/job-watcher/watcher.js';
+import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { jobWatcher as kind } from '../../../src/kinds/job-watcher/kind.js';
 import { sceneryFor, Stage } from './stage.js';
 

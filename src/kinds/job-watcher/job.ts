@@ -1,0 +1,155 @@
+import { controllerOf } from '../../contract/object.js';
+import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from '../../contract/object.js';
+import { durationSeconds } from './duration.js';
+
+/** Projection of a Job: enough to judge it, and to delete exactly the one that was judged. */
+export interface KeptJob extends AnyObject {
+  /** Without annotations, and of the owners only the controller. */
+  readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
+  /** @default - it hasn't finished */
+  readonly finish?: Finish | 'unclear';
+  /** It has `spec.ttlSecondsAfterFinished`, so Kubernetes deletes it. @default false */
+  readonly nativeTtl?: true;
+  /** Another controller than Kubernetes' own runs it. @default false */
+  readonly managedElsewhere?: true;
+  /** Argo CD, Flux or Helm creates it again when it is deleted. @default false */
+  readonly tracked?: true;
+  /** @default - its annotations say nothing */
+  readonly overrides?: Overrides;
+}
+
+export type Outcome = 'completed' | 'failed';
+
+export interface Finish {
+  readonly outcome: Outcome;
+  /** Milliseconds since the epoch, whole seconds. */
+  readonly at: number;
+}
+
+/**
+ * Meaning of a Job's own annotations. `keep`: it stays; `invalid`: one of them can't be read, so it stays too, since its
+ * author wanted something; else the seconds by outcome.
+ */
+export type Overrides = 'keep' | 'invalid' | Readonly<Partial<Record<Outcome, number>>>;
+
+/** On a Job: `"true"` keeps it, whatever a JobWatcher says. */
+export const KEEP_ANNOTATION = 'batch.my.github.com/keep';
+
+/** On a Job: how long after its end it is deleted; a duration of Go. */
+const TTL_ANNOTATIONS = [
+  ['completed', 'batch.my.github.com/ttl-after-completed'],
+  ['failed', 'batch.my.github.com/ttl-after-failed'],
+] as const;
+
+/** @see https://kubernetes.io/docs/concepts/workloads/controllers/job/#delegation-of-managing-a-job-object-to-external-controller */
+const OWN_CONTROLLER = 'kubernetes.io/job-controller';
+
+const TRACKING_ANNOTATIONS = [
+  'argocd.argoproj.io/tracking-id',
+  'argocd.argoproj.io/hook',
+  'meta.helm.sh/release-name',
+  'helm.sh/hook',
+];
+const TRACKING_LABELS = ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name'];
+
+/** Returns the projection of a Job. There may be 50,000 of them, so nothing of the template is kept. */
+export function keepJob(job: AnyObject): KeptJob {
+  const { ttlSecondsAfterFinished, managedBy = OWN_CONTROLLER } = (job.spec ?? {}) as {
+    readonly ttlSecondsAfterFinished?: number;
+    readonly managedBy?: string;
+  };
+  const { name, namespace = '', uid = '', resourceVersion, deletionTimestamp, labels } = job.metadata;
+  const controller = controllerOf(job);
+  const finish = finishOf(job.status);
+  const overrides = overridesOf(job);
+  return {
+    apiVersion: shared(job.apiVersion),
+    kind: shared(job.kind),
+    metadata: {
+      name,
+      namespace: shared(namespace),
+      uid,
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      ...(labels && { labels: keepLabels(labels, name, uid) }),
+      ...(controller && { ownerReferences: [keepOwner(controller)] }),
+    },
+    ...(finish !== undefined && { finish }),
+    ...(ttlSecondsAfterFinished !== undefined && { nativeTtl: true }),
+    ...(managedBy !== OWN_CONTROLLER && { managedElsewhere: true }),
+    ...(isTracked(job) && { tracked: true }),
+    ...(overrides !== undefined && { overrides }),
+  };
+}
+
+/** Keeps every label, since a selector may name any. Kubernetes repeats the name and the UID in them. */
+function keepLabels(labels: Readonly<Record<string, string>>, ...own: readonly string[]) {
+  const entries = Object.entries(labels);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, own.find((text) => text === value) ?? shared(value)]),
+  );
+}
+
+function keepOwner({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
+  return {
+    ...{ apiVersion: shared(apiVersion), kind: shared(kind), name: shared(name), uid: shared(uid) },
+    controller: true,
+  };
+}
+
+const texts = new Map<string, string>();
+/** More would be texts that few Jobs have in common. */
+const MAX_TEXTS = 5000;
+
+/** Returns one copy of a text that many Jobs have. */
+function shared(text: string): string {
+  const known = texts.get(text);
+  if (known !== undefined) return known;
+  if (texts.size >= MAX_TEXTS) texts.clear();
+  texts.set(text, text);
+  return text;
+}
+
+const OUTCOMES: Readonly<Record<string, Outcome>> = { Complete: 'completed', Failed: 'failed' };
+
+/** RFC 3339, of which Kubernetes writes whole seconds. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * Reads how and when a Job finished: by the condition `Complete` or `Failed`, as Kubernetes' own controller judges. Counters
+ * say nothing: a Job may have failed pods and complete, and `SuccessCriteriaMet` and `FailureTarget` come before the
+ * end.
+ * @returns undefined for one that hasn't finished, `unclear` where the conditions contradict each other or give no time
+ */
+export function finishOf(status: unknown): Finish | 'unclear' | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
+  if (!Array.isArray(conditions)) return undefined;
+  const [final, ...others] = (
+    conditions as ({ type: string; status: string; lastTransitionTime: unknown } | null)[]
+  ).filter((condition) => condition?.status === 'True' && Object.hasOwn(OUTCOMES, condition.type));
+  if (!final) return undefined;
+  const time = final.lastTransitionTime;
+  const milliseconds = typeof time === 'string' && TIME.test(time) ? Date.parse(time) : NaN;
+  if (others.length > 0 || Number.isNaN(milliseconds)) return 'unclear';
+  // A fraction counts as a whole second, so that nothing is deleted before its time.
+  return { outcome: OUTCOMES[final.type] as Outcome, at: Math.ceil(milliseconds / 1000) * 1000 };
+}
+
+function isTracked({ metadata: { annotations = {}, labels = {} } }: KubernetesObject): boolean {
+  return (
+    TRACKING_ANNOTATIONS.some((mark) => Object.hasOwn(annotations, mark)) ||
+    TRACKING_LABELS.some((mark) => Object.hasOwn(labels, mark))
+  );
+}
+
+function overridesOf({ metadata: { annotations = {} } }: KubernetesObject): Overrides | undefined {
+  const keep = annotations[KEEP_ANNOTATION];
+  if (keep === 'true') return 'keep';
+  if (keep !== undefined && keep !== 'false') return 'invalid';
+  const seconds = TTL_ANNOTATIONS.flatMap(([outcome, annotation]) => {
+    const text = annotations[annotation];
+    return text === undefined ? [] : [[outcome, durationSeconds(text)] as const];
+  });
+  if (seconds.some(([, value]) => value === undefined)) return 'invalid';
+  return seconds.length === 0 ? undefined : Object.fromEntries(seconds);
+}
