@@ -7,7 +7,7 @@ import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, RenderedKind } from './kind.js';
-import { childrenFieldManager, statusFieldManager } from './names.js';
+import { APPLIED_HASH_ANNOTATION, childrenFieldManager, statusFieldManager } from './names.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus } from './projections.js';
@@ -130,7 +130,8 @@ export class OwnedChildren implements Controller {
   private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
     try {
       const rendered = this.render(this.owning, cr);
-      return this.unsteadiness(cr, rendered) ?? { rendered, handOver: this.handOver(cr, reader) };
+      const children = this.children(cr, reader);
+      return this.unsteadiness(cr, rendered, children) ?? { rendered, handOver: this.handOver(cr, reader) };
     } catch (error) {
       if (error instanceof OperatorError) return error;
       const message = describeThrown(error);
@@ -140,10 +141,15 @@ export class OwnedChildren implements Controller {
 
   /**
    * Returns why the same custom resource would be applied over and over. One that is new, edited, or under another policy is
-   * rendered twice. One whose inputs are those of the accepted rendering has to render to the same again, which also finds
-   * what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
+   * rendered twice, unless its children have been made of the same rendering. One whose inputs are those of the accepted
+   * rendering has to render to the same again, which also finds what changes with the time of day. Nothing is known after a
+   * restart, so a rendering that was refused is checked again.
    */
-  private unsteadiness(cr: LiveResource, rendered: readonly AnyObject[]): OperatorError | undefined {
+  private unsteadiness(
+    cr: LiveResource,
+    rendered: readonly AnyObject[],
+    children: readonly AnyObject[],
+  ): OperatorError | undefined {
     const key = keyOf(cr);
     // Not the generation, which stays where another schema of the CRD changes the spec.
     const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}`;
@@ -153,7 +159,12 @@ export class OwnedChildren implements Controller {
     const isKnown = last?.inputs === inputs && last.policy === policy;
     if (isKnown && last.hash === hash) return undefined;
     const owner = describeRef(refOf(cr));
-    const error = unsteadiness(owner, rendered, () => this.render(this.owning, cr));
+    const applied = new Set(children.map(({ metadata }) => metadata.annotations?.[APPLIED_HASH_ANNOTATION]));
+    const isApplied =
+      !isKnown &&
+      rendered.length === children.length &&
+      rendered.every((object) => applied.has(contentHash(object)));
+    const error = isApplied ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr));
     if (error ?? isKnown) return error ?? driftingRender(owner);
     this.renderings.set(key, { inputs, policy, hash });
     return undefined;

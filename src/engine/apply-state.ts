@@ -74,20 +74,29 @@ export interface Settlement {
   readonly owned: string | undefined;
 }
 
+/** So many applies are known to stand without computing what the server records of them, since objects are looked at again soon. */
+const CONFIRMED_LIMIT = 2_000;
+
 /**
- * Applies that still stand although the server records something else than computed from the intent, e.g. because it
- * drops an empty value: so such a value costs one apply per object and start.
+ * Applies that still stand. Those of which the server records something else than computed from the intent, e.g. because
+ * it drops an empty value, are all remembered: so such a value costs one apply per object and start.
  */
 export class Settlements {
   /** By object, then by field manager. */
   private readonly exceptions = new Map<string, Map<string, Settlement>>();
+  /** The latest at the end. */
+  private readonly confirmed = new Set<string>();
 
   /**
    * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
    * @param expected called only where we own something
    */
   stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
-    if (now.owned !== undefined && now.owned === expected()) return true;
+    if (this.confirmed.has(confirmation(manager, now))) return true;
+    if (now.owned !== undefined && now.owned === expected()) {
+      this.confirm(manager, now);
+      return true;
+    }
     const then = this.exceptions.get(objectId)?.get(manager);
     return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
   }
@@ -96,8 +105,9 @@ export class Settlements {
     const known = this.exceptions.get(objectId);
     if (settlement.owned !== expected) {
       this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
-    } else if (known?.delete(manager) && known.size === 0) {
-      this.exceptions.delete(objectId);
+    } else {
+      this.confirm(manager, settlement);
+      if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
     }
   }
 
@@ -105,6 +115,16 @@ export class Settlements {
   forget(objectId: string): void {
     this.exceptions.delete(objectId);
   }
+
+  private confirm(manager: string, settlement: Settlement): void {
+    this.confirmed.add(confirmation(manager, settlement));
+    const [oldest] = this.confirmed;
+    if (this.confirmed.size > CONFIRMED_LIMIT && oldest !== undefined) this.confirmed.delete(oldest);
+  }
+}
+
+function confirmation(manager: string, { hash, uid, owned }: Settlement): string {
+  return `${String(uid)} ${manager} ${String(owned)} ${hash}`;
 }
 
 /** Returns how long a refusal for these reasons counts at most, where nothing changes. */

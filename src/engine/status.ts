@@ -1,4 +1,4 @@
-import { canonicalJson, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { contentHash, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { StatusStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
@@ -79,7 +79,7 @@ export class StatusWriter {
     const key = objectKey(namespace, name);
     const known = store.get(key);
     const settlement = {
-      hash: canonicalJson(status),
+      hash: contentHash(status),
       uid,
       owned: known?.owned.get(ownerKey(fieldManager, 'status')),
     };

@@ -3,6 +3,8 @@ import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Render } from '../../src/contract/kind.js';
+import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
@@ -489,6 +491,24 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     expect(planAt(4)).toMatchObject({ apply: [{ object: { data: 4 } }] });
     expect(planAt(5)).toMatchObject(refused);
     expect(planAt(6, { ...cr(), spec: { edited: true } }).apply).toHaveLength(1);
+  });
+
+  it('is rendered once where all children have been made of the same rendering, and else twice', () => {
+    let renderings = 0;
+    const web = object(SERVICE, 'web');
+    const render: Render = () => {
+      renderings++;
+      return [web];
+    };
+    const child = (hash: string) =>
+      object(SERVICE, 'web', { annotations: { [APPLIED_HASH_ANNOTATION]: hash } });
+    const made = child(contentHash(web));
+    const rendered = [[made], [child('other')], [made, object(SERVICE, 'web-2')], []].map((children) => {
+      renderings = 0;
+      planned({ cr: cr(), render, children });
+      return renderings;
+    });
+    expect(rendered).toEqual([1, 2, 2, 2]);
   });
 
   it('is not applied after a restart, and is once it is corrected', () => {
