@@ -162,15 +162,27 @@ export function ownerKey(manager: string, subresource?: string): string {
   return subresource ? `${manager}/${subresource}` : manager;
 }
 
-/** How one list or map is merged, learned from the entries of live objects. */
-type Merge = MapList | { readonly kind: 'set' | 'struct' | 'atomic' };
+/**
+ * How a list or map of one type is merged, as far as live objects have shown it, and what is below it: fields by name, items
+ * of a list under `ITEM`.
+ */
+class Shape {
+  /** A `struct` is merged by fields, a `map-list` by the keys of its items, a `set` by their values. */
+  kind: 'unknown' | 'atomic' | 'struct' | 'map-list' | 'set' = 'unknown';
+  keys: readonly string[] = [];
+  /** Defaults of the schema for keys that an item is applied without. */
+  readonly defaults = new Map<string, unknown>();
+  readonly below = new Map<string, Shape>();
 
-interface MapList {
-  readonly kind: 'map-list';
-  readonly keys: readonly string[];
-  /** Defaults of the schema for keys that an item is applied without, as far as seen. */
-  readonly defaults: Map<string, unknown>;
+  /** It is owned as a whole, or not known to be anything else. */
+  get isWhole(): boolean {
+    return this.kind === 'unknown' || this.kind === 'atomic';
+  }
 }
+
+/** No name of a field. */
+const ITEM = '[]';
+const UNKNOWN: Shape = new Shape();
 
 /**
  * Digests of owned paths: of what the server recorded, and of what it would record for an intent. The second takes to
@@ -184,15 +196,16 @@ interface MapList {
  * One instance serves one type of object.
  */
 export class FieldPaths {
-  private readonly merges = new Map<string, Merge>();
+  private readonly root = new Shape();
   /** Objects of one shape are owned alike, and share the digests. */
   private readonly shared = new Map<string, OwnedPaths>();
   /** Where the status is a subresource, it is dropped from what is applied to the object itself. */
   private hasPlainStatus = false;
+  private known = 0;
 
-  /** Number of paths whose way of merging is known. */
+  /** Number of paths of which something may be known. */
   get size(): number {
-    return this.merges.size;
+    return this.known;
   }
 
   /** Returns the digests of all applied entries; learns from each, and from those of other writers. */
@@ -202,14 +215,10 @@ export class FieldPaths {
       if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
       if (!subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
       const bare: string[] = [];
-      const canonical = this.recorded(fieldsV1, ROOT, object, bare);
+      const canonical = this.recorded(fieldsV1, this.root, object, bare);
       if (operation === 'Apply')
         digests.set(ownerKey(manager, subresource), digest(canonical) + bare.map(mark).join(''));
     }
-    return this.share(digests);
-  }
-
-  private share(digests: OwnedPaths): OwnedPaths {
     const id = [...digests].flat().join();
     const known = this.shared.get(id);
     if (known) return known;
@@ -228,168 +237,167 @@ export class FieldPaths {
     const { status, ...rest } = withoutIdentity(intent);
     const marks = owned.slice(DIGEST_LENGTH);
     const applied = subresource || this.hasPlainStatus ? { ...rest, status } : rest;
-    return digest(this.intended(applied, ROOT, marks) ?? LEAF) + marks;
+    return digest(this.intended(applied, this.root, marks, []) ?? LEAF) + marks;
   }
 
   /**
    * Reports whether an object has everything that is wanted, by value. What a map or a keyed list holds beside it
    * belongs to others; a list or map that is owned as a whole has to be the same.
    */
-  holds(live: unknown, wanted: unknown, path = ''): boolean {
-    const merge = this.merges.get(path);
-    if (isWhole(merge) || merge.kind === 'set' || typeof wanted !== 'object' || wanted === null)
+  holds(live: unknown, wanted: unknown, shape = this.root): boolean {
+    if (shape.isWhole || shape.kind === 'set' || !isContainer(wanted))
       return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
-    if (typeof live !== 'object' || live === null) return false;
-    if (merge.kind === 'map-list') return this.holdsItems(live, wanted, merge, path);
-    return Object.entries(wanted).every(
-      ([name, value]) => value === undefined || this.holds(memberOf(live, name), value, `${path}.${name}`),
-    );
-  }
-
-  private holdsItems(live: object, wanted: object, merge: MapList, path: string): boolean {
+    if (!isContainer(live)) return false;
+    if (shape.kind !== 'map-list') {
+      for (const [name, value] of Object.entries(wanted))
+        if (value !== undefined && !this.holds(live[name], value, shape.below.get(name) ?? UNKNOWN))
+          return false;
+      return true;
+    }
     if (!Array.isArray(live) || !Array.isArray(wanted)) return false;
+    const { keys, defaults } = shape;
+    const itemShape = shape.below.get(ITEM) ?? UNKNOWN;
+    const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
     return wanted.every((item: unknown) =>
-      live.some((other: unknown) => sameKeys(item, other, merge) && this.holds(other, item, `${path}[]`)),
+      live.some(
+        (other: unknown) =>
+          keys.every((name) => keyOf(item, name) === keyOf(other, name)) &&
+          this.holds(other, item, itemShape),
+      ),
     );
   }
 
   /**
-   * Returns the entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
-   * @param live the object that has it
-   * @param bare receives the leaves with nothing in them
+   * Returns an entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
+   * @param live what the object has there
+   * @param bare receives the paths of leaves with nothing in them, from here on
    */
-  private recorded(fields: FieldsV1, place: Place, live: unknown, bare: string[]): string {
+  private recorded(fields: FieldsV1, shape: Shape, live: unknown, bare: string[]): string {
     const segments: string[] = [];
-    const itemOf = itemsByKey(live);
-    for (const [segment, child] of Object.entries(fields)) {
-      if (segment === '.') continue;
-      this.learn(place.path, segment);
+    let items: Map<string, unknown> | undefined;
+    for (const segment of Object.keys(fields)) {
+      const child = fields[segment];
+      if (segment === '.' || !child) continue;
       const value = segment.slice(2);
-      const isField = segment.startsWith('f:');
-      const key: unknown = isField ? value : JSON.parse(value);
-      const canonical = isField ? segment : segment.slice(0, 2) + this.appliedKey(place.path, key, child);
-      const inside = isField ? memberOf(live, value) : itemOf(key);
-      const next = below(place, canonical);
-      if (isField && isLeaf(child)) this.learnLeaf(next, inside, bare);
+      const earlier = bare.length;
+      let canonical = segment;
+      let inside: unknown;
+      let next: Shape;
+      if (segment.startsWith('f:')) {
+        learn(shape, 'struct');
+        inside = memberOf(live, value);
+        next = isLeaf(child) ? this.leaf(shape, value, inside, bare) : this.below(shape, value);
+      } else {
+        const key: unknown = JSON.parse(value);
+        const names = isContainer(key) ? Object.keys(key) : [];
+        learn(shape, segment.startsWith('k:') ? 'map-list' : 'set', names);
+        canonical = segment.slice(0, 2) + appliedKey(key, child, shape);
+        if (Array.isArray(live) && names.length > 0) {
+          items ??= new Map(live.map((item) => [listKey(item, names), item]));
+          inside = items.get(listKey(key, names));
+        }
+        next = this.below(shape, ITEM);
+      }
       segments.push(canonical + this.recorded(child, next, inside, bare));
+      for (let n = earlier; n < bare.length; n++) bare[n] = `/${canonical}${String(bare[n])}`;
     }
     return node(segments);
   }
 
-  /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. */
-  private learnLeaf({ path, at }: Place, live: unknown, bare: string[]): void {
-    const isEmpty = typeof live === 'object' ? Object.keys(live ?? {}).length === 0 : live === undefined;
-    if (isEmpty) bare.push(at);
-    if (!Array.isArray(live) && (isEmpty || typeof live !== 'object')) return;
-    if (!this.merges.has(path) && this.merges.size < MERGES_LIMIT) this.merges.set(path, { kind: 'atomic' });
+  private below(shape: Shape, name: string): Shape {
+    const known = shape.below.get(name);
+    if (known || this.known >= SHAPES_LIMIT) return known ?? UNKNOWN;
+    const made = new Shape();
+    shape.below.set(name, made);
+    this.known++;
+    return made;
   }
 
-  /** Returns a list key in canonical form; learns what the schema's default has added. */
-  private appliedKey(path: string, key: unknown, fields: FieldsV1): string {
-    const applied = appliedKey(key, fields);
-    const merge = this.merges.get(path);
-    if (merge?.kind !== 'map-list') return canonicalJson(applied);
-    for (const name of merge.keys.filter((one) => memberOf(applied, one) === undefined))
-      merge.defaults.set(name, memberOf(key, name));
-    return canonicalKey(applied as object);
+  /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. Of single values there is no end. */
+  private leaf(shape: Shape, name: string, live: unknown, bare: string[]): Shape {
+    const isEmpty = isContainer(live) ? Object.keys(live).length === 0 : live === undefined || live === null;
+    if (isEmpty) bare.push('');
+    if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
+    const next = this.below(shape, name);
+    if (next.kind === 'unknown') learn(next, 'atomic');
+    return next;
   }
 
-  private learn(path: string, segment: string): void {
-    const known = this.merges.get(path);
-    if (!known && this.merges.size >= MERGES_LIMIT) return;
-    if (segment.startsWith('k:')) {
-      if (known?.kind !== 'map-list') {
-        const keys = Object.keys(JSON.parse(segment.slice(2)) as object);
-        this.merges.set(path, { kind: 'map-list', keys, defaults: new Map() });
+  /**
+   * Returns an intent as it will be recorded; nothing where nothing is.
+   * @param at the segments down to here
+   */
+  private intended(value: unknown, shape: Shape, marks: string, at: string[]): string | undefined {
+    if (shape.isWhole) {
+      const isSure = shape.kind === 'atomic' || this.known >= SHAPES_LIMIT || !vanishes(value);
+      return isSure || marks.includes(mark(`/${at.join('/')}`)) ? LEAF : undefined;
+    }
+    const segments: string[] = [];
+    if (Array.isArray(value)) {
+      if (value.length === 0) return undefined;
+      if (shape.kind !== 'set' && shape.kind !== 'map-list') return LEAF;
+      for (const item of value as unknown[]) {
+        if (shape.kind === 'set') segments.push(`v:${canonicalJson(item)}`);
+        else {
+          const segment = `k:${canonicalKey(shape.keys.map((name) => [name, memberOf(item, name)]))}`;
+          at.push(segment);
+          const inside = this.intended(item, shape.below.get(ITEM) ?? UNKNOWN, marks, at);
+          at.pop();
+          segments.push(segment + (inside ?? LEAF));
+        }
       }
-    } else if (isWhole(known)) {
-      // A leaf that was applied as `{}` or `null`, and that others have put something in, isn't owned as a whole.
-      this.merges.set(path, { kind: segment.startsWith('v:') ? 'set' : 'struct' });
+      return node(segments);
     }
-  }
-
-  /** Returns nothing where nothing is recorded. */
-  private intended(value: unknown, place: Place, marks: string): string | undefined {
-    const merge = this.merges.get(place.path);
-    if (isWhole(merge)) {
-      const isSure = merge !== undefined || this.merges.size >= MERGES_LIMIT || !vanishes(value);
-      return isSure || marks.includes(mark(place.at)) ? LEAF : undefined;
-    }
-    if (Array.isArray(value)) return this.intendedList(value, merge, place, marks);
-    const members = typeof value === 'object' && value !== null ? membersOf(value) : [];
+    const members = isContainer(value) ? membersOf(value) : [];
     if (members.length === 0) return LEAF;
-    const segments = members.flatMap(([name, child]) => {
-      const inside = this.intended(child, below(place, `f:${name}`), marks);
-      return inside === undefined ? [] : `f:${name}${inside}`;
-    });
+    for (const [name, child] of members) {
+      at.push(`f:${name}`);
+      const inside = this.intended(child, shape.below.get(name) ?? UNKNOWN, marks, at);
+      at.pop();
+      if (inside !== undefined) segments.push(`f:${name}${inside}`);
+    }
     return segments.length === 0 ? undefined : node(segments);
   }
-
-  private intendedList(items: readonly unknown[], merge: Merge, place: Place, marks: string) {
-    if (items.length === 0) return undefined;
-    if (merge.kind === 'set') return node(items.map((item) => `v:${canonicalJson(item)}`));
-    if (merge.kind !== 'map-list') return LEAF;
-    return node(
-      items.map((item) => {
-        const key = Object.fromEntries(merge.keys.map((name) => [name, memberOf(item, name)]));
-        const segment = `k:${canonicalKey(key)}`;
-        return segment + (this.intended(item, below(place, segment), marks) ?? LEAF);
-      }),
-    );
-  }
-}
-
-/** Where in an object: in all of its type alike, and in this one, with the keys of list items. */
-interface Place {
-  readonly path: string;
-  readonly at: string;
-}
-
-const ROOT: Place = { path: '', at: '' };
-
-function below({ path, at }: Place, segment: string): Place {
-  return {
-    path: segment.startsWith('f:') ? `${path}.${segment.slice(2)}` : `${path}[]`,
-    at: `${at}/${segment}`,
-  };
 }
 
 /**
- * Returns a list key as it was applied: what the schema's default has added to it isn't owned.
+ * A leaf that was applied as `{}` or `null`, and that others have put something in, isn't owned as a whole.
+ * @param keys of a `map-list`
+ */
+function learn(shape: Shape, kind: Shape['kind'], keys: readonly string[] = []): void {
+  if (shape === UNKNOWN || shape.kind === kind || !(shape.isWhole || kind === 'map-list')) return;
+  shape.kind = kind;
+  shape.keys = keys;
+}
+
+/**
+ * Returns a list key as it was applied, in canonical form: what the schema's default has added to it isn't owned, and is
+ * learned here.
  * @param key also the item of a set
  */
-function appliedKey(key: unknown, fields: FieldsV1): unknown {
-  const owned = Object.keys(fields);
-  if (typeof key !== 'object' || key === null || owned.length === 0) return key;
-  return Object.fromEntries(Object.entries(key).filter(([name]) => owned.includes(`f:${name}`)));
+function appliedKey(key: unknown, fields: FieldsV1, { kind, keys, defaults }: Shape): string {
+  if (!isContainer(key)) return canonicalJson(key);
+  const isOwned = (name: string): boolean => isLeaf(fields) || `f:${name}` in fields;
+  const applied = Object.entries(key).filter(([name]) => isOwned(name));
+  if (kind !== 'map-list') return canonicalJson(Object.fromEntries(applied));
+  for (const name of keys) if (!isOwned(name) || !(name in key)) defaults.set(name, key[name]);
+  return canonicalKey(applied);
 }
 
 /** Drops what is empty: of an item that is owned as a whole, nothing shows whether that was applied. */
-function canonicalKey(key: object): string {
-  return canonicalJson(Object.fromEntries(Object.entries(key).filter(([, value]) => value !== '')));
+function canonicalKey(key: readonly (readonly [string, unknown])[]): string {
+  return canonicalJson(Object.fromEntries(key.filter(([, value]) => value !== '')));
 }
 
-/** Finds the item of a list by the key under which it is recorded. */
-function itemsByKey(list: unknown): (key: unknown) => unknown {
-  let items: Map<string, unknown> | undefined;
-  return (key) => {
-    if (!Array.isArray(list) || typeof key !== 'object' || key === null) return undefined;
-    const names = Object.keys(key).sort();
-    const idOf = (item: unknown): string => canonicalJson(names.map((name) => memberOf(item, name)));
-    items ??= new Map(list.map((item) => [idOf(item), item]));
-    return items.get(idOf(key));
-  };
-}
-
-/** Reports whether a list or map is owned as a whole, or not known to be anything else. */
-function isWhole(merge: Merge | undefined): merge is undefined | { readonly kind: 'atomic' } {
-  return !merge || merge.kind === 'atomic';
+/** Returns the key under which an item is recorded, for a look-up. */
+function listKey(item: unknown, names: readonly string[]): string {
+  return JSON.stringify(names.map((name) => memberOf(item, name)));
 }
 
 /** Reports whether nothing may be recorded of a value: of `{}` and `null`, something always is. */
 function vanishes(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isContainer(value)) return false;
   const members = membersOf(value);
   return members.length > 0 && members.every(([, member]) => vanishes(member));
 }
@@ -399,20 +407,18 @@ function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => member !== undefined);
 }
 
-/** Reports whether two items have the same keys, also where a key is left to the default. */
-function sameKeys(a: unknown, b: unknown, { keys, defaults }: MapList): boolean {
-  const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
-  return keys.every((key) => keyOf(a, key) === keyOf(b, key));
+function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function memberOf(item: unknown, name: string): unknown {
-  return typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[name] : undefined;
+  return isContainer(item) ? item[name] : undefined;
 }
 
 const LEAF = '';
 const DIGEST_LENGTH = 16;
 const SHARED_LIMIT = 10_000;
-const MERGES_LIMIT = 10_000;
+const SHAPES_LIMIT = 10_000;
 
 function node(segments: string[]): string {
   return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;
