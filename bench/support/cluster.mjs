@@ -54,12 +54,9 @@ export class BenchCluster {
     ]);
     for (const { crd } of this.kinds) {
       await this.sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(crd) });
-      await this.sandbox.kubectl([
-        'wait',
-        // Not condition=Established, which fails while there are no conditions yet.
-        '--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True',
-        `crd/${crd.metadata.name}`,
-      ]);
+      // Without conditions yet, the second fails at once.
+      for (const what of ['jsonpath={.status.conditions}', 'condition=Established'])
+        await this.sandbox.kubectl(['wait', `--for=${what}`, `crd/${crd.metadata.name}`]);
     }
     // The garbage collector learns of new kinds when it starts.
     if (!this.apiOnly) await this.sandbox.restartControllerManager();
