@@ -1,11 +1,10 @@
 import { Command, Option } from 'commander';
-import { kindsOnRequest, loadKinds } from './config.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
 import { milliseconds, namespace, sharedOptions } from './options.js';
 import { policyOf } from './policy-file.js';
 import { plain, print, warn } from './output.js';
 import { untilInterrupted } from './exit.js';
-import { withCluster } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
 
 const DEFAULT_TIMEOUT = '5m';
 
@@ -60,15 +59,23 @@ export function applyCommand(): Command {
 
 async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { applyResources, waitUntilReady }, { responsibleOperator }, { render }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('./apply/resources.js'),
-      import('./operators.js'),
-      import('../synth/render.js'),
-    ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const policy = await policyOf(options, builtInKinds);
+  const [
+    { withCluster },
+    { applyResources, waitUntilReady },
+    { responsibleOperator },
+    { render },
+    { Api },
+    { systemClock },
+  ] = await Promise.all([
+    import('./cluster.js'),
+    import('./apply/resources.js'),
+    import('./operators.js'),
+    import('../synth/render.js'),
+    import('../engine/api.js'),
+    import('../engine/clock.js'),
+  ]);
+  const kinds = await loadKinds(options);
+  const policy = await policyOf(options);
   const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
   const { operatorNamespace, prune = false, recursive = false, timeout } = options;
   const deadline = performance.now() + timeout;
@@ -77,21 +84,12 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
       ...{ sources, kinds, transport, warn, report, prune, recursive },
       namespace: options.namespace ?? own,
       render: (kind, cr) => render(kind, cr, policy),
-      operatorOf: responsibleOperator({
-        ...{ cluster, warn },
-        ...(operatorNamespace !== undefined && { operatorNamespace }),
-      }),
+      operatorOf: responsibleOperator({ cluster, warn, operatorNamespace }),
       ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
-    const [{ Api }, { systemClock }] = await Promise.all([
-      import('../engine/api.js'),
-      import('../engine/clock.js'),
-    ]);
-    const props = {
-      ...{ api: new Api(transport), clock: systemClock, report, timeoutMilliseconds: timeout },
-      leftMilliseconds: Math.max(0, deadline - performance.now()),
-    };
+    const late = AbortSignal.timeout(Math.max(0, deadline - performance.now()));
+    const props = { api: new Api(transport), clock: systemClock, report, late, timeoutMilliseconds: timeout };
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied)
       await report(`${given.after.kind} ${given.after.metadata.name} is ready`);

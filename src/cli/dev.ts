@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { CONFIG_FILE } from './config.js';
 import type { ProjectOptions } from './dev/load.js';
 import { CliError } from './exit.js';
-import { sharedOptions } from './options.js';
+import { CONFIG_FILE, sharedOptions } from './options.js';
 
 interface DevFlags {
   readonly config?: string;

@@ -1,14 +1,12 @@
 import { Command, Option } from 'commander';
 import type { FlagValues } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import { builtInFlags } from '../kinds/flags.js';
-import { kindsOnRequest, loadKinds } from './config.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues, namespace, sharedOptions } from './options.js';
 import { paint, print, printError, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
-import { withCluster } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
 
 interface DiffOptions extends ClusterOptions {
   readonly output: 'text' | 'json';
@@ -22,7 +20,7 @@ interface DiffOptions extends ClusterOptions {
 }
 
 /** `reconstruct diff`: shows what would change in the cluster. */
-export function diffCommand(flags = builtInFlags): Command {
+export function diffCommand(): Command {
   const command = new Command('diff')
     .summary('show what custom resources would change in the cluster')
     .description(
@@ -55,36 +53,33 @@ export function diffCommand(flags = builtInFlags): Command {
       ).argParser(namespace),
     )
     .action((sources: readonly string[], options: DiffOptions) =>
-      run(sources, options, kindFlagValues(flags, options)),
+      run(sources, options, kindFlagValues(options)),
     );
-  return addKindFlags(command, flags);
+  return addKindFlags(command);
 }
 
 async function run(sources: readonly string[], options: DiffOptions, flags: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
   const [
-    { builtInKinds },
+    { withCluster },
     { compare, differs, refusals },
     { jsonOf, textOf },
     { operatorContext },
     { render },
   ] = await Promise.all([
-    import('../kinds/index.js'),
+    import('./cluster.js'),
     import('./diff/compare.js'),
     import('./diff/text.js'),
     import('./operators.js'),
     import('../synth/render.js'),
   ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const policy = await policyOf(options, builtInKinds);
-  const { watchNamespace, operatorNamespace, recursive = false } = options;
+  const kinds = await loadKinds(options);
+  const policy = await policyOf(options);
+  const { watchNamespace: watchNamespaces, operatorNamespace, recursive = false } = options;
   await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const contextFor = operatorContext({
-      ...{ cluster, render, flags, warn, note: printError },
-      parsePolicy: policyParser(options, builtInKinds),
-      ...(policy && { policy }),
-      ...(watchNamespace && { watchNamespaces: watchNamespace }),
-      ...(operatorNamespace !== undefined && { operatorNamespace }),
+      ...{ cluster, render, flags, warn, note: printError, policy, watchNamespaces, operatorNamespace },
+      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
     });
     const outcome = await compare({
       ...{ sources, kinds, transport, contextFor, warn, recursive },

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { CHILDREN } from './init/children.js';
+import { CHILDREN } from './init/options.js';
 import type { ProjectOptions } from './init/project.js';
 import { list } from './options.js';
 import { print } from './output.js';

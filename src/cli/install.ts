@@ -5,13 +5,13 @@ import { DEFAULT_NAMESPACE, INSTALL_NAME, INSTALLATION_LABELS } from '../install
 import { MONITORING_PARTS } from '../install/props.js';
 import type { InstallProps, MonitoringPart } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues, list, namespace, positiveInteger, sharedOptions } from './options.js';
-import { kindsOnRequest } from './config.js';
-import { print } from './output.js';
+import { print, printError } from './output.js';
+import { policyParser, readPolicy } from './policy-file.js';
 import { operatorImage, packageVersion } from './version.js';
-import { asCliError, withCluster } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
 
 interface InstallOptions extends ClusterOptions {
   readonly namespace: string;
@@ -34,7 +34,7 @@ interface InstallOptions extends ClusterOptions {
 const OUTPUT_FILE = 'reconstruct.yaml';
 
 /** `reconstruct install`: prints or applies the operator's own manifests, or writes them as a Helm chart. */
-export function installCommand(flags = builtInFlags): Command {
+export function installCommand(): Command {
   const command = new Command('install')
     .summary("print or apply the operator's own manifests")
     .description(
@@ -105,15 +105,15 @@ export function installCommand(flags = builtInFlags): Command {
         value === undefined ? {} : { [name]: String(value) };
       const given = (name: 'image' | 'replicas'): Record<string, string> =>
         command.getOptionValueSource(name) === 'cli' ? text(`--${name}`, options[name]) : {};
-      return install(options, kindFlagValues(flags, options), {
-        ...{ replace, flags },
+      return install(options, kindFlagValues(options), {
+        ...{ replace, flags: builtInFlags },
         given: {
           cluster: { ...text('--kubeconfig', kubeconfig), ...text('--context', context) },
           options: { ...text('--config', config), ...given('image'), ...given('replicas') },
         },
       });
     });
-  return addKindFlags(command, flags);
+  return addKindFlags(command);
 }
 
 /** @throws CliError with exit code 2 */
@@ -136,29 +136,24 @@ function refuseContradictions(options: InstallOptions, hasNamespace: boolean): v
 }
 
 async function install(options: InstallOptions, flags: FlagValues, request: InstallRequest): Promise<void> {
-  const [{ builtInKinds }, { loadKinds }, { policyFileOf }] = await Promise.all([
-    import('../kinds/index.js'),
-    import('./config.js'),
-    import('./policy-file.js'),
-  ]);
-  const { monitoring: parts, monitoringLabels, runbooks } = options;
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
-  const file = await policyFileOf(options, builtInKinds);
-  const text = await file?.read();
-  const props: InstallProps = {
-    ...{ namespace: options.namespace, image: options.image, replicas: options.replicas, kinds, flags },
-    ...(options.watchNamespace && { watchNamespaces: options.watchNamespace }),
-    ...(file && text !== undefined && { policy: { text, parsed: file.parse(text) } }),
-    ...(parts && {
-      monitoring: {
-        parts,
-        ...(monitoringLabels && { labels: monitoringLabels }),
-        ...(runbooks !== undefined && { runbooks }),
-      },
-    }),
+  const { namespace, image, replicas, watchNamespace, policy: file, monitoring: parts } = options;
+  const { monitoringLabels, runbooks } = options;
+  const kinds = await loadKinds(options);
+  const text = file === undefined ? undefined : await readPolicy(file);
+  const policy = file !== undefined &&
+    text !== undefined && { text, parsed: (await policyParser(options))(file, text) };
+  const monitoring = parts && {
+    parts,
+    ...(monitoringLabels && { labels: monitoringLabels }),
+    ...(runbooks !== undefined && { runbooks }),
   };
-  if (options.apply) await apply(props, options, request);
-  else await write(props, options);
+  const props: InstallProps = {
+    ...{ namespace, image, replicas, kinds, flags },
+    ...(watchNamespace && { watchNamespaces: watchNamespace }),
+    ...(policy && { policy }),
+    ...(monitoring && { monitoring }),
+  };
+  await (options.apply ? apply(props, options, request) : write(props, options));
 }
 
 /** Prints the manifests, or writes them or the chart into a folder. */
@@ -166,22 +161,25 @@ async function write(props: InstallProps, options: InstallOptions): Promise<void
   const folder = options.output ?? (process.env.CDK8S_OUTDIR || undefined);
   const isChart = options.format === 'helm';
   if (isChart && folder === undefined) throw new CliError('A chart is a folder: name it with -o DIR', 2);
-  const [{ installManifests }, { foreignNamespaces, kindsForAnyCluster }, { manifestText }, { writeFolder }] =
+  const [{ asCliError }, { installManifests }, { foreignNamespaces, kindsForAnyCluster }, { helmChart }] =
     await Promise.all([
+      import('./cluster.js'),
       import('../install/manifests.js'),
       import('../install/installable.js'),
-      import('../synth/output.js'),
-      import('../synth/folder.js'),
+      import('../install/chart.js'),
     ]);
+  const [{ manifestText }, { writeFolder }] = await Promise.all([
+    import('../synth/output.js'),
+    import('../synth/folder.js'),
+  ]);
+  const isChosen = options.kinds !== undefined;
   try {
     if (isChart && folder !== undefined) {
-      const { helmChart } = await import('../install/chart.js');
-      const isOn = options.kinds !== undefined;
-      const on = props.kinds.filter((kind) => isOn || foreignNamespaces(kind, props).length === 0);
+      const on = props.kinds.filter((kind) => isChosen || foreignNamespaces(kind, props).length === 0);
       writeFolder(folder, helmChart({ ...props, on }), 'chart');
       return;
     }
-    const kinds = options.kinds === undefined ? kindsForAnyCluster(props, warn) : props.kinds;
+    const kinds = isChosen ? props.kinds : kindsForAnyCluster(props, printError);
     const text = manifestText(installManifests({ ...props, kinds }));
     if (folder === undefined) await print(text);
     else writeFolder(folder, [{ name: OUTPUT_FILE, text }]);
@@ -190,25 +188,26 @@ async function write(props: InstallProps, options: InstallOptions): Promise<void
   }
 }
 
-function warn(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
 async function apply(props: InstallProps, options: InstallOptions, request: InstallRequest): Promise<void> {
-  const [{ applyInstallation }, { refuseDataLoss }, { availableMonitoring, installableKinds }] =
-    await Promise.all([
-      import('../install/apply.js'),
-      import('./data-loss.js'),
-      import('../install/installable.js'),
-    ]);
+  const [
+    { withCluster },
+    { applyInstallation },
+    { refuseDataLoss },
+    { availableMonitoring, installableKinds },
+  ] = await Promise.all([
+    import('./cluster.js'),
+    import('../install/apply.js'),
+    import('./data-loss.js'),
+    import('../install/installable.js'),
+  ]);
   await withCluster(options, async (cluster) => {
     const mayLeaveOut = options.kinds === undefined;
-    const kinds = await installableKinds(props, cluster, { mayLeaveOut, tell: warn });
-    const monitoring = props.monitoring && (await availableMonitoring(props.monitoring, cluster, warn));
+    const kinds = await installableKinds(props, cluster, { mayLeaveOut, tell: printError });
+    const monitoring = props.monitoring && (await availableMonitoring(props.monitoring, cluster, printError));
     await applyInstallation({ ...props, kinds, ...(monitoring && { monitoring }) }, cluster, say, {
       ...request,
       ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),

@@ -17,7 +17,7 @@ import {
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
 import { CliError } from './exit.js';
-import type { SeenKind, Source } from './tree/collect.js';
+import type { List, SeenKind } from './tree/collect.js';
 import type { OperatorStatus } from './tree/model.js';
 
 /** A namespace with custom resources of a kind; undefined for a kind that has none. */
@@ -52,12 +52,12 @@ interface OperatorsReport {
 /** Reports the installed operators, and whether one is responsible for each place and works. */
 export async function operatorsFor(
   places: readonly KindInNamespace[],
-  source: Source,
+  list: List,
   now: Date,
 ): Promise<OperatorsReport> {
   let deployments: readonly AnyObject[];
   try {
-    deployments = await source.list({ type: deploymentType, selector: PART_SELECTOR });
+    deployments = await list({ type: deploymentType, selector: PART_SELECTOR });
   } catch (error) {
     const forbidden = error instanceof ApiError && error.code === 403;
     const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
@@ -78,7 +78,7 @@ export async function operatorsFor(
     const deployment = deployments.find(({ metadata }) => metadata.namespace === namespace);
     const { replicas = 1 } = (deployment?.spec ?? {}) as { readonly replicas?: number };
     const { availableReplicas: available = 0 } = (deployment?.status ?? {}) as { availableReplicas?: number };
-    const { leader, fault } = await leaderIn(namespace, source, now);
+    const { leader, fault } = await leaderIn(namespace, list, now);
     operators.push({ namespace, available, replicas, ...(leader !== undefined && { leader }) });
     const trouble = available === 0 ? unavailable(namespace, replicas) : fault;
     // An operator for other kinds or namespaces doesn't matter here.
@@ -95,16 +95,14 @@ function unavailable(namespace: string, replicas: number): string {
     : `${what}. Find out why with "kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=${INSTALL_NAME}"`;
 }
 
-/** Reads who leads, or why nobody does; neither where the lease may not be read. */
+/** Reads the leader, or why there is none; neither where the lease may not be read. */
 async function leaderIn(
   namespace: string,
-  source: Source,
+  list: List,
   now: Date,
 ): Promise<{ readonly leader?: string; readonly fault?: string }> {
-  type LeaseSpec = {
-    readonly [Name in 'holderIdentity' | 'renewTime']?: string;
-  } & { readonly leaseDurationSeconds?: number };
-  const leases = await source.list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
+  type LeaseSpec = { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
+  const leases = await list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
   if (!leases) return {};
   const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = (leases[0]?.spec ?? {}) as LeaseSpec;
   const fault = (why: string): { fault: string } => ({
@@ -118,11 +116,24 @@ async function leaderIn(
   return fault(`its lease was renewed last at ${renewTime}`);
 }
 
-export interface ResponsibleOperatorProps {
+interface OperatorProps {
   readonly cluster: Pick<Cluster, 'find' | 'list'>;
   /** The only namespace that is looked into. @default - all */
-  readonly operatorNamespace?: string;
+  readonly operatorNamespace?: string | undefined;
   readonly warn: (line: string) => void;
+}
+
+/** Returns a function that reads the installed operators once, or why they may not be read. */
+function readOnce({
+  cluster,
+  operatorNamespace,
+}: OperatorProps): () => Promise<readonly InstalledOperator[] | OperatorError> {
+  let reading: Promise<readonly InstalledOperator[] | OperatorError> | undefined;
+  return () =>
+    (reading ??= installedOperators(cluster, operatorNamespace).catch((error: unknown) => {
+      if (error instanceof OperatorError) return error;
+      throw error;
+    }));
 }
 
 /** A custom resource that is about to be applied. */
@@ -134,31 +145,31 @@ interface AppliedResource {
 }
 
 /**
- * Returns a function that finds the operator which is responsible for a custom resource; the cluster is asked once. Where
- * operators may not be read, it refuses a custom resource whose status an operator has written: two writers would fight.
+ * Returns a function that finds the operator which is responsible for a custom resource. Where operators may not be read,
+ * it refuses a custom resource whose status an operator has written: two writers would fight.
  */
-export function responsibleOperator({
-  cluster,
-  operatorNamespace,
-  warn,
-}: ResponsibleOperatorProps): (resource: AppliedResource) => Promise<InstalledOperator | undefined> {
-  let reading: Promise<readonly InstalledOperator[] | OperatorError> | undefined;
-  const read = async (): Promise<readonly InstalledOperator[] | OperatorError> => {
-    const found = await operatorsOrError(cluster, operatorNamespace);
-    if (found instanceof OperatorError) {
-      if (found.reason !== 'Forbidden') throw found;
-      warn(
-        `Whether an operator is installed can't be seen (${found.message}): none is assumed, but for custom resources ` +
-          'whose status one has written; name its namespace with --operator-namespace',
-      );
-    } else if (operatorNamespace !== undefined && found.length === 0)
-      warn(`There is no operator in ${operatorNamespace}: what is made of these is applied here`);
-    return found;
+export function responsibleOperator(
+  props: OperatorProps,
+): (resource: AppliedResource) => Promise<InstalledOperator | undefined> {
+  const { operatorNamespace, warn } = props;
+  const read = readOnce(props);
+  let isTold = false;
+  const tell = (line: string): void => {
+    if (!isTold) warn(line);
+    isTold = true;
   };
   return async ({ input: { kind }, before, after }) => {
-    const found = await (reading ??= read());
-    if (!(found instanceof OperatorError))
+    const found = await read();
+    if (!(found instanceof OperatorError)) {
+      if (operatorNamespace !== undefined && found.length === 0)
+        tell(`There is no operator in ${operatorNamespace}: what is made of these is applied here`);
       return found.find((operator) => isResponsible(operator, { kind, namespace: after.metadata.namespace }));
+    }
+    if (found.reason !== 'Forbidden') throw found;
+    tell(
+      `Whether an operator is installed can't be seen (${found.message}): none is assumed, but for custom resources ` +
+        'whose status one has written; name its namespace with --operator-namespace',
+    );
     if (!before || !isReconciled(before)) return undefined;
     throw new CliError(
       [
@@ -179,32 +190,16 @@ function isReconciled({ status }: AnyObject): boolean {
   return isObserved || (Array.isArray(conditions) && conditions.length > 0);
 }
 
-async function operatorsOrError(
-  cluster: Pick<Cluster, 'find' | 'list'>,
-  namespace: string | undefined,
-): Promise<readonly InstalledOperator[] | OperatorError> {
-  try {
-    return await installedOperators(cluster, namespace);
-  } catch (error) {
-    if (error instanceof OperatorError) return error;
-    throw error;
-  }
-}
-
-export interface OperatorContextProps {
-  readonly cluster: Pick<Cluster, 'find' | 'list'>;
+export interface OperatorContextProps extends OperatorProps {
   readonly render: Render;
   /** Parses the policy of the installed operator. @throws CliError where the text is no policy */
   readonly parsePolicy: (name: string, text: string) => Promise<Policy>;
   /** Given flags win over those of the operator. */
   readonly flags: FlagValues;
-  /** @default - it is looked for */
-  readonly operatorNamespace?: string;
   /** @default - those that the operator watches */
-  readonly watchNamespaces?: readonly string[];
+  readonly watchNamespaces?: readonly string[] | undefined;
   /** @default - that of the installed operator */
-  readonly policy?: Policy;
-  readonly warn: (line: string) => void;
+  readonly policy?: Policy | undefined;
   /** Called with the policy that counts. */
   readonly note: (line: string) => void;
 }
@@ -214,31 +209,29 @@ export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<
 
 /**
  * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is
- * none, or it may not be read. Assumptions that matter are warned of.
+ * none, or it may not be read. Assumptions that matter are warned of, once.
  */
 export function operatorContext(props: OperatorContextProps): ContextFor {
-  const { cluster, render, watchNamespaces, operatorNamespace } = props;
+  const { render, watchNamespaces, operatorNamespace } = props;
+  const read = readOnce(props);
   const warned = new Set<string>();
   const warn = (line: string): void => {
     if (!warned.has(line)) props.warn(line);
     warned.add(line);
   };
   const policies = new Map<string, Promise<Policy | undefined>>();
-  const policyIn = (operator: InstalledOperator): Promise<Policy | undefined> => {
-    const policy = policies.get(operator.namespace) ?? readPolicy(operator, props);
-    policies.set(operator.namespace, policy);
-    return policy;
-  };
-  let reading: ReturnType<typeof operatorsOrError> | undefined;
   return async (kind, namespaces) => {
-    const found = await (reading ??= operatorsOrError(cluster, operatorNamespace));
-    const operators =
-      found instanceof OperatorError ? [] : found.filter((operator) => isResponsible(operator, { kind }));
-    const operator = operators.length > 1 ? choose(kind, operators, namespaces, warn) : operators[0];
+    const found = await read();
     if (found instanceof OperatorError) warnOfAssumptions(kind, found, { ...props, warn });
+    const operator = found instanceof OperatorError ? undefined : choose(kind, found, namespaces, warn);
+    let { policy } = props;
+    if (!policy && kind.policySchema && operator) {
+      const reading = policies.get(operator.namespace) ?? readPolicy(operator, props);
+      policies.set(operator.namespace, reading);
+      policy = await reading;
+    }
     const watched = watchNamespaces ?? operator?.watchNamespaces;
-    const policy = props.policy ?? (kind.policySchema && operator && (await policyIn(operator)));
-    const section = policy?.[kind.type.kind.toLowerCase()];
+    const section = policy?.[kind.name];
     return {
       render: (rendered, cr) => render(rendered, cr, policy),
       flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...props.flags },
@@ -249,27 +242,27 @@ export function operatorContext(props: OperatorContextProps): ContextFor {
   };
 }
 
-/** Chooses the operator that watches one of the namespaces, of several that are responsible for a kind. */
+/** Chooses the operator that watches one of the namespaces, where several are responsible for a kind. */
 function choose(
   kind: Kind,
-  operators: readonly InstalledOperator[],
+  all: readonly InstalledOperator[],
   namespaces: readonly string[],
   warn: (line: string) => void,
 ): InstalledOperator | undefined {
+  const operators = all.filter((operator) => isResponsible(operator, { kind }));
   const watching = operators.filter((operator) =>
     namespaces.some((namespace) => isResponsible(operator, { kind, namespace })),
   );
-  const candidates = watching.length > 0 ? watching : operators;
-  const [first] = candidates;
-  if (first && candidates.length > 1) {
-    const all = candidates.map(({ namespace }) => namespace).join(', ');
+  const [first, ...others] = watching.length > 0 ? watching : operators;
+  if (first && others.length > 0)
     warn(
-      `${kindName(kind)} is looked after by operators in ${all}: the one in ${first.namespace} is taken; ` +
-        'name one with --operator-namespace',
+      `${kindName(kind)} is looked after by operators in ${[first, ...others].map(({ namespace }) => namespace).join(', ')}: ` +
+        `the one in ${first.namespace} is taken; name one with --operator-namespace`,
     );
-  }
   return first;
 }
+
+const NOT_FORBIDDEN = 'nothing is taken to be forbidden; give it with --policy';
 
 function warnOfAssumptions(
   kind: Kind,
@@ -279,8 +272,7 @@ function warnOfAssumptions(
   const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
   if (operatorNamespace !== undefined && mayBeRestricted)
     warn(
-      `By which policy the operator in ${operatorNamespace} works can't be seen (${message}): nothing is taken to be ` +
-        'forbidden; give it with --policy',
+      `By which policy the operator in ${operatorNamespace} works can't be seen (${message}): ${NOT_FORBIDDEN}`,
     );
   if (operatorNamespace === undefined && (mayBeRestricted || kind.flags))
     warn(
@@ -314,10 +306,7 @@ async function readPolicy(
       throw new CliError([...error.lines, consequence], 3);
     }
     if (!(error instanceof OperatorError)) throw error;
-    warn(
-      `The policy of the operator in ${namespace} can't be read (${error.message}): nothing is taken to be ` +
-        'forbidden; give it with --policy',
-    );
+    warn(`The policy of the operator in ${namespace} can't be read (${error.message}): ${NOT_FORBIDDEN}`);
     return undefined;
   }
 }

@@ -1,9 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
+import { builtInFlags } from '../kinds/flags.js';
 import { durationSeconds } from '../kinds/job-watcher/duration.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
-import { CONFIG_FILE } from './config.js';
+
+/** Loaded from the working directory when no other file is named. */
+export const CONFIG_FILE = 'reconstruct.config.mjs';
 
 /** Splits `a,b`; used for options that may also be given several times. */
 export function list(value: string, previous: readonly string[] | undefined): string[] {
@@ -60,24 +63,21 @@ export const sharedOptions = {
     new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'),
 };
 
-/** Adds the flags of kinds to a command. */
-export function addKindFlags(command: Command, flags: readonly KindFlag[]): Command {
-  for (const flag of flags) command.addOption(optionOf(flag));
+/** Adds the flags of the kinds that come with the command. */
+export function addKindFlags(command: Command): Command {
+  for (const flag of builtInFlags) command.addOption(optionOf(flag));
   return command;
 }
 
 /** Returns the values that were given for the flags of kinds, by the flags' names. */
-export function kindFlagValues(flags: readonly KindFlag[], options: object): FlagValues {
+export function kindFlagValues(options: object): FlagValues {
   const given = options as Readonly<Record<string, FlagValues[string] | undefined>>;
-  return Object.fromEntries(
-    flags.flatMap((flag) => {
-      const value = given[optionOf(flag).attributeName()];
-      return value === undefined ? [] : [[flag.name, value]];
-    }),
-  );
+  const values = builtInFlags.map((flag) => [flag.name, given[optionOf(flag).attributeName()]]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as FlagValues;
 }
 
-function optionOf({ name, value, description, list: isList, check }: KindFlag): Option {
+/** Returns the option of a kind's flag. */
+export function optionOf({ name, value, description, list: isList, check }: KindFlag): Option {
   const checked = (text: string): string => {
     const why = check?.(text);
     if (why !== undefined) throw new InvalidArgumentError(why);

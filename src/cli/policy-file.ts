@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
@@ -8,55 +9,46 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 
-interface PolicyFlags {
+export interface PolicyFlags {
   readonly policy?: string;
   readonly config?: string;
 }
 
-export interface PolicyFile {
-  /** As it was given, for messages. */
-  readonly name: string;
-  /** @throws CliError if it can't be read */
-  read(): Promise<string>;
-  /** @throws CliError if the text is no policy */
-  parse(text: string): Policy;
-}
+/** Makes a policy of a text. @param name named in messages @throws CliError with exit code 2 */
+export type PolicyParser = (name: string, text: string) => Policy;
 
-/**
- * Reads the policy that `--policy` names, if it does. It may have sections for every known kind, also for those that
- * `--kinds` leaves out.
- * @throws CliError with exit code 2
- */
-export async function policyOf(flags: PolicyFlags, builtIn: readonly Kind[]): Promise<Policy | undefined> {
-  const file = await policyFileOf(flags, builtIn);
-  return file?.parse(await file.read());
-}
-
-/** Returns the file that `--policy` names, if it does; it isn't read yet. */
-export async function policyFileOf(
-  { policy: name, config }: PolicyFlags,
-  builtIn: readonly Kind[],
-): Promise<PolicyFile | undefined> {
-  if (name === undefined) return undefined;
+/** Returns a parser that knows the sections of every kind, also of those that `--kinds` leaves out. */
+export async function policyParser({ config }: PolicyFlags): Promise<PolicyParser> {
   // Loaded here, so that a command without a policy needs no validator.
-  const { parsePolicy, readPolicy } = await import('./policy.js');
-  const kinds = await loadKinds({ builtIn, ...(config !== undefined && { config }) });
-  return { name, read: () => readPolicy(name), parse: (text) => parsePolicy(name, text, kinds) };
+  const { parsePolicy } = await import('./policy.js');
+  const kinds = await loadKinds({ config });
+  return (name, text) => parsePolicy(name, text, kinds);
 }
 
-/** Returns a parser of policies that are in the cluster; see `parsePolicy`. */
-export function policyParser(
-  { config }: Pick<PolicyFlags, 'config'>,
-  builtIn: readonly Kind[],
-): (name: string, text: string) => Promise<Policy> {
-  return async (name, text) => {
-    const { parsePolicy } = await import('./policy.js');
-    return parsePolicy(name, text, await loadKinds({ builtIn, ...(config !== undefined && { config }) }));
-  };
+/** Reads the policy that `--policy` names, if it does. @throws CliError with exit code 2 */
+export async function policyOf(flags: PolicyFlags): Promise<Policy | undefined> {
+  const { policy: file } = flags;
+  if (file === undefined) return undefined;
+  return (await policyParser(flags))(file, await readPolicy(file));
+}
+
+/** @throws CliError with exit code 2 */
+export async function readPolicy(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = missing ? 'there is no such file' : `can't be read: ${messageOf(error)}`;
+    throw new CliError(`${file}: ${why}; check the path given to --policy`, 2);
+  }
 }
 
 export interface FollowedPolicyProps {
-  readonly file: PolicyFile;
+  /** Named in logs. */
+  readonly file: string;
+  /** Rejects with a CliError where it can't be read. */
+  readonly read: () => Promise<string>;
+  readonly parse: PolicyParser;
   /** Kinds that run: sections of others don't matter. */
   readonly kinds: readonly Pick<Kind, 'name' | 'policyAtStart'>[];
   readonly clock: Clock;
@@ -70,9 +62,6 @@ export interface PolicyFollower {
   /** Called with the kinds whose section differs, once a new policy is in force. */
   changed(kinds: readonly string[]): void;
 }
-
-/** The text of the file, or why there is none. */
-type Found = { readonly text: string } | { readonly error: unknown };
 
 /** Much less than a kubelet needs to bring a changed ConfigMap into a Pod. */
 const POLL_MILLISECONDS = 2_000;
@@ -99,13 +88,13 @@ export class FollowedPolicy {
     private readonly props: FollowedPolicyProps,
     text: string,
   ) {
-    this.inForce = props.file.parse(text);
-    this.digestInForce = this.seen = this.settled = digestOf({ text });
+    this.inForce = props.parse(props.file, text);
+    this.digestInForce = this.seen = this.settled = digestOf(text);
   }
 
   /** @throws CliError if the first policy is invalid */
   static async open(props: FollowedPolicyProps): Promise<FollowedPolicy> {
-    return new FollowedPolicy(props, await props.file.read());
+    return new FollowedPolicy(props, await props.read());
   }
 
   get current(): Policy {
@@ -128,39 +117,33 @@ export class FollowedPolicy {
   }
 
   private async poll(follower: PolicyFollower): Promise<void> {
-    const { file } = this.props;
-    const found = await file.read().then(
-      (text): Found => ({ text }),
-      (error: unknown): Found => ({ error }),
-    );
-    const digest = digestOf(found);
+    const { file, read, parse } = this.props;
+    const found = await read().catch((error: unknown) => ({ error }));
+    const digest = digestOf(typeof found === 'string' ? found : `error ${messageOf(found.error)}`);
     const isStable = digest === this.seen;
     this.seen = digest;
     if (!isStable || digest === this.settled) return;
     this.settled = digest;
-    let policy: Policy;
     try {
-      if ('error' in found) throw found.error;
-      policy = file.parse(found.text);
+      if (typeof found !== 'string') throw found.error;
+      const policy = parse(file, found);
       follower.check(policy);
+      this.put(policy, digest, follower);
     } catch (error) {
       this.refuse(error, digest);
-      return;
     }
-    this.put(policy, digest, follower);
   }
 
   private put(policy: Policy, digest: string, follower: PolicyFollower): void {
     const { file, kinds, log, metrics } = this.props;
-    const atStart = kinds.filter(({ policyAtStart }) => policyAtStart).map(({ name }) => name);
-    const differing = new Set(
-      kinds.map(({ name }) => name).filter((name) => !isDeepStrictEqual(this.inForce[name], policy[name])),
-    );
-    const waiting = atStart.filter((name) => differing.delete(name)).sort();
-    const followed = [...differing].sort();
+    const changed = kinds.filter(({ name }) => !isDeepStrictEqual(this.inForce[name], policy[name]));
+    const namesOf = (some: typeof kinds): string[] => some.map(({ name }) => name).sort();
+    const waiting = namesOf(changed.filter(({ policyAtStart }) => policyAtStart));
+    const followed = namesOf(changed.filter(({ policyAtStart }) => !policyAtStart));
+    const kept = kinds.filter(({ policyAtStart }) => policyAtStart);
     this.inForce = {
       ...policy,
-      ...Object.fromEntries(atStart.map((name) => [name, this.inForce[name]])),
+      ...Object.fromEntries(kept.map(({ name }) => [name, this.inForce[name]])),
     };
     this.digestInForce = digest;
     const isAll = waiting.length === 0;
@@ -168,11 +151,11 @@ export class FollowedPolicy {
     metrics.policyRefused.set(0);
     metrics.policyNeedsRestart.set(isAll ? 0 : 1);
     if (isAll || followed.length > 0)
-      log.info({ policy: file.name, digest, kinds: followed }, 'The policy has changed, and is in force');
+      log.info({ policy: file, digest, kinds: followed }, 'policy changed and is in force');
     if (!isAll)
       log.warn(
-        { policy: file.name, digest, kinds: waiting },
-        'The policy of these kinds has changed, and needs a restart: that of the start stays in force',
+        { policy: file, digest, kinds: waiting },
+        'policy of these kinds changed and needs a restart, keeping the one of the start',
       );
     if (followed.length > 0) follower.changed(followed);
   }
@@ -183,13 +166,12 @@ export class FollowedPolicy {
     metrics.policyRefused.set(1);
     const errors = error instanceof CliError ? error.lines : [messageOf(error)];
     log.error(
-      { policy: file.name, digest, inForce: this.digest, errors },
-      'The policy has changed, and is refused: the one before stays in force',
+      { policy: file, digest, inForce: this.digest, errors },
+      'changed policy refused, keeping the previous one',
     );
   }
 }
 
-function digestOf(found: Found): string {
-  const what = 'text' in found ? `text ${found.text}` : `error ${messageOf(found.error)}`;
-  return createHash('sha256').update(what).digest('hex').slice(0, 12);
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

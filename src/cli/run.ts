@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
-import type { Controller } from '../contract/controller.js';
-import type { Kind, KindContext, Policy, FlagValues, Render } from '../contract/kind.js';
-import type { ClusterAccess } from '../engine/kubeconfig.js';
-import type { ElectionProps, Manager } from '../engine/manager.js';
-import { builtInFlags } from '../kinds/flags.js';
+import type { FlagValues, KindContext, Policy, Render } from '../contract/kind.js';
+import type { Manager } from '../engine/manager.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { kindsOnRequest, loadKinds } from './config.js';
-import { BUG } from './exit.js';
+import type { Check } from '../telemetry/checks.js';
+import type { HttpServer, Routes } from '../telemetry/http.js';
+import { loadKinds } from './config.js';
+import { BUG, CliError } from './exit.js';
 import { addKindFlags, kindFlagValues, namespace, positiveInteger, sharedOptions } from './options.js';
-import { FollowedPolicy, policyFileOf } from './policy-file.js';
-import { startServers } from './servers.js';
+import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
 import { packageVersion } from './version.js';
-import { clusterAccess } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
+import type { ClusterOptions } from './cluster.js';
 
 interface RunOptions extends ClusterOptions {
   readonly config?: string;
@@ -32,7 +29,7 @@ interface RunOptions extends ClusterOptions {
 }
 
 /** `reconstruct run`: the controller. */
-export function runCommand(flags = builtInFlags): Command {
+export function runCommand(): Command {
   const command = new Command('run')
     .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
     .addOption(sharedOptions.kubeconfig())
@@ -60,50 +57,85 @@ export function runCommand(flags = builtInFlags): Command {
     .addOption(
       new Option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
     )
-    .action((options: RunOptions) => run(options, kindFlagValues(flags, options)));
-  return addKindFlags(command, flags);
+    .action((options: RunOptions) => run(options, kindFlagValues(options)));
+  return addKindFlags(command);
 }
 
 async function run(options: RunOptions, flags: FlagValues): Promise<void> {
-  const [{ builtInKinds }, { createLogger, debugOnSignal }, { Metrics }, { systemClock }] = await Promise.all(
-    [
-      import('../kinds/index.js'),
+  // Loaded here, so that `--help` needs none of it.
+  const [{ createLogger, debugOnSignal }, { Metrics }, { systemClock }, { renderOnce }, { clusterAccess }] =
+    await Promise.all([
       import('../telemetry/logger.js'),
       import('../telemetry/metrics.js'),
       import('../engine/clock.js'),
-    ],
-  );
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+      import('../synth/render.js'),
+      import('./cluster.js'),
+    ]);
+  const kinds = await loadKinds(options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
-  const file = await policyFileOf(options, builtInKinds);
-  const policy = file && (await FollowedPolicy.open({ file, kinds, clock: systemClock, log, metrics }));
+  const { policy: file, watchNamespace } = options;
+  const policy =
+    file === undefined
+      ? undefined
+      : await FollowedPolicy.open({
+          ...{ file, kinds, clock: systemClock, log, metrics },
+          ...{ read: () => readPolicy(file), parse: await policyParser(options) },
+        });
   debugOnSignal(log, systemClock);
   collectWhenIdle();
-  const access = await clusterAccess(options);
-  const election = electionFor(access, options);
-  const controllersBy = await controllersOf(kinds, access, { ...options, followed: policy, flags });
-  const controllers = controllersBy(policy?.current);
-  const manager = await createManager(access, { ...options, election }, controllers, log, metrics);
+  const access = clusterAccess(options);
+  const context: KindContext = {
+    // What is rendered follows the policy in force.
+    render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
+      (kind, cr) => renderOnce(kind, cr, policy?.current ?? {}),
+      { policyInForce: () => policy?.current },
+    ),
+    flags,
+    operatorNamespace: access.namespace,
+    ...(watchNamespace && { namespaces: watchNamespace }),
+  };
+  const controllersBy = (by: Policy | undefined) =>
+    kinds.flatMap((kind) => kind.controllers({ ...context, ...(by && { policy: by[kind.name] }) }));
+
+  const [{ Manager }, { UndiciTransport }, { UserCredentials }] = await Promise.all([
+    import('../engine/manager.js'),
+    import('../engine/transport.js'),
+    import('../engine/credentials.js'),
+  ]);
+  const credentials = new UserCredentials(access, (line) => {
+    log.warn({ line }, 'credential plugin wrote a line');
+  });
+  // Of a Pod several replicas are likely, or follow each other while one is rolled out, whatever cluster they work on.
+  const election = (options.leaderElect ?? access.inPod) && {
+    namespace: options.leaderElectionNamespace ?? access.namespace,
+    // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
+    identity: `${hostname()}_${randomUUID()}`,
+  };
+  const manager = new Manager({
+    controllers: controllersBy(policy?.current),
+    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials }),
+    ...{ log, metrics, instance: hostname(), workers: options.workers },
+    ...(election && { election }),
+    ...(watchNamespace && { namespaces: watchNamespace }),
+  });
   const servers = await startServers(options, manager, metrics, log);
   const stopping = new AbortController();
   endProcess(log, stopping);
   // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   try {
-    log.info(
-      {
-        version: packageVersion(),
-        kinds: kinds.map(({ name }) => name),
-        server: access.cluster.server,
-        context: access.context,
-        watchNamespaces: options.watchNamespace ?? 'all',
-        policy: options.policy,
-        policyDigest: policy?.digest,
-        leaderElectionNamespace: election?.namespace,
-      },
-      'Starting',
-    );
+    const fields = {
+      version: packageVersion(),
+      kinds: kinds.map(({ name }) => name),
+      server: access.cluster.server,
+      context: access.context,
+      watchNamespaces: watchNamespace ?? 'all',
+      policy: file,
+      policyDigest: policy?.digest,
+      leaderElectionNamespace: election ? election.namespace : undefined,
+    };
+    log.info(fields, 'starting');
     policy?.follow(stopping.signal, {
       check: (changed) => void controllersBy(changed),
       changed: (names) => {
@@ -117,82 +149,66 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
   }
 }
 
+/** Serves probes and metrics. @throws CliError with exit code 2 where an address can't be listened on */
+async function startServers(
+  { metricsBindAddress, healthBindAddress }: RunOptions,
+  manager: Manager,
+  metrics: Metrics,
+  log: Logger,
+): Promise<HttpServer[]> {
+  const [{ AddressError, serveHttp }, { checkedPath, eventLoopCheck }, { observeProcess }, { systemClock }] =
+    await Promise.all([
+      import('../telemetry/http.js'),
+      import('../telemetry/checks.js'),
+      import('../telemetry/metrics.js'),
+      import('../engine/clock.js'),
+    ]);
+  const serve = async (address: string, flag: string, routes: () => Routes): Promise<HttpServer[]> => {
+    if (address === '0') return [];
+    try {
+      return [await serveHttp(address, flag, routes())];
+    } catch (error) {
+      throw error instanceof AddressError ? new CliError(error.message, 2) : error;
+    }
+  };
+  /** Passes while there is nothing to list. */
+  const listing = (name: string, reasons: () => readonly string[]): Check => ({
+    ...{ name, check: () => reasons().join('; ') || undefined },
+  });
+  const live = (): Check[] => [
+    eventLoopCheck(systemClock),
+    listing('leader', () => manager.staleLeadership()),
+    listing('watches', () => manager.silentWatches()),
+  ];
+  const ready = listing('caches', () => manager.notReady().map(({ what, why }) => `${what}: ${why}`));
+  const metricsServers = await serve(metricsBindAddress, '--metrics-bind-address', () => {
+    observeProcess(metrics);
+    const { contentType } = metrics.registry;
+    return { '/metrics': async () => ({ status: 200, body: await metrics.scrape(), contentType }) };
+  });
+  const healthServers = await serve(healthBindAddress, '--health-bind-address', () => ({
+    ...checkedPath({ path: '/healthz', checks: live(), log }),
+    ...checkedPath({ path: '/readyz', checks: [ready], log }),
+  }));
+  return [...metricsServers, ...healthServers];
+}
+
 /** Stops on a signal, ends at once on a second one or on an error that nothing has caught, and logs why. */
 function endProcess(log: Logger, stopping: AbortController): void {
   const stop = (signal: NodeJS.Signals): void => {
     if (!stopping.signal.aborted) {
-      log.info({ signal }, 'Received a signal to stop');
+      log.info({ signal }, 'received a signal to stop');
       stopping.abort();
       return;
     }
-    log.warn({ signal }, 'Received a second signal: ending at once, the lease is not released');
+    log.warn({ signal }, 'received a second signal, ending at once without releasing the lease');
     process.off('SIGTERM', stop).off('SIGINT', stop);
     process.kill(process.pid, signal);
   };
   process.on('SIGTERM', stop).on('SIGINT', stop);
   process.on('uncaughtException', (err: unknown, origin) => {
-    log.error({ err, origin }, 'Uncaught error, which is a bug: ending at once, the lease is not released');
+    log.error({ err, origin }, 'uncaught error, which is a bug, ending at once without releasing the lease');
     process.exit(BUG);
-  });
-}
-
-/** Of a Pod several replicas are likely, or follow each other while one is rolled out, whatever cluster they work on. */
-function electionFor(access: ClusterAccess, options: RunOptions): ElectionProps | undefined {
-  if (!(options.leaderElect ?? access.inPod)) return undefined;
-  return {
-    namespace: options.leaderElectionNamespace ?? access.namespace,
-    // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
-    identity: `${hostname()}_${randomUUID()}`,
-  };
-}
-
-/**
- * Tells how the controllers of all kinds are made by a policy. What they render follows the one in force.
- * @returns throws OperatorError where a kind can't work with the policy
- */
-async function controllersOf(
-  kinds: readonly Kind[],
-  access: ClusterAccess,
-  options: RunOptions & { readonly followed: FollowedPolicy | undefined; readonly flags: FlagValues },
-): Promise<(policy: Policy | undefined) => Controller[]> {
-  const { renderOnce } = await import('../synth/render.js');
-  const context: KindContext = {
-    render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
-      (kind, cr) => renderOnce(kind, cr, options.followed?.current ?? {}),
-      { policyInForce: () => options.followed?.current },
-    ),
-    flags: options.flags,
-    operatorNamespace: access.namespace,
-    ...(options.watchNamespace && { namespaces: options.watchNamespace }),
-  };
-  return (policy) =>
-    kinds.flatMap((kind) => kind.controllers({ ...context, ...(policy && { policy: policy[kind.name] }) }));
-}
-
-async function createManager(
-  access: ClusterAccess,
-  options: RunOptions & { readonly election: ElectionProps | undefined },
-  controllers: readonly Controller[],
-  log: Logger,
-  metrics: Metrics,
-): Promise<Manager> {
-  const [{ Manager }, { UndiciTransport }, { UserCredentials }] = await Promise.all([
-    import('../engine/manager.js'),
-    import('../engine/transport.js'),
-    import('../engine/credentials.js'),
-  ]);
-  const credentials = new UserCredentials(access, (line) => {
-    log.warn({ line }, 'Credential plugin');
-  });
-  return new Manager({
-    controllers,
-    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials }),
-    log,
-    metrics,
-    instance: hostname(),
-    workers: options.workers,
-    ...(options.election && { election: options.election }),
-    ...(options.watchNamespace && { namespaces: options.watchNamespace }),
   });
 }
 

@@ -1,19 +1,14 @@
 import { Command, Option } from 'commander';
-import { rfc3339Seconds } from '../contract/conditions.js';
 import type { Kind } from '../contract/kind.js';
 import { suggest } from '../contract/suggest.js';
-import type { Api } from '../engine/api.js';
-import type { Clock } from '../engine/clock.js';
 import { kindName } from '../install/names.js';
-import { kindsOnRequest, loadKinds } from './config.js';
+import type { ClusterOptions } from './cluster.js';
+import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { namespace, sharedOptions } from './options.js';
-import { paint, plain, print } from './output.js';
-import type { Paint } from './output.js';
-import type { Source, Target } from './tree/collect.js';
+import { paint, print } from './output.js';
+import type { List, Target } from './tree/collect.js';
 import type { StatusDocument } from './tree/model.js';
-import { withCluster } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
 
 interface StatusOptions extends ClusterOptions {
   readonly output: 'text' | 'json';
@@ -50,54 +45,50 @@ export function statusCommand(): Command {
 
 async function run(text: string | undefined, options: StatusOptions): Promise<void> {
   // Loaded here, so that `--help` needs none of it.
-  const [{ builtInKinds }, { listedSource, look, refuseMissing }, { Api }, { noneOf, textOf }] =
-    await Promise.all([
-      import('../kinds/index.js'),
-      import('./tree/collect.js'),
-      import('../engine/api.js'),
-      import('./tree/text.js'),
-    ]);
-  const kinds = await loadKinds({ ...options, builtIn: builtInKinds, onRequest: kindsOnRequest });
+  const [{ withCluster }, tree, { noneOf, textOf, watchText }, { Api }, { systemClock }] = await Promise.all([
+    import('./cluster.js'),
+    import('./tree/collect.js'),
+    import('./tree/text.js'),
+    import('../engine/api.js'),
+    import('../engine/clock.js'),
+  ]);
+  const kinds = await loadKinds(options);
   const targets = text === undefined ? kinds.map((kind) => ({ kind })) : [targetOf(text, kinds)];
-  await withCluster(options, async (_, connection) => {
-    const where = options.allNamespaces ? undefined : (options.namespace ?? connection.namespace);
-    const scope = { targets, ...(where !== undefined && { namespace: where }) };
-    const api = new Api(connection.transport);
+  const isJson = options.output === 'json';
+  const { isTTY, columns } = process.stdout;
+  const width = Math.max(isTTY ? columns : 80, 60);
+  await withCluster(options, async (_, { transport, namespace }) => {
+    const where = options.allNamespaces ? undefined : (options.namespace ?? namespace);
+    const scope = { targets, namespace: where };
+    const api = new Api(transport);
+    const look = async (list: List, isFirst = true): Promise<StatusDocument> => {
+      const document = await tree.look(scope, list);
+      if (isFirst) await tree.refuseMissing(scope, document, list);
+      return document;
+    };
     if (options.watch) {
-      const { systemClock } = await import('../engine/clock.js');
-      const json = options.output === 'json';
-      const props = { api, clock: systemClock, output: process.stdout, paint, write: print, json };
+      const show = watchText({ isJson, isTTY, width, paint });
       let isFirst = true;
-      const collect = async (source: Source): Promise<StatusDocument> => {
-        const document = await look(scope, source);
-        if (isFirst) await refuseMissing(scope, document, api);
-        isFirst = false;
-        return document;
+      const props = {
+        ...{ api, clock: systemClock },
+        look: (list: List) => look(list, isFirst),
+        onDocument: async (document: StatusDocument) => {
+          isFirst = false;
+          const news = show(document, new Date());
+          if (news !== '') await print(news);
+          return false;
+        },
       };
-      await untilInterrupted((signal) => watch(collect, { ...props, signal }));
+      await untilInterrupted((signal) => tree.follow({ ...props, signal }));
       return;
     }
-    const document = await look(scope, listedSource(api));
-    await refuseMissing(scope, document, api);
-    if (options.output === 'json') {
-      await print(`${JSON.stringify(document, undefined, 2)}\n`);
-      return;
-    }
+    const document = await look(tree.lister(api));
     const { resources, notes, unreadable = [] } = document;
-    if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);
-    const none = noneOf(document, kinds, where);
-    await print(textOf(document, { now: new Date(), paint, width: widthOf(process.stdout), none }));
+    if (isJson) await print(`${JSON.stringify(document, undefined, 2)}\n`);
+    else if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);
+    else
+      await print(textOf(document, { now: new Date(), paint, width, none: noneOf(document, kinds, where) }));
   });
-}
-
-/** A terminal, or where output is redirected to. */
-interface Output {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
-function widthOf({ isTTY, columns = 80 }: Output): number {
-  return Math.max(isTTY ? columns : 80, 60);
 }
 
 /**
@@ -127,50 +118,4 @@ function namesOf({ crd: { spec } }: Kind): string[] {
   const { kind, plural, singular = kind, shortNames = [] } = spec.names;
   const names = [kind, plural, singular, ...shortNames].map((name) => name.toLowerCase());
   return names.flatMap((name) => [name, `${name}.${spec.group}`]);
-}
-
-interface WatchProps {
-  readonly api: Api;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly output: Output;
-  readonly write: (text: string) => Promise<void>;
-  readonly paint: Paint;
-  /** Writes a line with a document for each change, in place of text. */
-  readonly json: boolean;
-}
-
-/** Moves the cursor to the first line, and clears all below. */
-const HOME = '\u001b[H\u001b[J';
-
-/** Shows the trees, and then what changes, until the signal aborts: on a terminal in place, elsewhere line by line. */
-export async function watch(
-  collect: (source: Source) => Promise<StatusDocument>,
-  props: WatchProps,
-): Promise<void> {
-  const { clock, output, write, paint, json } = props;
-  const [{ follow }, { goneText, linesOf, newLines, textOf }] = await Promise.all([
-    import('./tree/follow.js'),
-    import('./tree/text.js'),
-  ]);
-  let last: { readonly text: string; readonly lines: ReadonlyMap<string, string> } | undefined;
-  const shown = (document: StatusDocument, text: string, lines: ReadonlyMap<string, string>): string => {
-    const now = new Date(clock.now());
-    if (json) return text === last?.text ? '' : text;
-    if (output.isTTY) return HOME + textOf(document, { now, paint, width: widthOf(output) });
-    if (!last) return textOf(document, { now, paint });
-    const changed = newLines(last.lines, lines, goneText(document));
-    return changed.map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`).join('');
-  };
-  await follow({
-    ...props,
-    collect,
-    onDocument: async (document) => {
-      const [text, lines] = [`${JSON.stringify(document)}\n`, linesOf(document)];
-      const output = shown(document, text, lines);
-      last = { text, lines };
-      if (output !== '') await write(output);
-      return false;
-    },
-  });
 }

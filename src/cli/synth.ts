@@ -1,12 +1,11 @@
 import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues } from '../contract/kind.js';
-import { builtInFlags } from '../kinds/flags.js';
 import { CliError } from './exit.js';
 import { addKindFlags, kindFlagValues, sharedOptions } from './options.js';
-import { kindsOnRequest } from './config.js';
+import { loadKinds } from './config.js';
 import { policyOf } from './policy-file.js';
-import { print } from './output.js';
+import { print, printError, warn } from './output.js';
 
 interface SynthFlags {
   readonly output?: string;
@@ -19,7 +18,7 @@ interface SynthFlags {
 }
 
 /** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
-export function synthCommand(kindFlags = builtInFlags): Command {
+export function synthCommand(): Command {
   const command = new Command('synth')
     .summary('render custom resources to manifests')
     .description(
@@ -41,50 +40,36 @@ export function synthCommand(kindFlags = builtInFlags): Command {
     .addOption(sharedOptions.config())
     .addOption(sharedOptions.kinds())
     .addOption(sharedOptions.policy())
-    .action((sources: readonly string[], flags: SynthFlags) =>
-      run(sources, flags, kindFlagValues(kindFlags, flags)),
-    );
-  return addKindFlags(command, kindFlags);
+    .action((sources: readonly string[], flags: SynthFlags) => run(sources, flags, kindFlagValues(flags)));
+  return addKindFlags(command);
 }
 
 async function run(sources: readonly string[], flags: SynthFlags, ofKinds: FlagValues): Promise<void> {
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
-  const [{ builtInKinds }, { loadKinds }, { synth }, { writeFolder }] = await Promise.all([
-    import('../kinds/index.js'),
-    import('./config.js'),
+  const [{ synth }, { writeFolder }] = await Promise.all([
     import('../synth/synth.js'),
     import('../synth/folder.js'),
   ]);
-  const { namespace, recursive, config, kinds: names } = flags;
-  const kinds = await loadKinds({
-    builtIn: builtInKinds,
-    onRequest: kindsOnRequest,
-    ...(config !== undefined && { config }),
-    ...(names !== undefined && { kinds: names }),
-  });
-  const policy = await policyOf(flags, builtInKinds);
+  const { namespace, recursive } = flags;
+  const kinds = await loadKinds(flags);
+  const policy = await policyOf(flags);
   try {
     const files = await synth({
       kinds,
       sources,
       flags: ofKinds,
-      warn: (line) => void process.stderr.write(`warning: ${line}\n`),
-      note: (line) => void process.stderr.write(`${line}\n`),
+      warn,
+      note: printError,
       ...(namespace !== undefined && { namespace }),
       ...(recursive !== undefined && { recursive }),
       ...(policy && { policy }),
     });
-    const folder = outputFolder(flags, process.env);
+    // `cdk8s synth` reads what its app wrote from the folder that it names in the environment.
+    const folder = flags.stdout ? undefined : (flags.output ?? (process.env.CDK8S_OUTDIR || undefined));
     if (folder === undefined) await print(files.map(({ text }) => text).join(''));
     else writeFolder(folder, files);
   } catch (error) {
     if (error instanceof OperatorError) throw new CliError(error.message.split('\n'), 2);
     throw error;
   }
-}
-
-/** `cdk8s synth` reads what its app wrote from the folder that it names in the environment. */
-function outputFolder({ output, stdout }: SynthFlags, env: NodeJS.ProcessEnv): string | undefined {
-  if (stdout) return undefined;
-  return output ?? (env.CDK8S_OUTDIR || undefined);
 }

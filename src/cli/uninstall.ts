@@ -1,10 +1,8 @@
 import { Command, Option } from 'commander';
-import type { Kind } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import { kindsOnRequest } from './config.js';
+import type { ClusterOptions } from './cluster.js';
+import { kindsOnRequest, loadKinds } from './config.js';
 import { namespace, sharedOptions } from './options.js';
-import { withCluster } from './with-cluster.js';
-import type { ClusterOptions } from './with-cluster.js';
 
 interface UninstallOptions extends ClusterOptions {
   readonly namespace: string;
@@ -35,26 +33,16 @@ export function uninstallCommand(): Command {
 }
 
 async function run(options: UninstallOptions): Promise<void> {
-  const [{ builtInKinds }, { loadKinds }, { uninstall }] = await Promise.all([
-    import('../kinds/index.js'),
-    import('./config.js'),
+  const [{ withCluster }, { uninstall }] = await Promise.all([
+    import('./cluster.js'),
     import('../install/uninstall.js'),
   ]);
-  const named = await loadKinds({ ...options, builtIn: builtInKinds });
-  const kinds = [...named, ...(await onRequestBeside(named))];
-  const { purge = false, dryRun = false } = options;
-  await withCluster(options, (cluster) =>
-    uninstall(
-      { namespace: options.namespace, kinds, purge, dryRun },
-      cluster,
-      (line) => void process.stdout.write(`${line}\n`),
-    ),
-  );
-}
-
-/** Whatever was asked for when it was installed. */
-async function onRequestBeside(kinds: readonly Kind[]): Promise<Kind[]> {
+  const named = await loadKinds(options);
+  const names = new Set(named.map(({ crd }) => crd.metadata.name));
+  // Kinds on request may have been asked for when it was installed.
   const onRequest = await Promise.all(Object.values(kindsOnRequest).map((load) => load()));
-  const names = new Set(kinds.map(({ crd }) => crd.metadata.name));
-  return onRequest.filter(({ crd }) => !names.has(crd.metadata.name));
+  const kinds = [...named, ...onRequest.filter(({ crd }) => !names.has(crd.metadata.name))];
+  const { namespace, purge = false, dryRun = false } = options;
+  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  await withCluster(options, (cluster) => uninstall({ namespace, kinds, purge, dryRun }, cluster, say));
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { CliError } from '../../src/cli/exit.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
@@ -47,7 +47,7 @@ test('a configuration may do without the built-in kinds', async () => {
     (await loadKinds({ builtIn: [WIDGET], ...(kinds && { kinds }) })).map(({ name }) => name);
   expect(await names()).toEqual(['thing']);
   expect(await messageOf(names(['widget']))).toContain(
-    'there is no kind widget; the kinds are thing.demo.example.com',
+    'there is no kind widget; the kinds are thing.demo.example.com, appservice.app.example.com',
   );
 });
 
@@ -59,7 +59,7 @@ test('a configuration may be named, and may be empty', async () => {
 test.each<[text: string, expected: string | RegExp]>([
   [
     'export const kinds = [];',
-    'has no default export; write `export default { kinds: [defineKind({ ... })] }`',
+    'its default export is missing; write `export default { kinds: [defineKind({ ... })] }`',
   ],
   ['export default 1;', 'its default export is the number 1; write'],
   ['export default null;', 'its default export is null; write'],
@@ -143,31 +143,17 @@ test.each<[names: string[], expected: object[]]>([
 test('an unknown name lists what there is', async () => {
   process.chdir(folderWith());
   expect(await messageOf(loadKinds({ builtIn: [WIDGET, GLOBE], kinds: ['widgit'] }))).toBe(
-    '--kinds: there is no kind widgit; did you mean widget?; the kinds are widget.demo.example.com, globe.demo.example.com',
+    '--kinds: there is no kind widgit; did you mean widget?; the kinds are widget.demo.example.com, globe.demo.example.com, appservice.app.example.com',
   );
 });
 
-describe('a kind on request', () => {
-  const onRequest = { 'widget.other.example.com': () => Promise.resolve(OTHER) };
-  const load = (...kinds: string[]) =>
-    loadKinds({ builtIn: [WIDGET], onRequest, ...(kinds.length > 0 && { kinds }) });
-  beforeEach(() => {
-    process.chdir(folderWith());
-  });
-
-  test('is there only when it is named with its group', async () => {
-    expect(await load()).toEqual([WIDGET]);
-    expect(await load('widget')).toEqual([WIDGET]);
-    expect(await load('Widget.Other.example.com')).toEqual([OTHER]);
-  });
-
-  test('may be there beside the built-in ones, for which the bare name stands', async () => {
-    expect(await load('widget', 'widget.other.example.com')).toEqual([WIDGET, OTHER]);
-  });
-
-  test('is among those that an unknown name is told of', async () => {
-    expect(await messageOf(load('widgit'))).toContain(
-      'the kinds are widget.demo.example.com, widget.other.example.com',
-    );
-  });
+test('a kind on request is there only when it is named with its group, beside the bare name of another', async () => {
+  process.chdir(folderWith());
+  const load = async (...kinds: string[]) =>
+    (await loadKinds(kinds.length > 0 ? { kinds } : {})).map(({ type }) => type.apiVersion);
+  const [own, onRequest] = ['kosmos.io/v1', 'app.example.com/v1'];
+  expect(await load()).not.toContain(onRequest);
+  expect(await load('appservice')).toEqual([own]);
+  expect(await load('AppService.App.example.com')).toEqual([onRequest]);
+  expect(await load('appservice', 'appservice.app.example.com')).toEqual([own, onRequest]);
 });

@@ -143,7 +143,7 @@ test('a policy of the command line is not loosened by a list', async () => {
 
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: 'functionConfig: data.policy: --policy gives one already; remove it\n',
+    stderr: 'functionConfig: data.policy: --policy gives another one already; remove it\n',
   });
 });
 

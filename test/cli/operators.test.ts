@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
 import type { OperatorContextProps } from '../../src/cli/operators.js';
 import { policyParser } from '../../src/cli/policy-file.js';
-import type { Source } from '../../src/cli/tree/collect.js';
+import type { List } from '../../src/cli/tree/collect.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { ApiError } from '../../src/engine/api-error.js';
@@ -43,14 +43,12 @@ describe('the operators of a status', () => {
   const term = { leaseDurationSeconds: 15, renewTime: '2026-01-01T00:59:58.000000Z' };
   const held = lease({ holderIdentity: 'pod-1', ...term });
 
-  function sourceOf(objects: readonly AnyObject[]): Source {
-    return {
-      list: ({ type, selector = '' }) => {
-        const wanted = selector.split(',').filter((part) => part !== '');
-        const isWanted = ({ metadata: { labels = {} } }: AnyObject): boolean =>
-          wanted.map((part) => part.split('=')).every(([name = '', value]) => labels[name] === value);
-        return Promise.resolve(objects.filter((each) => each.kind === type.kind && isWanted(each)));
-      },
+  function sourceOf(objects: readonly AnyObject[]): List {
+    return ({ type, selector = '' }) => {
+      const wanted = selector.split(',').filter((part) => part !== '');
+      const isWanted = ({ metadata: { labels = {} } }: AnyObject): boolean =>
+        wanted.map((part) => part.split('=')).every(([name = '', value]) => labels[name] === value);
+      return Promise.resolve(objects.filter((each) => each.kind === type.kind && isWanted(each)));
     };
   }
 
@@ -97,14 +95,13 @@ describe('the operators of a status', () => {
   });
 
   test('that may not be read are a note; a lease that may not be read is none', async () => {
-    const unreadable = await operatorsFor([place], { list: forbidden }, now);
+    const unreadable = await operatorsFor([place], forbidden, now);
     expect(unreadable).toEqual({
       unattended: [],
       notes: [expect.stringMatching(/^Whether an operator is there can't be seen: the right to list/)],
     });
-    const source: Source = {
-      list: ({ type }) => (type.kind === 'Lease' ? forbidden() : Promise.resolve([deployment(2)])),
-    };
+    const source: List = ({ type }) =>
+      type.kind === 'Lease' ? forbidden() : Promise.resolve([deployment(2)]);
     expect(await operatorsFor([place], source, now)).toMatchObject({
       operators: [{ namespace: 'ops', available: 2, replicas: 2 }],
       notes: [],
@@ -182,7 +179,12 @@ describe('the context of a diff', () => {
   function contextIn(cluster: MemoryCluster, given: Partial<OperatorContextProps> = {}) {
     const said: string[] = [];
     const props = {
-      ...{ cluster, render, flags: {}, parsePolicy: policyParser({}, builtInKinds) },
+      ...{
+        cluster,
+        render,
+        flags: {},
+        parsePolicy: async (name: string, text: string) => (await policyParser({}))(name, text),
+      },
       warn: (line: string) => void said.push(`warning: ${line}`),
       note: (line: string) => void said.push(line),
     };

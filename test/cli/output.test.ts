@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest';
 import { textOf as diffText } from '../../src/cli/diff/text.js';
 import { plain, plainAll } from '../../src/cli/output.js';
-import { textOf as statusText } from '../../src/cli/tree/text.js';
+import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
-import { watch } from '../../src/cli/status.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { Api } from '../../src/engine/api.js';
-import { VirtualClock } from '../engine/support/virtual-clock.js';
-import { WatchedServer } from './support/watched-server.js';
 
 const evil = '\u001b]0;owned\u0007\u009b2J\r';
 const said = String.raw`\x1b]0;owned\x07\x9b2J\x0d`;
@@ -41,46 +37,27 @@ const document: StatusDocument = {
 
 const harmless = expect.not.stringMatching(/[\u0007\r\u001b\u009b]/) as string;
 
-test.each([true, false])('nothing that status prints commands the terminal (%s)', async (isTTY) => {
-  expect(statusText(document, { now: new Date(0), paint })).toEqual(harmless);
-  const written = await watched([document, { ...document, notes: [`again ${evil}`] }], { isTTY });
-  expect(written.map((text) => text.replace('\u001b[H\u001b[J', ''))).toEqual([harmless, harmless]);
-  expect(written[1]).toContain(said);
+test('nothing that status prints commands the terminal', () => {
+  const now = new Date(0);
+  expect(statusText(document, { now, paint })).toEqual(harmless);
+  for (const isTTY of [true, false]) {
+    const show = watchText({ isJson: false, isTTY, width: 80, paint });
+    const texts = [show(document, now), show({ ...document, notes: [`again ${evil}`] }, now)];
+    expect(texts.map((text) => text.replace('\u001b[H\u001b[J', ''))).toEqual([harmless, harmless]);
+    expect(texts[1]).toContain(said);
+  }
 });
 
-/** Returns what `status --watch` writes of documents, after which it is interrupted. */
-async function watched(
-  documents: readonly StatusDocument[],
-  output: object,
-  json = false,
-): Promise<string[]> {
-  // Loaded by `watch` too, for which the virtual clock doesn't wait.
-  await import('../../src/cli/tree/follow.js');
-  const interrupted = new AbortController();
-  const clock = new VirtualClock();
-  const written: string[] = [];
-  let looks = 0;
-  const over = watch(() => Promise.resolve(documents[looks++]!), {
-    ...{ api: new Api(new WatchedServer({})), clock, signal: interrupted.signal, output, json, paint },
-    write: (text) => {
-      written.push(text);
-      if (written.length === documents.length) interrupted.abort();
-      return Promise.resolve();
-    },
-  });
-  await clock.advance(6000);
-  await over;
-  return written;
-}
-
-test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', async () => {
+test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', () => {
   const calm: StatusDocument = { operators: [], notes: ['A note'], resources: [] };
   const text = 'Operator: not installed\n\nA note\n';
-  expect(await watched([calm], { isTTY: true, columns: 100 })).toEqual([`\u001b[H\u001b[J${text}`]);
-  expect(await watched([calm], {})).toEqual([text]);
-  expect(await watched([calm], { isTTY: true }, true)).toEqual([
-    '{"operators":[],"notes":["A note"],"resources":[]}\n',
-  ]);
+  const shown = (isJson: boolean, isTTY: boolean): string[] => {
+    const show = watchText({ isJson, isTTY, width: 80, paint });
+    return [show(calm, new Date(0)), show(calm, new Date(0))];
+  };
+  expect(shown(false, true)).toEqual([`\u001b[H\u001b[J${text}`, `\u001b[H\u001b[J${text}`]);
+  expect(shown(false, false)).toEqual([text, '']);
+  expect(shown(true, true)).toEqual(['{"operators":[],"notes":["A note"],"resources":[]}\n', '']);
 });
 
 test('nothing that diff prints commands the terminal', () => {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliError } from '../../src/cli/exit.js';
 import { FollowedPolicy } from '../../src/cli/policy-file.js';
-import type { PolicyFile } from '../../src/cli/policy-file.js';
-import { parsePolicy, readPolicy } from '../../src/cli/policy.js';
+import { readPolicy } from '../../src/cli/policy-file.js';
+import { parsePolicy } from '../../src/cli/policy.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Kind, Policy } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
@@ -43,17 +43,15 @@ function refuseThirteen({ proxy }: Policy): void {
   throw new OperatorError({ reason: 'InvalidInput', message: 'proxy: 13 is of no use; give another' });
 }
 
-async function following(begin: string, file: Partial<PolicyFile> = {}): Promise<Setup> {
+async function following(begin: string, readFile?: () => Promise<string>): Promise<Setup> {
   let content: string | CliError = begin;
   const [lines, told]: [LogLine[], string[][]] = [[], []];
   const [clock, metrics, stopping] = [new VirtualClock(), new Metrics(), new AbortController()];
   const policy = await FollowedPolicy.open({
-    file: {
-      name: 'policy.yaml',
-      read: () => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content)),
-      parse: (text) => parsePolicy('policy.yaml', text, [...kinds, { ...appService, name: 'idle' }]),
-      ...file,
-    },
+    file: 'policy.yaml',
+    read:
+      readFile ?? (() => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content))),
+    parse: (name, text) => parsePolicy(name, text, [...kinds, { ...appService, name: 'idle' }]),
     kinds,
     ...{ clock, metrics, log: recordingLogger(lines) },
   });
@@ -100,7 +98,7 @@ test('what the file says anew is in force after two looks, and is told with a di
     {
       level: 'info',
       fields: { policy: 'policy.yaml', digest: policy.digest, kinds: ['appservice'] },
-      message: 'The policy has changed, and is in force',
+      message: 'policy changed and is in force',
     },
   ]);
   expect(await counted(metrics)).toEqual([
@@ -181,7 +179,7 @@ test('what is taken at the start alone is never told to be in force: it needs a 
     {
       level: 'warn',
       fields: { policy: 'policy.yaml', digest: policy.digest, kinds: ['proxy'] },
-      message: 'The policy of these kinds has changed, and needs a restart: that of the start stays in force',
+      message: 'policy of these kinds changed and needs a restart, keeping the one of the start',
     },
   ]);
   expect(await counted(metrics)).toEqual([
@@ -236,7 +234,7 @@ test('it ends with the signal', async () => {
 
 test('a file that is no policy is nothing to begin with', async () => {
   await expect(following('nonsense')).rejects.toThrow(CliError);
-  await expect(following('', { read: () => Promise.reject(GONE) })).rejects.toThrow(GONE);
+  await expect(following('', () => Promise.reject(GONE))).rejects.toThrow(GONE);
 });
 
 test('a change is seen behind the links of a mounted ConfigMap', async () => {
@@ -250,7 +248,7 @@ test('a change is seen behind the links of a mounted ConfigMap', async () => {
   put('..2026_01', large);
   symlinkSync('..data/policy.yaml', join(folder, 'policy.yaml'));
   const path = join(folder, 'policy.yaml');
-  const { policy, look } = await following(large, { read: () => readPolicy(path) });
+  const { policy, look } = await following(large, () => readPolicy(path));
 
   put('..2026_02', small);
   rmSync(join(folder, '..2026_01'), { recursive: true });

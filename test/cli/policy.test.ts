@@ -1,34 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { CliError } from '../../src/cli/exit.js';
-import { loadPolicy } from '../../src/cli/policy.js';
+import { readPolicy } from '../../src/cli/policy-file.js';
+import { parsePolicy } from '../../src/cli/policy.js';
 import { synthCommand } from '../../src/cli/synth.js';
-import type { Kind } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 
 const POLICY = 'appservice:\n  securityProfile: Baseline\n  maxSize: 3\n';
 const ALLOWED = { appservice: { securityProfile: 'Baseline', maxSize: 3 } };
-
-function load(text: string, kinds: readonly Kind[] = [appService, widgetKind()]) {
-  return loadPolicy(join(folderWith({ 'policy.yaml': text }), 'policy.yaml'), kinds);
-}
+const parse = (text: string) => parsePolicy('FILE', text, [appService, widgetKind()]);
 
 function configMap(data: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: policy }\ndata:\n${data}`;
 }
 
-const indented = POLICY.replaceAll(/^/gm, '    ').trimEnd();
-
-test('a policy is a mapping, as YAML or JSON', async () => {
-  expect(await load(POLICY)).toEqual(ALLOWED);
-  expect(await load(JSON.stringify(ALLOWED))).toEqual(ALLOWED);
-  expect(await load('{}')).toEqual({});
-});
-
-test('or a ConfigMap with one key, whatever it is called', async () => {
-  expect(await load(configMap(`  policy.yaml: |\n${indented}\n`))).toEqual(ALLOWED);
+test('a policy is a mapping, as YAML or JSON, or a ConfigMap with one key', () => {
+  expect(parse(POLICY)).toEqual(ALLOWED);
+  expect(parse(JSON.stringify(ALLOWED))).toEqual(ALLOWED);
+  expect(parse('{}')).toEqual({});
+  const indented = POLICY.replaceAll(/^/gm, '    ').trimEnd();
+  expect(parse(configMap(`  policy.yaml: |\n${indented}\n`))).toEqual(ALLOWED);
 });
 
 test.each([
@@ -61,36 +53,29 @@ test.each([
       'FILE: data["policy.yaml"]: line 2: appservice.maxSize: "many" is a string, not an integer; give an integer',
     ],
   ],
-])('refuses %j', async (text, lines) => {
-  const folder = folderWith({ 'policy.yaml': text });
-  const file = join(folder, 'policy.yaml');
-
-  const error = await refusalOf(loadPolicy(file, [appService, widgetKind()]));
-
-  expect(error).toMatchObject({ exitCode: 2 });
-  const shown = error.lines.map((line) => line.replace(file, 'FILE'));
-  expect(shown).toEqual(lines);
+])('refuses %j', (text, lines) => {
+  expect(() => parse(text)).toThrow(expect.objectContaining({ exitCode: 2, lines }) as Error);
 });
 
 test('a file that is not there', async () => {
-  expect((await refusalOf(loadPolicy('nowhere.yaml', [appService]))).lines).toEqual([
+  await expect(readPolicy('nowhere.yaml')).rejects.toThrow(
     'nowhere.yaml: there is no such file; check the path given to --policy',
-  ]);
+  );
 });
 
-test.each(['docker.io', 'localhost', 'registry.example.com:5000/shop/web', 'ghcr.io/shop/', '10.0.0.1/x'])(
-  '%s is a registry',
-  async (registry) => {
-    expect(await load(`appservice: { imageRegistries: ['${registry}'] }`)).toBeDefined();
-  },
-);
-
-test.each(['nginx', 'library/nginx', 'https://ghcr.io', 'ghcr.io//shop', '/shop', ''])(
-  '%j is none',
-  async (registry) => {
-    await expect(load(`appservice: { imageRegistries: ['${registry}'] }`)).rejects.toThrow(CliError);
-  },
-);
+test('registries are hosts, with or without a path', () => {
+  const registry = (name: string) => parse(`appservice: { imageRegistries: ['${name}'] }`);
+  const good = [
+    'docker.io',
+    'localhost',
+    'registry.example.com:5000/shop/web',
+    'ghcr.io/shop/',
+    '10.0.0.1/x',
+  ];
+  for (const name of good) expect(registry(name)).toBeDefined();
+  const bad = ['nginx', 'library/nginx', 'https://ghcr.io', 'ghcr.io//shop', '/shop', ''];
+  for (const name of bad) expect(() => registry(name)).toThrow();
+});
 
 test('synth refuses what the policy forbids, with its place, and renders what it allows', async () => {
   const web = (size: number): string =>
@@ -120,12 +105,3 @@ test('synth refuses what the policy forbids, with its place, and renders what it
   );
   vi.unstubAllEnvs();
 });
-
-async function refusalOf(loaded: Promise<unknown>): Promise<CliError> {
-  const error = await loaded.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(CliError);
-  return error as CliError;
-}

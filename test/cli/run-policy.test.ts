@@ -16,7 +16,6 @@ const started = vi.hoisted(() => ({
   running: undefined as Promise<undefined> | undefined,
 }));
 
-vi.mock('../../src/cli/servers.js', () => ({ startServers: () => Promise.resolve([]) }));
 vi.mock('../../src/telemetry/logger.js', async (original) => ({
   ...(await original<object>()),
   createLogger: () => ({
@@ -25,7 +24,7 @@ vi.mock('../../src/telemetry/logger.js', async (original) => ({
   }),
 }));
 vi.mock('../../src/engine/transport.js', () => ({ UndiciTransport: vi.fn() }));
-vi.mock('../../src/cli/with-cluster.js', () => ({
+vi.mock('../../src/cli/cluster.js', () => ({
   clusterAccess: () => ({ context: 'test', cluster: { server: 'https://test' }, user: {}, namespace: 'ops' }),
 }));
 vi.mock('../../src/engine/manager.js', () => ({
@@ -59,7 +58,8 @@ beforeEach(() => {
 });
 
 async function run(...args: string[]): Promise<void> {
-  await runCommand().parseAsync(args, { from: 'user' });
+  const none = ['--metrics-bind-address', '0', '--health-bind-address', '0'];
+  await runCommand().parseAsync([...none, ...args], { from: 'user' });
 }
 
 const web = {
@@ -131,7 +131,7 @@ test('targets that can’t work are refused while it runs, as at the start: the 
       expect.objectContaining({
         policy: file,
         errors: [expect.stringContaining('is there twice, in a and b')],
-        message: 'The policy has changed, and is refused: the one before stays in force',
+        message: 'changed policy refused, keeping the previous one',
       }),
     );
   }, IN_TIME);

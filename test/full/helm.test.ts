@@ -9,7 +9,7 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { operatorImage, packageVersion } from '../../src/cli/version.js';
-import { OLDEST } from '../../src/cli/with-cluster.js';
+import { OLDEST } from '../../src/cli/cluster.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';

@@ -19,9 +19,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { CliError } from '../../src/cli/exit.js';
-import { readChildren } from '../../src/cli/init/children.js';
-import { ownDependency } from '../../src/cli/init/dependency.js';
-import { readNames } from '../../src/cli/init/names.js';
+import { readChildren } from '../../src/cli/init/options.js';
+import { ownDependency } from '../../src/cli/init/options.js';
+import { readNames } from '../../src/cli/init/options.js';
 import { dockerfileProblems, notCopied } from './image/dockerfile-problems.js';
 import { folderWith } from '../synth/fixtures.js';
 

@@ -207,7 +207,7 @@ async function inForce(times: number): Promise<void> {
   let from = 0;
   for (let n = 0; n < times; n++) {
     const line = await controller.logged(
-      ({ msg }) => msg === 'The policy has changed, and is in force',
+      ({ msg }) => msg === 'policy changed and is in force',
       from,
     );
     expect(line).toMatchObject({

@@ -49,7 +49,7 @@ async function ending(
   return { code, signal, messages };
 }
 
-const BUG = 'Uncaught error, which is a bug: ending at once, the lease is not released';
+const BUG = 'uncaught error, which is a bug, ending at once without releasing the lease';
 /** Happens once the process handles signals, and so everything else that may end it. */
 const onceStarted = (what: string): string => `
   const on = process.on;
@@ -69,9 +69,9 @@ test.for([
 
 test('a controller that is asked to stop logs the signal, and ends with exit code 0', async () => {
   const { code, messages } = await ending('', (child, message) => {
-    if (message === 'Starting') child.kill('SIGTERM');
+    if (message === 'starting') child.kill('SIGTERM');
   });
-  expect(messages).toContain('Received a signal to stop');
+  expect(messages).toContain('received a signal to stop');
   expect(messages.at(-1)).toBe('Stopped');
   expect(code).toBe(0);
 });
@@ -80,8 +80,8 @@ test('a controller that is asked twice logs that it ends at once', async () => {
   const twice = "process.emit('SIGTERM', 'SIGTERM'); process.emit('SIGTERM', 'SIGTERM');";
   const { signal, messages } = await ending(onceStarted(twice));
   expect(messages.filter((message) => message.includes('signal'))).toEqual([
-    'Received a signal to stop',
-    'Received a second signal: ending at once, the lease is not released',
+    'received a signal to stop',
+    'received a second signal, ending at once without releasing the lease',
   ]);
   expect(signal).toBe('SIGTERM');
 });

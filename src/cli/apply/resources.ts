@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Action, Change } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Render } from '../../contract/kind.js';
-import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { Api } from '../../engine/api.js';
 import { ApiError, classify } from '../../engine/api-error.js';
@@ -13,12 +13,10 @@ import { carryOutOnce } from '../../engine/preview/planning.js';
 import type { Transport } from '../../engine/transport.js';
 import type { InstalledOperator } from '../../install/installed.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
-import { find, inStoredVersion, previewGiven, readGiven } from '../diff/compare.js';
+import { previewGiven, putOver, readGiven } from '../diff/compare.js';
 import type { CompareProps, Given } from '../diff/compare.js';
 import { CliError } from '../exit.js';
-import { look } from '../tree/collect.js';
-import type { TreeScope } from '../tree/collect.js';
-import { follow } from '../tree/follow.js';
+import { follow, look } from '../tree/collect.js';
 import type { ResourceStatus, StatusDocument } from '../tree/model.js';
 import { childLine, newLines, podLine, resourceLine } from '../tree/text.js';
 import type { Line } from '../tree/text.js';
@@ -104,9 +102,8 @@ function refusal({ kind, cr }: CustomResourceInput): string | undefined {
 /** @returns how many objects were refused */
 async function applyOne(
   { given, operator }: Applied,
-  props: ApplyProps & { readonly deadline: number },
+  { render, transport, report, prune, deadline }: ApplyProps & { readonly deadline: number },
 ): Promise<number> {
-  const { transport, report } = props;
   const name = nameOf(given);
   let cr: AnyObject;
   try {
@@ -122,19 +119,6 @@ async function applyOne(
     await report(`${name} is left to the operator in ${operator.namespace}`);
     return 0;
   }
-  try {
-    return await applyChildren(cr, given, props);
-  } catch (error) {
-    await report(`What is made of ${name} isn't written, or not all of it: ${reasonOf(error, name)}`);
-    return 1;
-  }
-}
-
-async function applyChildren(
-  cr: AnyObject,
-  { input }: Given,
-  { render, transport, report, prune, deadline }: ApplyProps & { readonly deadline: number },
-): Promise<number> {
   const pause = async (tries: number): Promise<boolean> => {
     const milliseconds = Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (tries - 1), MAX_PAUSE_MILLISECONDS);
     if (performance.now() + milliseconds > deadline) return false;
@@ -142,16 +126,21 @@ async function applyChildren(
     return true;
   };
   let failures = 0;
-  for (const controller of input.kind.controllers({ render })) {
-    const once = { controller, transport, prune, now: () => new Date(), pause };
-    const { changes, kept, error } = await carryOutOnce(cr, once);
-    for (const change of changes) await report(changeLine(change));
-    for (const ref of kept)
-      await report(`${describeRef(ref)} left as it is: it isn't rendered any more, and --prune deletes it`);
-    if (error) await report(`${describeRef(refOf(cr))} can't be rendered: ${error.message}`);
-    failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
+  try {
+    for (const controller of given.input.kind.controllers({ render })) {
+      const once = { controller, transport, prune, now: () => new Date(), pause };
+      const { changes, kept, error } = await carryOutOnce(cr, once);
+      for (const change of changes) await report(changeLine(change));
+      for (const ref of kept)
+        await report(`${describeRef(ref)} left as it is: it isn't rendered any more, and --prune deletes it`);
+      if (error) await report(`${name} can't be rendered: ${error.message}`);
+      failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
+    }
+    return failures;
+  } catch (error) {
+    await report(`What is made of ${name} isn't written, or not all of it: ${reasonOf(error, name)}`);
+    return 1;
   }
-  return failures;
 }
 
 /** Returns why a custom resource was refused. @throws any other error */
@@ -174,9 +163,6 @@ function changeLine({ ref, action, error }: Change): string {
 
 const FIELD_MANAGER = 'reconstruct-apply';
 
-/** How often a custom resource is written whose status others write at the same time. */
-const TRIES = 10;
-
 /**
  * Writes a custom resource over the one that it was tried over.
  * @returns the custom resource in the stored version
@@ -190,25 +176,19 @@ async function write(
   const ref = refOf(after);
   if (before && isDeepStrictEqual(visible(before), visible(after)))
     return { change: { ref, action: 'unchanged' }, cr: before };
-  const { cr, document, type } = input;
-  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
   const api = new Api(transport);
-  let live = tried;
-  for (let tries = 1; ; tries++) {
-    try {
-      const stored = await putResource(api, type, wanted, { live, fieldManager: FIELD_MANAGER });
-      const action = before ? 'configured' : 'created';
-      return { change: { ref, action }, cr: inStoredVersion(input, stored) };
-    } catch (error) {
-      const isOutOfDate =
-        error instanceof ApiError &&
-        (error.code === 409 || error.wrongUid || (live !== undefined && error.objectIsGone));
-      if (!isOutOfDate) throw error;
-      live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
-      if (tries === TRIES || !tried || !live || !isDeepStrictEqual(triedOver(tried), triedOver(live)))
-        throw changedMeanwhile(tried, live);
-    }
-  }
+  const { stored } = await putOver(
+    { ...input, ...(tried && { live: tried }) },
+    transport,
+    (wanted, live) => putResource(api, input.type, wanted, { live, fieldManager: FIELD_MANAGER }),
+    (live) => {
+      if (tried && live && isDeepStrictEqual(triedOver(tried), triedOver(live))) return;
+      const what = live ? (tried ? 'changed' : 'created by another client') : 'deleted';
+      const message = `it was ${what} meanwhile; look at it, and give the command again`;
+      throw new OperatorError({ reason: 'Conflict', message });
+    },
+  );
+  return { change: { ref, action: before ? 'configured' : 'created' }, cr: stored };
 }
 
 /** Returns what must not have changed since the dry run: the status is the controller's alone. */
@@ -216,20 +196,15 @@ function triedOver({ metadata: { uid, labels = {}, annotations = {} }, spec }: A
   return { uid, labels, annotations, spec };
 }
 
-function changedMeanwhile(tried: AnyObject | undefined, live: AnyObject | undefined): OperatorError {
-  const what = live ? (tried ? 'changed' : 'made by somebody else') : 'deleted';
-  const message = `it was ${what} meanwhile; look at it, and give the command again`;
-  return new OperatorError({ reason: 'Conflict', message });
-}
-
 export interface WaitProps {
   readonly api: Api;
   readonly clock: Clock;
   /** For how long the command may take, for messages. */
   readonly timeoutMilliseconds: number;
-  /** What is left of it. @default - all */
-  readonly leftMilliseconds?: number;
+  /** Aborts with the user's interrupt. */
   readonly signal: AbortSignal;
+  /** Aborts when the time is over. */
+  readonly late: AbortSignal;
   /** Reports progress, in a line. */
   readonly report: (line: string) => Promise<void>;
 }
@@ -240,55 +215,44 @@ export interface WaitProps {
  * @throws CliError with exit code 3 and the reasons when the time is over, or where waiting is useless
  */
 export async function waitUntilReady(applied: readonly Applied[], props: WaitProps): Promise<void> {
-  const { api, clock, timeoutMilliseconds, signal, report } = props;
-  const late = new AbortController();
-  const timer = clock.setTimer(props.leftMilliseconds ?? timeoutMilliseconds, () => {
-    late.abort();
-  });
-  let trees: readonly Tree[] = [];
-  let notes: readonly string[] | undefined;
+  const { api, clock, timeoutMilliseconds, signal, late, report } = props;
+  let trees: readonly Tree[] | undefined;
+  let notes: readonly string[] = [];
   let lines = new Map<string, string>();
-  let outcome: 'ready' | 'stuck' | undefined;
-  try {
-    await follow({
-      ...{ api, clock, signal: AbortSignal.any([late.signal, signal]) },
-      collect: async (source) => {
-        const all = await Promise.all(applied.map((one) => look(scopeOf(one), source)));
-        return {
-          notes: [...new Set(all.flatMap((document) => document.notes))],
-          resources: all.flatMap((document) => document.resources),
-        };
-      },
-      onDocument: async (document) => {
-        notes = document.notes;
-        trees = applied.map((one) => treeOf(one, document));
-        const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
-        for (const line of newLines(lines, progress)) await report(line);
-        lines = new Map([...lines, ...progress]);
-        if (trees.every(({ state }) => state === 'ready')) outcome = 'ready';
-        else if (trees.some(({ state }) => state === 'stuck')) outcome = 'stuck';
-        return outcome !== undefined;
-      },
-    });
-  } finally {
-    timer.cancel();
-  }
-  if (outcome === 'ready') return;
+  const has = (state: Tree['state']) => trees?.some((tree) => tree.state === state) ?? true;
+  await follow({
+    ...{ api, clock, signal: AbortSignal.any([late, signal]) },
+    look: async (list) => {
+      const documents = applied.map(({ given: { input, after }, operator }) => {
+        const { namespace, name } = after.metadata;
+        const targets = [{ kind: input.kind, name }];
+        return look({ targets, operators: operator !== undefined, namespace }, list);
+      });
+      const all = await Promise.all(documents);
+      return {
+        notes: [...new Set(all.flatMap((document) => document.notes))],
+        resources: all.flatMap((document) => document.resources),
+      };
+    },
+    onDocument: async (document) => {
+      notes = document.notes;
+      trees = applied.map((one) => treeOf(one, document));
+      const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
+      for (const line of newLines(lines, progress)) await report(line);
+      lines = new Map([...lines, ...progress]);
+      return has('stuck') || !has('pending');
+    },
+  });
+  if (!has('stuck') && !has('pending')) return;
   if (signal.aborted) throw new CliError('Interrupted: what was applied stays', 3);
-  const when = outcome === 'stuck' ? '' : ` after ${timeoutMilliseconds / 1000} s`;
-  if (notes) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
+  const when = has('stuck') && trees ? '' : ` after ${timeoutMilliseconds / 1000} s`;
+  if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
   const names = applied.map(({ given }) => nameOf(given));
   throw new CliError(
     `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${when}: ` +
       'the API server has not answered with all of it',
     3,
   );
-}
-
-function scopeOf({ given: { input, after }, operator }: Applied): TreeScope {
-  const { namespace, name } = after.metadata;
-  const targets = [{ kind: input.kind, name }];
-  return { targets, operators: operator !== undefined, ...(namespace !== undefined && { namespace }) };
 }
 
 /** A custom resource that is waited for. */

@@ -1,18 +1,13 @@
 import { messageOf } from '../../contract/error.js';
-import { childrenFieldManager } from '../../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import type { Api, Scope } from '../../engine/api.js';
-import { sleep } from '../../engine/clock.js';
+import type { Api } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
-import { describePath, isAppliedBy, managedFieldsOf } from '../../engine/managed-fields.js';
-import type { FieldsV1 } from '../../engine/managed-fields.js';
 import { showValue } from '../../synth/problem.js';
 import { fieldChanges, shown } from '../diff/fields.js';
-import { collect } from '../tree/collect.js';
-import type { SeenKind, Source } from '../tree/collect.js';
-import { follow } from '../tree/follow.js';
+import { collect, follow } from '../tree/collect.js';
+import type { SeenKind } from '../tree/collect.js';
 import type { StatusDocument } from '../tree/model.js';
 
 /** A change of an object between two looks. */
@@ -22,12 +17,10 @@ export interface Change {
   readonly text: string;
 }
 
-/** Also a kind that isn't served yet is served soon. */
-const RETRY_MILLISECONDS = 2_000;
-
 export interface FollowerProps {
   readonly api: Api;
   readonly clock: Clock;
+  /** Called with each look, after its changes, which explain the status. */
   readonly onDocument: (document: StatusDocument) => void;
   /** Called with the changes since the previous look. */
   readonly onChanges: (changes: readonly Change[]) => void;
@@ -35,10 +28,10 @@ export interface FollowerProps {
   readonly onTrouble: (lines: readonly string[]) => void;
 }
 
-/** Looks at custom resources and their children whenever one has changed, and retries for ever. */
+/** Looks at custom resources and their children again and again. */
 export class Follower {
   private kinds = '';
-  private known: ReadonlyMap<string, AnyObject> = new Map();
+  private known: readonly AnyObject[] = [];
   private stopping: AbortController | undefined;
 
   constructor(private readonly props: FollowerProps) {}
@@ -50,81 +43,55 @@ export class Follower {
     this.stop();
     this.kinds = id;
     this.stopping = new AbortController();
-    void this.run(kinds, this.stopping.signal);
+    const { api, clock, onTrouble, onChanges, onDocument } = this.props;
+    const targets = kinds.map((kind) => ({ kind }));
+    let objects: AnyObject[] = [];
+    let unlisted = new Set<string>();
+    void follow({
+      ...{ api, clock, signal: this.stopping.signal },
+      look: (list) => {
+        [objects, unlisted] = [[], new Set()];
+        const recorded: typeof list = async (scope) => {
+          try {
+            const found = await list(scope);
+            objects.push(...found);
+            return found;
+          } catch (error) {
+            unlisted.add(groupKind(scope.type));
+            throw error;
+          }
+        };
+        return collect({ targets, operators: false }, recorded, new Date());
+      },
+      onDocument: (document) => {
+        onTrouble([]);
+        const crs = new Set(document.resources.map(({ uid }) => uid));
+        // They may still exist.
+        const unseen = this.known.filter((object) => unlisted.has(groupKind(object)));
+        const ours = [...unseen, ...objects].filter(
+          (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
+        );
+        const changes = changesBetween(this.known, ours);
+        this.known = ours;
+        if (changes.length > 0) onChanges(changes);
+        onDocument(document);
+        return false;
+      },
+      onFailed: (error) => {
+        onTrouble([messageOf(error)]);
+      },
+    });
   }
 
   stop(): void {
     this.stopping?.abort();
     this.kinds = '';
   }
-
-  private async run(kinds: readonly SeenKind[], signal: AbortSignal): Promise<void> {
-    const { api, clock, onTrouble } = this.props;
-    const targets = kinds.map((kind) => ({ kind }));
-    const onFailed = (error: unknown): void => {
-      if (!signal.aborted) onTrouble([messageOf(error)]);
-    };
-    while (!signal.aborted) {
-      let recorder: Recorder | undefined;
-      await follow({
-        ...{ api, clock, signal, onFailed },
-        collect: async (source) => {
-          recorder = new Recorder(source);
-          return collect({ targets, operators: false }, recorder, new Date());
-        },
-        onDocument: (document) => {
-          if (recorder) this.looked(document, recorder);
-          return false;
-        },
-      }).catch(onFailed);
-      await sleep(clock, RETRY_MILLISECONDS, signal);
-    }
-  }
-
-  /** Changes come first, since they explain the status. */
-  private looked(document: StatusDocument, { objects, unlisted }: Recorder): void {
-    this.props.onTrouble([]);
-    const crs = new Set(document.resources.map(({ uid }) => uid));
-    // They may still exist.
-    const unseen = [...this.known.values()].filter((object) => unlisted.has(groupKind(object)));
-    const ours = [...unseen, ...objects].filter(
-      (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
-    );
-    const changes = changesBetween([...this.known.values()], ours);
-    this.known = byId(ours);
-    if (changes.length > 0) this.props.onChanges(changes);
-    this.props.onDocument(document);
-  }
 }
 
-/** Records the objects that were listed, and the group and kind of those that couldn't be. */
-class Recorder implements Source {
-  readonly objects: AnyObject[] = [];
-  readonly unlisted = new Set<string>();
-
-  constructor(private readonly source: Source) {}
-
-  async list(scope: Scope): Promise<readonly AnyObject[]> {
-    try {
-      const found = await this.source.list(scope);
-      this.objects.push(...found);
-      return found;
-    } catch (error) {
-      this.unlisted.add(groupKind(scope.type));
-      throw error;
-    }
-  }
-}
-
-function byId(objects: readonly AnyObject[]): Map<string, AnyObject> {
-  return new Map(objects.map((object) => [objectId(object), object]));
-}
-
-/**
- * Compares two looks: of custom resources their spec, of their children the fields that are or were rendered, whoever has
- * changed them. Other fields are left out.
- */
+/** Compares two looks: of custom resources their spec, of their children everything but what controllers report. */
 export function changesBetween(before: readonly AnyObject[], after: readonly AnyObject[]): Change[] {
+  const byId = (objects: readonly AnyObject[]) => new Map(objects.map((each) => [objectId(each), each]));
   const [old, now] = [byId(before), byId(after)];
   const change = (object: AnyObject, text: string): Change => ({
     isGone: text === 'gone',
@@ -143,38 +110,19 @@ export function changesBetween(before: readonly AnyObject[], after: readonly Any
 
 function changedFields(before: AnyObject, after: AnyObject): string[] {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return [];
-  const owner = controllerOf(after) ?? controllerOf(before);
-  const pair = owner
-    ? shown({ before, after })
+  const isChild = controllerOf(after) !== undefined || controllerOf(before) !== undefined;
+  const pair = isChild
+    ? shown({ before: authored(before), after: authored(after) })
     : { before: { spec: before.spec }, after: { spec: after.spec } };
-  // Also what is rendered no more, and what another manager took.
-  const rendered = [before, after]
-    .flatMap(managedFieldsOf)
-    .filter((entry) => owner && isAppliedBy(childrenFieldManager(owner.kind), entry))
-    .flatMap(({ fieldsV1 = {} }) => leaves(fieldsV1).map(withoutItems));
-  const isRendered = (path: string): boolean =>
-    !owner || rendered.some((field) => isWithin(field, path) || isWithin(path, field));
-  return fieldChanges(pair.before, pair.after)
-    .filter(({ path }) => isRendered(withoutItems(path)))
-    .map(({ path, ...values }) => {
-      if (!('before' in values)) return `${path} is now ${showValue(values.after)}`;
-      if (!('after' in values)) return `${path} was ${showValue(values.before)}, and is gone`;
-      return `${path} ${showValue(values.before)} -> ${showValue(values.after)}`;
-    });
+  return fieldChanges(pair.before, pair.after).map(({ path, ...values }) => {
+    if (!('before' in values)) return `${path} is now ${showValue(values.after)}`;
+    if (!('after' in values)) return `${path} was ${showValue(values.before)}, and is gone`;
+    return `${path} ${showValue(values.before)} -> ${showValue(values.after)}`;
+  });
 }
 
-/** The innermost fields of a set; of items, those in them. */
-function leaves(fields: FieldsV1, path: readonly string[] = []): string[] {
-  const below = Object.entries(fields).filter(([segment]) => segment !== '.');
-  if (below.length === 0) return path.length === 0 ? [] : [describePath(path)];
-  return below.flatMap(([segment, child]) => leaves(child, [...path, segment]));
-}
-
-/** A path without the keys of items, which the API server and a comparison choose differently. */
-function withoutItems(path: string): string {
-  return path.replaceAll(/\[[^"[\]][^[\]]*\]/g, '[]');
-}
-
-function isWithin(path: string, outer: string): boolean {
-  return path.startsWith(outer) && ['', '.', '['].includes(path.charAt(outer.length));
+/** Returns an object without the metadata that the API server and Kubernetes' own controllers write. */
+function authored({ metadata: { name, labels = {}, annotations = {} }, ...object }: AnyObject): AnyObject {
+  const own = Object.entries(annotations).filter(([key]) => !/^[\w.-]*kubernetes\.io\//.test(key));
+  return { ...object, metadata: { name, labels, annotations: Object.fromEntries(own) } };
 }

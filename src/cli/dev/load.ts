@@ -3,14 +3,22 @@ import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, realpathSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
+import { isMap, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
+import { DEFAULT_NAMESPACE, kindName } from '../../install/names.js';
+import { installedRules } from '../../install/rules.js';
 import type { PolicyRule } from '../../install/rules.js';
+import { readCustomResources } from '../../synth/custom-resource.js';
+import { InputError } from '../../synth/problem.js';
+import { loadKinds } from '../config.js';
 import { CliError } from '../exit.js';
 import type { Guard } from './stand.js';
+import type { Tone } from './view.js';
 
 export interface ProjectOptions {
   /** Files, folders and patterns. Empty: the usual places. */
@@ -174,20 +182,8 @@ export async function sendProject(options: ProjectOptions): Promise<void> {
 async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {
   // Errors of the author's code keep their place this way.
   if (config !== undefined) await import(pathToFileURL(resolve(config)).href);
-  const [{ kindsOnRequest, loadKinds }, { builtInKinds }, { installedRules }, { DEFAULT_NAMESPACE }] =
-    await Promise.all([
-      import('../config.js'),
-      import('../../kinds/index.js'),
-      import('../../install/rules.js'),
-      import('../../install/names.js'),
-    ]);
-  const kinds = await loadKinds({
-    // A configuration is about its own.
-    builtIn: named ? builtInKinds : [],
-    onRequest: kindsOnRequest,
-    ...(config !== undefined && { config }),
-    ...(named && { kinds: named }),
-  });
+  // A configuration is about its own kinds.
+  const kinds = await loadKinds({ config, kinds: named, ...(!named && { builtIn: [] }) });
   const sources = sampleSources(samples, dirname(config ?? 'any'));
   return {
     kinds: kinds.map((kind) => {
@@ -201,20 +197,12 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
 }
 
 async function readSamples(sources: readonly string[], kinds: readonly Kind[]): Promise<Project['samples']> {
-  const { readCustomResources } = await import('../../synth/custom-resource.js');
-  const { InputError } = await import('../../synth/problem.js');
   try {
     const inputs = await readCustomResources({ sources, kinds, namespace: 'default' });
-    const valid = inputs.map(({ type, cr, document }) => {
-      // As it is written: defaults are the API server's.
-      const given = document.value as AnyObject;
-      const { namespace } = cr.metadata;
-      const { namespace: _, ...metadata } = given.metadata;
-      return {
-        type,
-        object: { ...given, metadata: { ...metadata, ...(namespace !== undefined && { namespace }) } },
-      };
-    });
+    // As they are written: defaults are the API server's.
+    const valid = inputs.map(({ type, cr: { metadata }, document }) => ({
+      ...{ type, object: { ...(document.value as AnyObject), metadata } },
+    }));
     return { valid };
   } catch (error) {
     if (error instanceof InputError) return { problems: error.lines };
@@ -246,4 +234,93 @@ export function sampleSources(named: readonly string[], folder: string): string[
     // A pattern without matches is kept, so that it is reported as missing.
     return found.length > 0 ? found : [name];
   });
+}
+
+/** Time to finish work in progress. */
+const GRACE_MILLISECONDS = 5_000;
+
+/** A warning or error of the controller, or output of the author's code. */
+export interface ControllerLine {
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+export interface ControllerProps {
+  readonly guard: Guard;
+  readonly kubeconfig: string;
+  readonly config: string | undefined;
+  readonly kinds: readonly LoadedKind[];
+  /** Called once the controllers of all kinds run. */
+  readonly onStarted: () => void;
+  readonly onLine: (line: ControllerLine) => void;
+  /** Called when it has ended unexpectedly. @param how as in `exit code 1` */
+  readonly onEnd: (how: string) => void;
+}
+
+/**
+ * Starts `reconstruct run` in a process of its own, with the author's code as it is now.
+ * @returns stops it. @param graceMilliseconds to finish work in progress
+ */
+export function startController(props: ControllerProps): (graceMilliseconds?: number) => Promise<void> {
+  const { guard, kubeconfig, config, kinds, onStarted, onLine, onEnd } = props;
+  const args = [
+    ...['run', '--kubeconfig', kubeconfig, '--kinds', kinds.map(kindName).join(), '--no-leader-elect'],
+    ...(config === undefined ? [] : ['--config', config]),
+    ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'info'],
+  ];
+  const child = startCommand(args, ['ignore', 'pipe', 'pipe'], guard);
+  let isStopping = false;
+  // Kinds of several groups may have the same name.
+  const starting = kinds.map(({ name }) => name);
+  const read = (text: string): void => {
+    const line = isStopping ? undefined : readLogLine(text);
+    if (typeof line === 'object') onLine(line);
+    else if (line !== undefined && starting.includes(line)) {
+      starting.splice(starting.indexOf(line), 1);
+      if (starting.length === 0) onStarted();
+    }
+  };
+  for (const input of [child.stdout, child.stderr]) if (input) createInterface({ input }).on('line', read);
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', (code, signal) => {
+      if (!isStopping) onEnd(signal ?? `exit code ${code ?? '?'}`);
+      resolve();
+    });
+  });
+  return async (graceMilliseconds = GRACE_MILLISECONDS) => {
+    isStopping = true;
+    if (graceMilliseconds > 0) child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), graceMilliseconds);
+    await ended;
+    clearTimeout(timer);
+  };
+}
+
+/**
+ * Reads a line of the controller's output.
+ *
+ * @returns a line to show, the name of a controller that has started, or undefined for what isn't shown
+ */
+export function readLogLine(line: string): ControllerLine | string | undefined {
+  let entry: unknown;
+  try {
+    entry = JSON.parse(line);
+  } catch {
+    // Not of the controller.
+  }
+  if (!isMap(entry) || !('level' in entry) || typeof entry.msg !== 'string')
+    return { tone: 'news', text: line };
+  const { level, msg, controller, kind, namespace, name, err, error, reason } = entry;
+  if (/^controller started$/i.test(msg) && typeof controller === 'string') return controller;
+  const isWarning = level === 'warn';
+  if (!isWarning && level !== 'error') return undefined;
+  // The rest of a cause is in the status.
+  const causes = [isMap(err) ? err.message : undefined, error, reason];
+  const [cause = ''] = causes.find((text) => typeof text === 'string')?.split('\n') ?? [];
+  // The status of the custom resource says the same.
+  if (isWarning && kind !== undefined && cause !== '') return undefined;
+  const key = typeof name === 'string' ? objectKey(namespace as string | undefined, name) : '';
+  const subject = [kind ?? controller, key].filter(Boolean).join(' ');
+  const texts = [subject, msg, msg.includes(cause) ? '' : cause].filter(Boolean);
+  return { tone: isWarning ? 'warning' : 'error', text: texts.join(': ') };
 }

@@ -6,21 +6,15 @@ import { watch } from 'chokidar';
 import type { FSWatcher } from 'chokidar';
 import createLogUpdate from 'log-update';
 import { messageOf } from '../../contract/error.js';
-import { describeRef } from '../../contract/object.js';
 import { Api } from '../../engine/api.js';
 import { aborted, sleep, systemClock } from '../../engine/clock.js';
-import type { Clock } from '../../engine/clock.js';
 import { UndiciTransport } from '../../engine/transport.js';
-import { ClusterClient } from '../cluster-client.js';
+import { ClusterClient, clusterAccess, retryingTransport } from '../cluster.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { paint } from '../output.js';
-import type { StatusDocument } from '../tree/model.js';
 import { packageVersion } from '../version.js';
-import { clusterAccess, retryingTransport } from '../with-cluster.js';
-import { DevController } from './controller.js';
-import type { ControllerLine, Failure } from './controller.js';
 import { Follower } from './follower.js';
-import { loadProject } from './load.js';
+import { loadProject, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
 import { loadStand, Samples } from './stand.js';
 import type { ControlPlane, Guard, Stand } from './stand.js';
@@ -48,7 +42,7 @@ export async function runDev(options: ProjectOptions): Promise<void> {
     };
     try {
       await withControlPlane(startStand(log), signal, async (stand) => {
-        const session = new Session({ options, view, clock: systemClock, guard, stand, signal });
+        const session = new Session({ options, view, guard, stand, signal });
         try {
           void session.run();
           await Promise.race([aborted(signal), stand.then(() => aborted(signal))]);
@@ -109,14 +103,10 @@ function openView(): View {
   const { stdout } = process;
   // A terminal that was closed takes nothing any more, and still everything has to be removed.
   stdout.on('error', () => undefined);
+  const now = (): Date => new Date();
   const write = (text: string): void => void stdout.write(text);
-  if (!stdout.isTTY) return lineView(systemClock, write);
-  const view = terminalView(createLogUpdate, {
-    clock: systemClock,
-    paint,
-    write,
-    columns: () => stdout.columns,
-  });
+  if (!stdout.isTTY) return lineView(now, write);
+  const view = terminalView(createLogUpdate, { now, write, paint, columns: () => stdout.columns });
   stdout.on('resize', view.redraw);
   // After Ctrl-Z and fg.
   process.on('SIGCONT', view.redraw);
@@ -139,27 +129,16 @@ const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
 /** A save is often several writes, and an editor may replace the file. */
 const QUIET_MILLISECONDS = 150;
 
-/** By then a status that shows the failure is written and seen. */
-const HELD_MILLISECONDS = 2_000;
-
 /** Kinds of trouble, in the order in which they are shown. */
 const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
 
 export interface SessionProps {
   readonly options: ProjectOptions;
   readonly view: View;
-  readonly clock: Clock;
   readonly guard: Guard;
   /** Resolves once the cluster runs. */
   readonly stand: Promise<Stand>;
   readonly signal: AbortSignal;
-}
-
-interface Connected {
-  readonly stand: Stand;
-  readonly samples: Samples;
-  readonly follower: Follower;
-  close(): Promise<void>;
 }
 
 /**
@@ -170,18 +149,16 @@ export class Session {
   private readonly troubles = new Map<(typeof ABOUT)[number], Trouble>();
   private readonly root: string;
   private readonly saved = new Set<string>();
-  private readonly statuses: StatusMessages;
   private watcher: FSWatcher | undefined;
-  private connected: Connected | undefined;
-  private controller: DevController | undefined;
+  private connected: ReturnType<Session['connect']> | undefined;
+  private stopController: ReturnType<typeof startController> | undefined;
   private loadedAt = '';
-  /** Whether the controller hasn't loaded the files as they are. */
+  /** The controller hasn't loaded the files as they are. */
   private isStale = true;
   private sources: readonly string[] = [];
 
   constructor(private readonly props: SessionProps) {
     this.root = dirname(resolve(props.options.config ?? 'any'));
-    this.statuses = new StatusMessages(props.clock);
   }
 
   /** Loads the project, and again after each save, until the signal aborts. */
@@ -204,7 +181,7 @@ export class Session {
         while (this.saved.size === 0) await once(watcher, 'all', { signal });
         for (let count = 0; count !== this.saved.size;) {
           count = this.saved.size;
-          await sleep(this.props.clock, QUIET_MILLISECONDS, signal);
+          await sleep(systemClock, QUIET_MILLISECONDS, signal);
         }
       }
     } catch (error) {
@@ -214,7 +191,7 @@ export class Session {
 
   async close(): Promise<void> {
     await this.watcher?.close();
-    await this.controller?.stop(0);
+    await this.stopController?.(0);
     await this.connected?.close();
   }
 
@@ -254,7 +231,7 @@ export class Session {
       : 'problems' in result
         ? result.problems
         : [];
-    const meanwhile = this.controller
+    const meanwhile = this.stopController
       ? `the controller goes on with what was loaded at ${this.loadedAt}`
       : 'no controller runs';
     this.trouble('configuration', `The configuration can't be loaded; ${meanwhile}`, problems);
@@ -267,7 +244,7 @@ export class Session {
     // Why the sandbox doesn't start is reported by what started it.
     const stand = await this.props.stand.catch(() => undefined);
     if (!stand || this.isOver()) return;
-    this.connected ??= await this.connect(stand);
+    this.connected ??= this.connect(stand);
     const { refused, changed, left } = await stand.install(kinds, rules);
     if (this.isOver()) return;
     for (const crd of left) {
@@ -279,30 +256,28 @@ export class Session {
       );
     }
     this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
-    if (this.isStale || !this.controller) await this.restart(stand, project);
+    if (this.isStale || !this.stopController) await this.restart(stand, project);
     const valid = 'valid' in samples ? samples.valid : [];
     if ('valid' in samples) {
       const rejected = await this.connected.samples.update(valid, changed, signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
     }
-    view.hints(usage(stand, valid[0]));
+    view.show({ hints: usage(stand, valid[0]) });
     const problems = 'problems' in samples ? samples.problems : [];
     this.trouble('samples', 'The samples have mistakes; the last good ones stay', problems);
     if (!this.isOver()) this.connected.follower.follow(kinds);
   }
 
-  private async connect(stand: Stand): Promise<Connected> {
-    const { view, clock } = this.props;
-    const access = await clusterAccess({ kubeconfig: stand.adminKubeconfig });
+  private connect(stand: Stand) {
+    const { view } = this.props;
+    const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
     const follower = new Follower({
-      ...{ api: new Api(transport), clock },
+      ...{ api: new Api(transport), clock: systemClock, onChanges: view.changes },
       onDocument: (document) => {
-        this.statuses.add(document);
-        view.document(document);
+        view.show({ document });
       },
-      onChanges: view.changes,
       onTrouble: (lines) => {
         this.trouble('look', "The custom resources can't be read, retrying", lines);
       },
@@ -311,73 +286,43 @@ export class Session {
       follower.stop();
       await transport.close();
     };
-    return {
-      stand,
-      follower,
-      close,
-      samples: new Samples(new ClusterClient(retryingTransport(transport)), clock),
-    };
+    const samples = new Samples(new ClusterClient(retryingTransport(transport)), systemClock);
+    return { follower, samples, close };
   }
 
   /** Two controllers never run at the same time. */
   private async restart(stand: Stand, { kinds }: Project): Promise<void> {
-    const { view, guard, clock, options } = this.props;
-    view.controller('the controller starts');
-    await this.controller?.stop();
-    this.controller = undefined;
+    const { view, guard, options } = this.props;
+    view.show({ controller: 'the controller starts' });
+    await this.stopController?.();
+    this.stopController = undefined;
     if (this.isOver()) return;
     this.trouble('controller', '', []);
     this.isStale = false;
-    const at = new Date(clock.now()).toTimeString().slice(0, 8);
+    const at = new Date().toTimeString().slice(0, 8);
     this.loadedAt = at;
-    const controller = new DevController({
-      ...{ guard, kinds, kubeconfig: stand.operatorKubeconfig },
-      ...(options.config !== undefined && { config: options.config }),
+    this.stopController = startController({
+      ...{ guard, kinds, kubeconfig: stand.operatorKubeconfig, config: options.config },
       onStarted: () => {
-        view.controller(`the controller runs what was loaded at ${at}`);
+        view.show({ controller: `the controller runs what was loaded at ${at}` });
       },
-      onLine: (line) => void this.printed(line, controller),
+      onLine: ({ text, tone }) => {
+        if (!this.isOver()) view.report(text, tone);
+      },
       onEnd: (how) => {
         if (this.isOver()) return;
-        this.controller = undefined;
-        view.controller('no controller runs');
+        this.stopController = undefined;
+        view.show({ controller: 'no controller runs' });
         this.trouble('controller', `The controller has ended: ${how}`, ['The next save starts it again']);
       },
     });
-    this.controller = controller;
-  }
-
-  private async printed({ text, tone, failure }: ControllerLine, controller: DevController): Promise<void> {
-    const isHeld = failure !== undefined && tone === 'warning';
-    if (isHeld && (await this.statuses.willShow(failure, this.props.signal))) return;
-    if (!this.isOver() && this.controller === controller) this.props.view.report(text, tone);
   }
 
   /** @param lines none where nothing is wrong */
   private trouble(about: (typeof ABOUT)[number], title: string, lines: readonly string[]): void {
     if (lines.length > 0) this.troubles.set(about, { title, lines });
     else if (!this.troubles.delete(about)) return;
-    this.props.view.troubles(ABOUT.flatMap((each) => this.troubles.get(each) ?? []));
-  }
-}
-
-/** The messages that statuses have shown, so that one mistake is one line. */
-export class StatusMessages {
-  private readonly all = new Map<string, Set<string>>();
-
-  constructor(private readonly clock: Clock) {}
-
-  add({ resources }: StatusDocument): void {
-    for (const resource of resources) {
-      const subject = describeRef(resource);
-      this.all.set(subject, (this.all.get(subject) ?? new Set()).add(resource.verdict.message));
-    }
-  }
-
-  /** Reports, after two seconds, whether the status of the custom resource shows a failure, or has shown it. */
-  async willShow({ of, cause }: Failure, signal: AbortSignal): Promise<boolean> {
-    await sleep(this.clock, HELD_MILLISECONDS, signal);
-    return [...(this.all.get(of) ?? [])].some((message) => message.includes(cause));
+    this.props.view.show({ troubles: ABOUT.flatMap((each) => this.troubles.get(each) ?? []) });
   }
 }
 

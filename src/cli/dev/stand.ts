@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { describeRef, groupOf, objectId, objectKey, refOf } from '../../contract/object.js';
+import { describeRef, groupOf, isMap, objectId, objectKey, refOf } from '../../contract/object.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
 import { namespaceType } from '../../install/cluster.js';
@@ -9,9 +9,8 @@ import type { PolicyRule } from '../../install/rules.js';
 import { CliError } from '../exit.js';
 import type { LoadedKind, Sample } from './load.js';
 
-/** Ends processes with this one, however it ends. */
+/** Ends processes, each of which leads a group of its own, with this one, however it ends. */
 export interface Guard {
-  /** The process leads a group of its own. */
   watch(pid: number): void;
   forget(pid: number): void;
   /** Stops watching all processes. */
@@ -20,7 +19,7 @@ export interface Guard {
 
 /** A control plane on this machine. */
 export interface ControlPlane {
-  /** The path of the admin's kubeconfig. */
+  /** Path of the admin's kubeconfig. */
   readonly adminKubeconfig: string;
   readonly kubectlPath: string;
   /** Removes it, with all of its files. Can be called more than once. */
@@ -29,18 +28,18 @@ export interface ControlPlane {
 
 /** A control plane with the ServiceAccount of an installation. */
 export interface Stand extends ControlPlane {
-  /** The path of the ServiceAccount's kubeconfig. */
+  /** Path of the ServiceAccount's kubeconfig. */
   readonly operatorKubeconfig: string;
-  /** Applies CRDs that are new or changed, and grants the operator exactly these rights. */
+  /**
+   * Applies CRDs that are new or changed, and grants the operator exactly these rights.
+   * @returns a sentence for each CRD that is refused; whether one was applied; the names of those that stay without a kind
+   */
   install(
     kinds: readonly Pick<LoadedKind, 'type' | 'crd'>[],
     rules: readonly PolicyRule[],
   ): Promise<{
-    /** A sentence for each CRD that the cluster refuses. */
     readonly refused: readonly string[];
-    /** Whether a CRD was applied. */
     readonly changed: boolean;
-    /** The names of CRDs that aren't among the kinds any more; they stay in the cluster. */
     readonly left: readonly string[];
   }>;
 }
@@ -68,7 +67,8 @@ export async function loadStand(): Promise<StandModule> {
   }
 }
 
-const MANAGER = 'reconstruct-dev';
+const APPLY = { fieldManager: 'reconstruct-dev', force: true };
+
 /**
  * How long a refusal is retried after a change of a CRD, by its reason: for a moment the API server still uses the previous one. What
  * is invalid mostly is so by the new one too.
@@ -92,7 +92,7 @@ export class Samples {
   /**
    * Applies samples that are new or changed, and deletes those that were removed.
    *
-   * @param schemaChanged whether a CRD was just applied
+   * @param schemaChanged a CRD was just applied
    * @param signal ends it early
    * @returns a sentence for each sample that the cluster refuses; it is applied again the next time
    */
@@ -103,26 +103,22 @@ export class Samples {
       return schemaChanged && this.clock.monotonic() - began < limit;
     };
     const before = new Map(this.applied.map((sample) => [objectId(sample.object), sample]));
+    const ids = new Set(wanted.map(({ object }) => objectId(object)));
+    const removed = this.applied.filter(({ object }) => !ids.has(objectId(object)));
     const after: Sample[] = [];
     const refusals: string[] = [];
-    const refused = ({ object }: Sample, error: unknown): void => {
-      refusals.push(`${describeRef(refOf(object))} is refused by the cluster: ${messageOf(error)}`);
-    };
-    const ids = new Set(wanted.map(({ object }) => objectId(object)));
-    for (const sample of this.applied.filter(({ object }) => !ids.has(objectId(object))))
-      await this.remove(sample).catch((error: unknown) => {
-        refused(sample, error);
-        after.push(sample);
-      });
-    for (const sample of wanted) {
-      const isSame = isDeepStrictEqual(before.get(objectId(sample.object))?.object, sample.object);
-      const applying = isSame ? undefined : this.apply(sample, isRetried, signal);
-      await Promise.resolve(applying).then(
-        () => after.push(sample),
-        (error: unknown) => {
-          refused(sample, error);
-        },
-      );
+    for (const sample of [...removed, ...wanted]) {
+      const { object } = sample;
+      const isRemoved = removed.includes(sample);
+      const isSame = isDeepStrictEqual(before.get(objectId(object))?.object, object);
+      try {
+        if (isRemoved) await this.remove(sample);
+        else if (!isSame) await this.apply(sample, isRetried, signal);
+        if (!isRemoved) after.push(sample);
+      } catch (error) {
+        refusals.push(`${describeRef(refOf(object))} is refused by the cluster: ${messageOf(error)}`);
+        if (isRemoved) after.push(sample);
+      }
     }
     this.applied = after;
     return refusals;
@@ -133,9 +129,8 @@ export class Samples {
     this.applied = this.applied.filter(({ type }) => `${type.plural}.${groupOf(type.apiVersion)}` !== crd);
   }
 
-  private async remove({ type, object }: Sample): Promise<void> {
-    const { namespace, name } = object.metadata;
-    const live = await this.cluster.find(type, objectKey(namespace, name));
+  private async remove({ type, object: { metadata } }: Sample): Promise<void> {
+    const live = await this.cluster.find(type, objectKey(metadata.namespace, metadata.name));
     if (live) await this.cluster.delete(type, live, 'Background');
   }
 
@@ -144,15 +139,14 @@ export class Samples {
     isRetried: (error: unknown) => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const options = { fieldManager: MANAGER, force: true };
     const { namespace } = object.metadata;
     if (namespace !== undefined && !signal.aborted && !(await this.cluster.find(namespaceType, namespace))) {
       const { apiVersion, kind } = namespaceType;
-      await this.cluster.apply(namespaceType, { apiVersion, kind, metadata: { name: namespace } }, options);
+      await this.cluster.apply(namespaceType, { apiVersion, kind, metadata: { name: namespace } }, APPLY);
     }
     while (!signal.aborted) {
       try {
-        const answer = await this.cluster.apply(type, object, options);
+        const answer = await this.cluster.apply(type, object, APPLY);
         if (hasFields(answer.object.spec, object.spec)) return;
         throw new OperatorError({
           reason: 'FieldDropped',
@@ -168,10 +162,8 @@ export class Samples {
 
 /** Reports whether a stored value has every field of the one that was sent. */
 function hasFields(stored: unknown, sent: unknown): boolean {
-  if (typeof sent !== 'object' || sent === null) return stored !== undefined;
-  if (typeof stored !== 'object' || stored === null) return false;
-  return Object.entries(sent).every(
-    ([name, value]) =>
-      value === null || hasFields((stored as Readonly<Record<string, unknown>>)[name], value),
-  );
+  if (Array.isArray(sent))
+    return Array.isArray(stored) && sent.every((item, index) => hasFields(stored[index], item));
+  if (!isMap(sent)) return sent === null || stored !== undefined;
+  return isMap(stored) && Object.entries(sent).every(([name, value]) => hasFields(stored[name], value));
 }

@@ -1,9 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { rfc3339Seconds } from '../../contract/conditions.js';
-import type { Clock } from '../../engine/clock.js';
-import type { Color, Paint } from '../output.js';
 import { plain } from '../output.js';
+import type { Color, Paint } from '../output.js';
 import type { StatusDocument } from '../tree/model.js';
 import { goneText, isEvent, linesOf, newLines, textOf } from '../tree/text.js';
 import type { Change } from './follower.js';
@@ -20,19 +19,26 @@ export interface Trouble {
   readonly lines: readonly string[];
 }
 
+/** State that is shown. */
+interface Board {
+  /** State of the controller, as in `the controller runs what was loaded at 12:30:01`. */
+  readonly controller: string;
+  /** Everything that is wrong now. */
+  readonly troubles: readonly Trouble[];
+  /** How to reach the cluster from another terminal. */
+  readonly hints: readonly string[];
+  readonly document: StatusDocument | undefined;
+}
+
 /** Shows an author what happens: on a terminal news above a board that stays in place, else a line with its time for all news. */
 export interface View {
   readonly report: (text: string, tone?: Tone) => void;
-  /** Shows the state of the controller, as in `the controller runs what was loaded at 12:30:01`. */
-  readonly controller: (text: string) => void;
-  /** Shows everything that is wrong now. */
-  readonly troubles: (all: readonly Trouble[]) => void;
+  readonly show: (part: Partial<Board>) => void;
   readonly changes: (changes: readonly Change[]) => void;
-  readonly document: (document: StatusDocument) => void;
-  /** Shows how to reach the cluster from another terminal. */
-  readonly hints: (lines: readonly string[]) => void;
   readonly close: () => void;
 }
+
+const START: Board = { controller: 'starting', troubles: [], hints: [], document: undefined };
 
 /** The part of log-update that is used. */
 interface Live {
@@ -41,76 +47,40 @@ interface Live {
   done(): void;
 }
 
-const COLORS: Readonly<Record<Tone, Color | undefined>> = {
-  ...{ news: undefined, warning: 'yellow', error: 'red' },
-};
-
-interface Board {
-  controller: string;
-  troubles: readonly Trouble[];
-  hints: readonly string[];
-  document: StatusDocument | undefined;
+export interface TerminalProps {
+  readonly now: () => Date;
+  readonly write: (text: string) => void;
+  readonly paint: Paint;
+  readonly columns: () => number;
 }
 
-/** @param live draws the board; @param columns of the terminal */
+/** @param live draws the board */
 export function terminalView(
   live: Live,
-  {
-    clock,
-    write,
-    paint,
-    columns,
-  }: {
-    readonly clock: Pick<Clock, 'now'>;
-    readonly write: (text: string) => void;
-    readonly paint: Paint;
-    readonly columns: () => number;
-  },
+  { now, write, paint, columns }: TerminalProps,
 ): View & { readonly redraw: () => void } {
-  const board: Board = { controller: 'starting', troubles: [], hints: [], document: undefined };
+  const colors: Readonly<Record<Tone, Color | undefined>> = {
+    ...{ news: undefined, warning: 'yellow', error: 'red' },
+  };
+  let board = START;
   let isClosed = false;
-
-  /** The end of the board is always visible: a terminal that is too low cuts the trees. */
   const redraw = (): void => {
-    if (isClosed) return;
-    const now = new Date(clock.now());
-    const none = 'There is no custom resource: write one into sample.yaml, or apply one';
-    // Events that aren't warnings would fill the screen with what the tree shows.
-    const { controller, troubles, hints, document } = board;
-    const resources = document?.resources.map(({ events, ...resource }) => ({
-      ...resource,
-      events: events.filter(({ type }) => type !== 'Normal'),
-    }));
-    const trees = resources && { ...document, notes: document?.notes ?? [], resources };
-    const parts = [
-      ...(trees ? [textOf(trees, { now, paint, none, width: Math.max(columns(), 60) }).trimEnd()] : []),
-      ...troubles.map(({ title, lines }) =>
-        [paint('red', plain(title)), ...lines.map((line) => `  ${plain(line)}`)].join('\n'),
-      ),
-      [
-        paint('bold', plain(`reconstruct dev: ${controller}`)),
-        ...hints.map((line) => paint('dim', plain(line))),
-      ].join('\n'),
-    ];
-    live(parts.join('\n\n'));
+    if (!isClosed) live(boardText(board, now(), paint, Math.max(columns(), 60)));
   };
   const report: View['report'] = (text, tone = 'news') => {
     if (isClosed) return;
-    const color = COLORS[tone];
-    const line = `${new Date(clock.now()).toTimeString().slice(0, 8)} ${plain(text)}`;
+    const color = colors[tone];
+    const line = `${now().toTimeString().slice(0, 8)} ${plain(text)}`;
     live.clear();
     write(`${color === undefined ? line : paint(color, line)}\n`);
     redraw();
   };
-  const put =
-    <K extends keyof Board>(part: K) =>
-    (value: Board[K]): void => {
-      board[part] = value;
-      redraw();
-    };
   return {
-    ...{ report, redraw, controller: put('controller'), troubles: put('troubles'), hints: put('hints') },
-    document: put('document'),
+    ...{ report, redraw },
+    show: (part) => {
+      board = { ...board, ...part };
+      redraw();
+    },
     changes: (changes) => {
       for (const { text } of changes) report(text);
     },
@@ -123,52 +93,63 @@ export function terminalView(
   };
 }
 
+/** The end is always visible: a terminal that is too low cuts the trees. */
+function boardText(
+  { document, troubles, controller, hints }: Board,
+  now: Date,
+  paint: Paint,
+  width: number,
+): string {
+  const none = 'There is no custom resource: write one into sample.yaml, or apply one';
+  // Events that aren't warnings would fill the screen with what the tree shows.
+  const resources = document?.resources.map(({ events, ...resource }) => ({
+    ...{ ...resource, events: events.filter(({ type }) => type !== 'Normal') },
+  }));
+  return [
+    ...(document && resources
+      ? [textOf({ ...document, resources }, { now, paint, none, width }).trimEnd()]
+      : []),
+    ...troubles.map(({ title, lines }) =>
+      [paint('red', plain(title)), ...lines.map((line) => `  ${plain(line)}`)].join('\n'),
+    ),
+    [
+      paint('bold', plain(`reconstruct dev: ${controller}`)),
+      ...hints.map((line) => paint('dim', plain(line))),
+    ].join('\n'),
+  ].join('\n\n');
+}
+
 /** For logs and pipes. */
-export function lineView(clock: Pick<Clock, 'now'>, write: (text: string) => void): View {
+export function lineView(now: () => Date, write: (text: string) => void): View {
+  let board = START;
   /** Those of the last document, and all events before: one may be out of sight for a while. */
   let known: ReadonlyMap<string, string> = new Map();
-  /** All messages of statuses: the events that repeat them are left out. */
-  const messages = new Set<string>();
-  let troubles: readonly Trouble[] = [];
-  let controller = '';
-  let hints: readonly string[] = [];
 
   const report = (text: string): void => {
-    const time = rfc3339Seconds(new Date(clock.now()));
-    for (const line of text.split('\n')) write(`${time} ${plain(line)}\n`);
+    for (const line of text.split('\n')) write(`${rfc3339Seconds(now())} ${plain(line)}\n`);
   };
-  const textOfTrouble = ({ title, lines }: Trouble): string =>
+  const linesOfTrouble = ({ title, lines }: Trouble): string =>
     [title, ...lines.map((line) => `  ${line}`)].join('\n');
   return {
     report,
-    controller: (text) => {
-      if (text !== controller) report(text);
-      controller = text;
-    },
-    troubles: (all) => {
-      const before = new Set(troubles.map(textOfTrouble));
-      for (const text of all.map(textOfTrouble)) if (!before.has(text)) report(text);
-      const titles = new Set(all.map(({ title }) => title));
-      for (const { title } of troubles) if (!titles.has(title)) report(`No longer so: ${title}`);
-      troubles = all;
+    show: (part) => {
+      const before = board;
+      board = { ...board, ...part };
+      const { controller, hints, troubles, document } = board;
+      if (controller !== before.controller) report(controller);
+      if (hints.join() !== before.hints.join()) hints.forEach(report);
+      const reported = before.troubles.map(linesOfTrouble);
+      for (const text of troubles.map(linesOfTrouble)) if (!reported.includes(text)) report(text);
+      for (const { title } of before.troubles)
+        if (!troubles.some((trouble) => trouble.title === title)) report(`No longer so: ${title}`);
+      if (!document || document === before.document) return;
+      const lines = linesOf(document);
+      newLines(known, lines, goneText(document)).forEach(report);
+      known = new Map([...[...known].filter(([key]) => isEvent(key)), ...lines]);
     },
     changes: (changes) => {
       // The document says what is gone.
       for (const { isGone, text } of changes) if (!isGone) report(text);
-    },
-    document: (document) => {
-      for (const { uid, verdict } of document.resources) messages.add(`${uid} ${verdict.message}`);
-      const resources = document.resources.map(({ events, ...resource }) => ({
-        ...resource,
-        events: events.filter(({ note }) => !messages.has(`${resource.uid} ${note}`)),
-      }));
-      const now = linesOf({ ...document, resources });
-      for (const line of newLines(known, now, goneText(document))) report(line);
-      known = new Map([...[...known].filter(([key]) => isEvent(key)), ...now]);
-    },
-    hints: (lines) => {
-      if (lines.join() !== hints.join()) for (const line of lines) report(line);
-      hints = lines;
     },
     close: () => undefined,
   };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Explanation } from '../../contract/controller.js';
-import { messageOf, OperatorError } from '../../contract/error.js';
+import { messageOf } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -15,9 +15,8 @@ import { readCustomResources } from '../../synth/custom-resource.js';
 import type { CustomResourceInput } from '../../synth/custom-resource.js';
 import { placeOf } from '../../synth/document.js';
 import { InputError } from '../../synth/problem.js';
-import { CliError } from '../exit.js';
 import type { ContextFor } from '../operators.js';
-import { notInstalled } from '../with-cluster.js';
+import { notInstalled } from '../cluster.js';
 
 /** Everything that follows from the custom resources that were given; they come first. */
 export interface Outcome {
@@ -72,7 +71,7 @@ export interface Given extends GivenResource {
 
 /**
  * Finds out by dry runs what custom resources would change in a cluster.
- * @throws InputError with their mistakes; CliError with exit code 3 where the cluster doesn't answer, or refuses
+ * @throws InputError with their mistakes; ApiError where the cluster refuses
  */
 export async function compare(props: CompareProps): Promise<Outcome> {
   const given = await readGiven(props);
@@ -83,57 +82,50 @@ export async function compare(props: CompareProps): Promise<Outcome> {
 /** Reads custom resources, as the API server would store them. @throws as `compare` */
 export async function readGiven(props: CompareProps): Promise<Given[]> {
   const { transport, refuse = () => undefined } = props;
-  return throughCluster(async () => {
-    const inputs = await readCustomResources({
-      ...props,
-      live: async (type, key) => {
-        try {
-          return await find(transport, type, key);
-        } catch (error) {
-          throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
-        }
-      },
-    });
-    const refused = inputs.flatMap((input) => {
-      const why = refuse(input);
-      return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
-    });
-    if (refused.length > 0) throw new InputError(refused);
-    const given: Given[] = [];
-    for (const input of inputs) {
-      try {
-        given.push(await tryInput(input, transport));
-      } catch (error) {
-        if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
-        refused.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
-      }
+  const live = async (type: ResourceType, key: string): Promise<AnyObject | undefined> => {
+    try {
+      return await find(transport, type, key);
+    } catch (error) {
+      throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
     }
-    if (refused.length > 0) throw new InputError(refused);
-    return given;
+  };
+  const inputs = await readCustomResources({ ...props, live });
+  const refused = inputs.flatMap((input) => {
+    const why = refuse(input);
+    return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
   });
+  if (refused.length > 0) throw new InputError(refused);
+  const given: Given[] = [];
+  for (const input of inputs) {
+    try {
+      given.push(await tryInput(input, transport));
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
+      refused.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
+    }
+  }
+  if (refused.length > 0) throw new InputError(refused);
+  return given;
 }
 
 /** Returns what would follow from custom resources. @throws as `compare` */
 export async function previewGiven(given: readonly Given[], props: CompareProps): Promise<Outcome> {
-  return throughCluster(async () => {
-    const kinds = [...new Set(given.map(({ input }) => input.kind))];
-    const previews: (Preview & Pick<Outcome, 'explanations'>)[] = [];
-    for (const kind of kinds) {
-      const ofKind = given.filter(({ input }) => input.kind === kind);
-      previews.push(await previewKind(kind, ofKind, props));
-    }
-    const objects = previews.flatMap((each) => each.objects);
-    // A custom resource of which nothing can be made, as where a policy forbids it.
-    const problems = given.flatMap(({ input, after }) =>
-      objects.flatMap(({ ref, error }) =>
-        error && objectId(ref) === objectId(after)
-          ? [`${placeOf(input.document, error.path)}: ${error.message}`]
-          : [],
-      ),
-    );
-    if (problems.length > 0) throw new InputError(problems);
-    return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
-  });
+  const previews: Preview[] = [];
+  for (const kind of new Set(given.map(({ input }) => input.kind))) {
+    const ofKind = given.filter(({ input }) => input.kind === kind);
+    previews.push(await previewKind(kind, ofKind, props));
+  }
+  const objects = previews.flatMap((each) => each.objects);
+  // A custom resource of which nothing can be made, as where a policy forbids it.
+  const problems = given.flatMap(({ input, after }) =>
+    objects.flatMap(({ ref, error }) =>
+      error && objectId(ref) === objectId(after)
+        ? [`${placeOf(input.document, error.path)}: ${error.message}`]
+        : [],
+    ),
+  );
+  if (problems.length > 0) throw new InputError(problems);
+  return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
 }
 
 /** Returns undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
@@ -150,30 +142,48 @@ export async function find(
   }
 }
 
-/** How often a custom resource is tried that others write at the same time. */
+/** How often a custom resource is put that others write at the same time. */
 const TRIES = 10;
 
-async function tryInput(input: CustomResourceInput, transport: Transport): Promise<Given> {
-  const { kind, cr, document, type } = input;
+/**
+ * Puts a custom resource over the live one, and again over what that has become meanwhile, such as by a status.
+ * @param check throws where what it has become must not be overwritten
+ * @returns the answer in the stored version
+ */
+export async function putOver(
+  { kind, cr, document, type, live: first }: CustomResourceInput,
+  transport: Transport,
+  put: (wanted: AnyObject, live: AnyObject | undefined) => Promise<AnyObject>,
+  check: (live: AnyObject | undefined) => void = () => undefined,
+): Promise<{ readonly stored: AnyObject; readonly live: AnyObject | undefined }> {
   const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
-  let { live } = input;
+  const { apiVersion } = kind.type;
+  let live = first;
   for (let tries = 1; ; tries++) {
     try {
-      const after = inStoredVersion(input, await tryResource(transport, type, wanted, live));
-      const before = live && { ...live, apiVersion: kind.type.apiVersion };
-      return { input, after, ...(live && before && { live, before }) };
+      const answer = await put(wanted, live);
+      // One in another version doesn't have the defaults of the stored one.
+      const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
+      return { stored, live };
     } catch (error) {
-      // A status that was written meanwhile makes the version out of date that was read.
-      if (!(error instanceof ApiError) || error.code !== 409 || tries === TRIES) throw error;
+      const isOutOfDate =
+        error instanceof ApiError &&
+        (error.code === 409 || error.wrongUid || (live !== undefined && error.objectIsGone));
+      if (!isOutOfDate || tries === TRIES) throw error;
       live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
+      check(live);
     }
   }
 }
 
-/** Returns an answer in the version of the file as one in the stored version, whose defaults it doesn't have. */
-export function inStoredVersion({ kind, cr, type }: CustomResourceInput, answer: AnyObject): AnyObject {
-  const { apiVersion } = kind.type;
-  return type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
+async function tryInput(input: CustomResourceInput, transport: Transport): Promise<Given> {
+  const { stored: after, live } = await putOver(input, transport, (wanted, over) =>
+    tryResource(transport, input.type, wanted, over),
+  );
+  return {
+    ...{ input, after },
+    ...(live && { live, before: { ...live, apiVersion: input.kind.type.apiVersion } }),
+  };
 }
 
 async function previewKind(kind: Kind, given: readonly Given[], props: CompareProps): Promise<Preview> {
@@ -213,20 +223,4 @@ function resourcePreview({ before, after }: Given): ObjectPreview {
   if (!before) return { ...base, action: 'created', after };
   if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
   return { ...base, action: 'changed', before, after };
-}
-
-const INSTALL_IT =
-  'the kind isn\'t installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply its CRD';
-
-/** Turns refusals of the cluster into errors of a command. */
-async function throughCluster<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiError && error.kindNotServed)
-      throw new CliError(`${error.message}: ${INSTALL_IT}`, 3);
-    const isRefusal =
-      error instanceof ApiError || (error instanceof OperatorError && error.reason === DRY_RUN_UNSUPPORTED);
-    throw isRefusal ? new CliError(`The cluster refuses: ${error.message}`, 3) : error;
-  }
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -13,15 +13,19 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { messageOf } from '../../contract/error.js';
-import { programEnded } from '../../telemetry/program.js';
 import { CliError } from '../exit.js';
-import { readChildren, SERVERS, TASKS } from './children.js';
-import type { Child } from './children.js';
-import { ownDependency, ownFolder } from './dependency.js';
-import type { Dependency } from './dependency.js';
-import { DEFAULT_GROUP, readNames } from './names.js';
-import type { Names } from './names.js';
+import {
+  DEFAULT_GROUP,
+  ownDependency,
+  ownFolder,
+  readChildren,
+  readNames,
+  SERVERS,
+  TASKS,
+} from './options.js';
+import type { Dependency, Names } from './options.js';
 
 export interface ProjectOptions {
   readonly group?: string;
@@ -49,17 +53,12 @@ export async function createProject(
   const children = readChildren(options.children);
   const earlier = requireFree(name);
   const dependency = ownDependency(options.package);
-  const paths = await write(target, projectFiles(names, children, dependency, earlier), async (folder) => {
-    await recordSnapshot(folder, dependency.name, signal);
-  });
+  const files = projectFiles(names, children, dependency, earlier);
+  const paths = await write(target, files, (folder) => recordSnapshot(folder, dependency.name, signal));
   return [
     `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
     ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
-    ...(names.group === DEFAULT_GROUP
-      ? [
-          `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`,
-        ]
-      : []),
+    ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
     'Next:',
     ...(isHere ? [] : [`  cd ${name}`]),
     '  npm install',
@@ -68,6 +67,8 @@ export async function createProject(
     '',
   ].join('\n');
 }
+
+const PLACEHOLDER = `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`;
 
 /** Content by path below the project. */
 type Files = ReadonlyMap<string, string | Buffer>;
@@ -88,7 +89,7 @@ const RENAMED: Readonly<Record<string, string>> = {
  */
 function projectFiles(
   names: Names,
-  children: readonly Child[],
+  children: readonly string[],
   { name: library, spec, tarball }: Dependency,
   earlier: Manifest | undefined,
 ): Files {
@@ -138,14 +139,10 @@ const DIRECTIVE = /^ *(?:\/\/|#) if: (.+)$/;
 
 /** Leaves out the parts of a text whose condition doesn't hold. */
 function withoutOthers(text: string, present: ReadonlySet<string>): string {
+  const isTrue = (term: string): boolean =>
+    term.startsWith('!') ? !present.has(term.slice(1)) : present.has(term);
   const holds = (condition: string): boolean =>
-    condition
-      .split(' | ')
-      .some((terms) =>
-        terms
-          .split(' & ')
-          .every((term) => (term.startsWith('!') ? !present.has(term.slice(1)) : present.has(term))),
-      );
+    condition.split(' | ').some((terms) => terms.split(' & ').every(isTrue));
   const lines = text.split('\n');
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index++) {
@@ -203,6 +200,11 @@ function merged(template: Manifest, dependency: object, earlier: Manifest = {}):
   };
 }
 
+/** Left by `npm init`, `npm install` and `git init`. */
+const HARMLESS = ['node_modules', MANIFEST, 'package-lock.json', '.git'];
+const NPM_INIT =
+  /^(name|version|description|main|type|scripts|keywords|author|license|private|repository|bugs|homepage|(devD|d)ependencies)$/;
+
 /**
  * Requires a folder that a project can be written to.
  *
@@ -213,38 +215,28 @@ function requireFree(folder: string): Manifest | undefined {
   if (!existsSync(folder)) return undefined;
   if (!statSync(folder).isDirectory())
     throw new CliError(`${folder} already exists, and is no folder; give another name`, 2);
-  const harmless = ['node_modules', MANIFEST, 'package-lock.json', '.git'];
-  const others = readdirSync(folder).filter((name) => !harmless.includes(name));
-  if (others.length > 0) throw inTheWay(folder, others);
+  const others = readdirSync(folder).filter((name) => !HARMLESS.includes(name));
   const file = join(folder, MANIFEST);
-  if (!existsSync(file)) return undefined;
-  let manifest: Manifest;
+  let manifest: Manifest | undefined;
   try {
-    manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+    if (existsSync(file)) manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
   } catch (error) {
     throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`, 2);
   }
-  if (!isOfNpmInit(manifest))
-    throw inTheWay(folder, [`${MANIFEST}, which has more in it than "npm init -y" writes,`]);
-  return manifest;
+  if (manifest && !isOfNpmInit(manifest))
+    others.push(`${MANIFEST}, which has more in it than "npm init -y" writes,`);
+  if (others.length === 0) return manifest;
+  throw new CliError(
+    `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move it, or give another name`,
+    2,
+  );
 }
-
-const NPM_INIT =
-  /^(name|version|description|main|type|scripts|keywords|author|license|private|repository|bugs|homepage|(devD|d)ependencies)$/;
 
 function isOfNpmInit({ scripts = {}, main = 'index.js', ...others }: Manifest): boolean {
   const isUntouched = Object.values(scripts as object).every((script) =>
     String(script).includes('no test specified'),
   );
   return main === 'index.js' && isUntouched && Object.keys(others).every((key) => NPM_INIT.test(key));
-}
-
-function inTheWay(folder: string, names: readonly string[]): CliError {
-  const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  return new CliError(
-    `${folder}: ${names.join(', ')} ${are} in the way, and nothing is overwritten; move ${them}, or give another name`,
-    2,
-  );
 }
 
 /**
@@ -281,6 +273,9 @@ async function write(
   }
 }
 
+/** A test that takes longer hangs. */
+const TEST_MILLISECONDS = 300_000;
+
 /** Records the sample's manifests by the project's own test, with the packages that are installed beside this one. */
 async function recordSnapshot(folder: string, library: string, signal: AbortSignal): Promise<void> {
   const modules = join(folder, 'node_modules');
@@ -291,24 +286,22 @@ async function recordSnapshot(folder: string, library: string, signal: AbortSign
   }
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
   const args = ['--test-update-snapshots', 'test/snapshot.test.ts'];
-  const child = spawn(process.execPath, args, { cwd: folder, env, signal, killSignal: 'SIGKILL' });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const wait = { what: "the project's own test", remedy: 'nothing was written; try again' };
-  const { code } = await programEnded(child, wait).catch((error: unknown) => {
-    throw new CliError(signal.aborted ? 'Interrupted; nothing was written' : messageOf(error), 2);
-  });
-  if (code !== 0)
+  const limits = { signal, killSignal: 'SIGKILL', timeout: TEST_MILLISECONDS } as const;
+  try {
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env, ...limits });
+  } catch (error) {
+    if (signal.aborted) throw new CliError('Interrupted; nothing was written', 2);
+    const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
     throw new CliError(
       [
-        ...output.trimEnd().split('\n'),
+        ...`${stdout}${stderr}`.trimEnd().split('\n'),
         '',
         "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
           `${ownFolder} in versions that it isn't made for, install others`,
       ],
       2,
     );
+  }
   rmSync(modules, { recursive: true });
 }
 

@@ -8,10 +8,12 @@ import type { ResourceType } from '../../contract/resource.js';
 import { suggest } from '../../contract/suggest.js';
 import { ApiError, classify } from '../../engine/api-error.js';
 import type { Api, Scope } from '../../engine/api.js';
+import { sleep } from '../../engine/clock.js';
+import type { Clock } from '../../engine/clock.js';
 import { CliError } from '../exit.js';
 import { operatorsFor } from '../operators.js';
 import type { KindInNamespace } from '../operators.js';
-import { notInstalled } from '../with-cluster.js';
+import { notInstalled } from '../cluster.js';
 import {
   childStatus,
   factsOf,
@@ -36,51 +38,34 @@ export interface Target {
 export interface TreeScope {
   readonly targets: readonly Target[];
   /** @default - all */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Looks for the operators that are responsible, too. @default true */
   readonly operators?: boolean;
 }
 
-/** Lists objects: once, or kept up to date by watches. */
-export interface Source {
-  /**
-   * Lists the objects of a type that match; of Secrets, the metadata alone.
-   * @throws ApiError where they may not be read, or the type isn't served
-   */
-  list(scope: Scope): Promise<readonly AnyObject[]>;
-}
+/** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
+export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
 
-/** Returns a source that lists each scope once. */
-export function listedSource(api: Api): Source {
-  const asked = new Map<string, Promise<readonly AnyObject[]>>();
-  return {
-    list: (scope) => {
-      const objects = asked.get(scopeId(scope)) ?? listAll(api, scope);
-      asked.set(scopeId(scope), objects);
-      return objects;
-    },
+/** Returns a function that lists each scope once. */
+export function lister(api: Api, signal?: AbortSignal): List {
+  const listed = new Map<string, Promise<readonly AnyObject[]>>();
+  return (scope) => {
+    const id = JSON.stringify(scope);
+    const { apiVersion, kind } = scope.type;
+    const metadataOnly = apiVersion === 'v1' && kind === 'Secret';
+    const objects = listed.get(id) ?? api.listAll({ ...scope, metadataOnly }, signal);
+    listed.set(id, objects);
+    return objects;
   };
-}
-
-export function listAll(api: Api, scope: Scope, signal?: AbortSignal): Promise<readonly AnyObject[]> {
-  return api.listAll({ ...scope, metadataOnly: isSecret(scope) }, signal);
-}
-
-export function isSecret({ type }: Scope): boolean {
-  return type.apiVersion === 'v1' && type.kind === 'Secret';
-}
-
-export function scopeId({ type, namespace = '', selector = '', name = '' }: Scope): string {
-  return [type.apiVersion, type.plural, namespace, selector, name].join(' ');
 }
 
 /**
  * Collects custom resources as `collect` does, for a command.
  * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
  */
-export async function look(scope: TreeScope, source: Source): Promise<StatusDocument> {
+export async function look(scope: TreeScope, list: List): Promise<StatusDocument> {
   try {
-    return await collect(scope, source, new Date());
+    return await collect(scope, list, new Date());
   } catch (error) {
     if (error instanceof ApiError && error.kindNotServed)
       throw notInstalled(scope.targets.map(({ kind }) => kind.type.kind));
@@ -92,41 +77,76 @@ export async function look(scope: TreeScope, source: Source): Promise<StatusDocu
 export async function refuseMissing(
   { targets: [target], namespace }: TreeScope,
   { resources }: StatusDocument,
-  api: Api,
+  list: List,
 ): Promise<void> {
   if (target?.name === undefined || resources.length > 0) return;
   const { type } = target.kind;
-  const where = namespace !== undefined && type.namespaced ? { namespace } : {};
-  const others = await listAll(api, { type, ...where });
-  const names = others.map(({ metadata }) => metadata.name);
+  const where = type.namespaced ? namespace : undefined;
+  const names = (await list(scopeOf(type, where))).map(({ metadata }) => metadata.name);
   const near = suggest(target.name, names);
-  const listed = names.length === 0 ? 'none' : names.slice(0, 10).join(', ');
+  const known = names.length === 0 ? 'none' : names.slice(0, 10).join(', ');
   throw new CliError(
-    `There is no ${type.kind} ${objectKey(where.namespace, target.name)}` +
-      (near === undefined ? `; there are ${listed}` : `; did you mean ${near}?`),
+    `There is no ${type.kind} ${objectKey(where, target.name)}` +
+      (near === undefined ? `; there are ${known}` : `; did you mean ${near}?`),
     2,
   );
+}
+
+const POLL_MILLISECONDS = 1_000;
+/** Share of the time that may be spent on looks, so that large clusters are asked less often. */
+const BUSY_SHARE = 0.2;
+
+export interface FollowProps {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly look: (list: List) => Promise<StatusDocument>;
+  /** Called with each state. @returns true to end */
+  readonly onDocument: (document: StatusDocument) => boolean | Promise<boolean>;
+  /** Called when a look fails, before the next one. @default - the first failure ends it, later ones are retried */
+  readonly onFailed?: (error: unknown) => void;
+}
+
+/**
+ * Looks every second until the signal aborts or `onDocument` ends it. Lists come from the API server's cache, and need no
+ * right to watch.
+ * @throws what `look` throws the first time, unless there is `onFailed`
+ */
+export async function follow(props: FollowProps): Promise<void> {
+  const { api, clock, signal, onDocument, onFailed } = props;
+  const isOver = (): boolean => signal.aborted;
+  for (let isFirst = true; !isOver(); isFirst = false) {
+    const began = clock.monotonic();
+    try {
+      const document = await props.look(lister(api, signal));
+      if (isOver() || (await onDocument(document))) return;
+    } catch (error) {
+      if (isOver()) return;
+      if (isFirst && !onFailed) throw error;
+      onFailed?.(error);
+    }
+    const took = clock.monotonic() - began;
+    await sleep(clock, Math.max(POLL_MILLISECONDS, took / BUSY_SHARE - took), signal);
+  }
 }
 
 /**
  * Collects custom resources with their children, the pods of those, and the last events of all.
  *
- * **Guarantees.** What may not be read is noted, and doesn't keep the rest from being collected. Of a Secret only the
- * metadata is read.
+ * **Guarantees.** What may not be read is noted, and doesn't keep the rest from being collected.
  *
  * @throws ApiError where none of the kinds can be read
  */
-export async function collect(scope: TreeScope, source: Source, now: Date): Promise<StatusDocument> {
+export async function collect(scope: TreeScope, list: List, now: Date): Promise<StatusDocument> {
   const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
   const refused: Missed[] = [];
   for (const target of scope.targets) {
     const { type } = target.kind;
-    const namespace = type.namespaced ? scope.namespace : undefined;
     try {
-      const crs = await source.list(scopeOf(type, { namespace, name: target.name }));
+      const crs = await list(scopeOf(type, type.namespaced ? scope.namespace : undefined, target));
       found.push({ target, crs: [...crs].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)) });
     } catch (error) {
-      refused.push({ type, error: apiError(error) });
+      refused.push(missed(type, error));
     }
   }
   const unreadable = refused.filter(({ error }) => !error.kindNotServed);
@@ -135,7 +155,7 @@ export async function collect(scope: TreeScope, source: Source, now: Date): Prom
   if (found.length === 0 && worst) throw worst.error;
   const missing = refused.filter(({ error }) => error.kindNotServed);
   const resources = await Promise.all(
-    found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, source))),
+    found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, list))),
   );
   const places = found.flatMap(({ target: { kind }, crs }) =>
     [...new Set(crs.map(({ metadata }) => metadata.namespace))].map((namespace) => ({ kind, namespace })),
@@ -143,7 +163,7 @@ export async function collect(scope: TreeScope, source: Source, now: Date): Prom
   const { operators, unattended, notes } =
     scope.operators === false
       ? { operators: undefined, unattended: [], notes: [] }
-      : await operatorsFor(places, source, now);
+      : await operatorsFor(places, list, now);
   return {
     ...(operators && { operators }),
     notes: [...missedNotes(unreadable), ...notes],
@@ -181,18 +201,18 @@ async function resourceStatus(
   cr: AnyObject,
   { kind, name }: Target,
   { namespace: ofScope }: TreeScope,
-  source: Source,
+  list: List,
 ): Promise<ResourceStatus> {
   const { uid, namespace } = cr.metadata;
-  const missed: Missed[] = [];
+  const all: Missed[] = [];
   const listed = async (type: ResourceType, selector?: string): Promise<readonly AnyObject[]> => {
     // Events on objects without a namespace are in `default`.
     const own = namespace ?? (type === eventType ? 'default' : undefined);
     const where = name === undefined && namespace !== undefined ? ofScope : own;
     try {
-      return await source.list(scopeOf(type, { namespace: where, selector }));
+      return await list(scopeOf(type, where, { selector }));
     } catch (error) {
-      missed.push({ type, error: apiError(error) });
+      all.push(missed(type, error));
       return [];
     }
   };
@@ -209,11 +229,11 @@ async function resourceStatus(
 
   const optional = new Map<ResourceType, boolean>(types.map((type) => [type, type.optional ?? false]));
   const isUnserved = ({ type, error }: Missed): boolean => optional.has(type) && error.kindNotServed;
-  const notServed = missed
+  const notServed = all
     .filter((each) => isUnserved(each) && !optional.get(each.type))
     .map(({ type }) => `${type.plural} of ${type.apiVersion}`)
     .sort();
-  const others = missed.filter((each) => !isUnserved(each));
+  const others = all.filter((each) => !isUnserved(each));
   const unseen = others.filter(({ type }) => optional.has(type));
   return {
     ...objectStatus(cr),
@@ -241,8 +261,7 @@ function eventsOf(
   children: readonly ChildStatus[],
   events: readonly AnyObject[],
 ): EventStatus[] {
-  const below = children.flatMap((child) => [child, ...child.pods]);
-  const uids = new Set([uid, ...below.map((object) => object.uid)]);
+  const uids = new Set([uid, ...children.flatMap((child) => [child, ...child.pods]).map((each) => each.uid)]);
   const deployments = children.filter(({ kind }) => kind === 'Deployment');
   return lastEvents(events, uid, (regarding) => {
     if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
@@ -253,14 +272,15 @@ function eventsOf(
 
 function scopeOf(
   type: ResourceType,
-  part: { readonly [Name in 'namespace' | 'name' | 'selector']?: string | undefined },
+  namespace: string | undefined,
+  { name, selector }: { readonly name?: string; readonly selector?: string | undefined } = {},
 ): Scope {
-  return { type, ...Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined)) };
-}
-
-function apiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  throw error;
+  return {
+    type,
+    ...(namespace !== undefined && { namespace }),
+    ...(name !== undefined && { name }),
+    ...(selector !== undefined && { selector }),
+  };
 }
 
 /** A type whose objects couldn't be listed. */
@@ -269,15 +289,19 @@ interface Missed {
   readonly error: ApiError;
 }
 
-/** Returns sentences on what couldn't be read, one for each right that is missing. */
-export function missedNotes(missed: readonly Missed[]): string[] {
-  const forbidden = missed.filter(({ error }) => error.code === 403);
-  const lacking = (verb: 'list' | 'watch'): string[] => {
-    const types = forbidden.filter(({ error }) => error.message.startsWith('Watch ') === (verb === 'watch'));
-    const plurals = [...new Set(types.map(({ type }) => type.plural))].sort().join(', ');
-    return plurals === '' ? [] : [`Not seen, for want of the right to ${verb} them: ${plurals}`];
-  };
-  const others = missed.filter(({ error }) => error.code !== 403);
-  const reasons = new Set(others.map(({ error }) => `Not seen: ${error.message}`));
-  return [...lacking('list'), ...lacking('watch'), ...reasons];
+/** @throws the error where it isn't an answer of the API server */
+function missed(type: ResourceType, error: unknown): Missed {
+  if (error instanceof ApiError) return { type, error };
+  throw error;
+}
+
+/** Returns sentences on what couldn't be read, one for all types whose right is missing. */
+export function missedNotes(all: readonly Missed[]): string[] {
+  const forbidden = all.filter(({ error }) => error.code === 403).map(({ type }) => type.plural);
+  const plurals = [...new Set(forbidden)].sort().join(', ');
+  const others = all.filter(({ error }) => error.code !== 403);
+  return [
+    ...(plurals === '' ? [] : [`Not seen, for want of the right to list them: ${plurals}`]),
+    ...new Set(others.map(({ error }) => `Not seen: ${error.message}`)),
+  ];
 }

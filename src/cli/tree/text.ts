@@ -1,6 +1,7 @@
+import { rfc3339Seconds } from '../../contract/conditions.js';
 import { describeRef } from '../../contract/object.js';
 import type { Kind } from '../../contract/kind.js';
-import { plainAll } from '../output.js';
+import { plain, plainAll } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type {
   ChildStatus,
@@ -302,4 +303,35 @@ function childText(child: ChildStatus): string {
 function podText({ readyContainers, containers, state, restarts }: Omit<PodStatus, 'message'>): string {
   const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
   return `${readyContainers}/${containers} ${state}${again}`;
+}
+
+/** Moves the cursor to the first line, and clears all below. */
+const HOME = '\u001b[H\u001b[J';
+
+/**
+ * Returns a function that renders what is new in each document: on a terminal the trees in place, elsewhere lines, as JSON a
+ * line for each document that differs.
+ */
+export function watchText({
+  isJson,
+  isTTY,
+  width,
+  paint,
+}: {
+  readonly isJson: boolean;
+  readonly isTTY: boolean;
+  readonly width: number;
+  readonly paint: Paint;
+}): (document: StatusDocument, now: Date) => string {
+  let last: { readonly json: string; readonly lines: ReadonlyMap<string, string> } | undefined;
+  return (document, now) => {
+    const before = last;
+    last = { json: `${JSON.stringify(document)}\n`, lines: linesOf(document) };
+    if (isJson) return last.json === before?.json ? '' : last.json;
+    if (isTTY) return HOME + textOf(document, { now, paint, width });
+    if (!before) return textOf(document, { now, paint });
+    return newLines(before.lines, last.lines, goneText(document))
+      .map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`)
+      .join('');
+  };
 }

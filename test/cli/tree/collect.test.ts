@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collect, listedSource, look, refuseMissing } from '../../../src/cli/tree/collect.js';
+import { collect, lister, look, refuseMissing } from '../../../src/cli/tree/collect.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
@@ -65,7 +65,7 @@ test('children are those that the custom resource controls by UID', async () => 
     deployment('foreign', { labels: { [label]: 'web' }, ownerReferences: [owner('other')] }),
     anObject(SERVICE, 'orphan', { labels: { [label]: 'web' } }),
   ]);
-  const { resources } = await collect({ targets: one, namespace: 'shop' }, listedSource(api), now);
+  const { resources } = await collect({ targets: one, namespace: 'shop' }, lister(api), now);
   expect(resources.map(({ name, children }) => [name, children.map((each) => each.name)])).toEqual([
     ['web', ['web']],
   ]);
@@ -82,7 +82,7 @@ test('all of a kind cost as many lists as one of it, and no list of what is othe
   ]);
   const { resources } = await collect(
     { targets: [{ kind: appService }], namespace: 'shop' },
-    listedSource(api),
+    lister(api),
     now,
   );
 
@@ -108,7 +108,7 @@ describe('what is refused', () => {
 
   test('of children, pods and events is one note, and no failure', async () => {
     const { api } = apiOf([app('web'), deployment('web')], refusing(['services', 'pods', 'events']));
-    const { resources } = await collect({ targets: one, namespace: 'shop' }, listedSource(api), now);
+    const { resources } = await collect({ targets: one, namespace: 'shop' }, lister(api), now);
     expect(resources[0]!.notes).toEqual([
       'Not seen, for want of the right to list them: events, pods, services',
     ]);
@@ -118,11 +118,11 @@ describe('what is refused', () => {
   test('of one kind among several is a note, of the only one a failure', async () => {
     const { api } = apiOf([app('web')], refusing(['jobwatchers']));
     const targets = [{ kind: appService }, { kind: jobWatcher }];
-    const { notes, resources } = await collect({ targets, namespace: 'shop' }, listedSource(api), now);
+    const { notes, resources } = await collect({ targets, namespace: 'shop' }, lister(api), now);
     expect(resources).toHaveLength(1);
     expect(notes[0]).toBe('Not seen, for want of the right to list them: jobwatchers');
     const alone = { targets: [{ kind: jobWatcher }], namespace: 'shop' };
-    await expect(look(alone, listedSource(api))).rejects.toMatchObject({ reason: 'Forbidden' });
+    await expect(look(alone, lister(api))).rejects.toMatchObject({ reason: 'Forbidden' });
   });
 });
 
@@ -140,7 +140,7 @@ test('a type of children that is not served is one note, and none where it need 
   );
   const { resources } = await collect(
     { targets: one, namespace: 'shop', operators: false },
-    listedSource(api),
+    lister(api),
     now,
   );
 
@@ -153,7 +153,7 @@ test('a type of children that is not served is one note, and none where it need 
 
 test('a kind that is not installed is told with what installs it', async () => {
   const { api } = apiOf([], () => failure(404, undefined, '404 page not found'));
-  await expect(look({ targets: one, namespace: 'shop' }, listedSource(api))).rejects.toMatchObject({
+  await expect(look({ targets: one, namespace: 'shop' }, lister(api))).rejects.toMatchObject({
     exitCode: 3,
     message: `AppService isn't installed in the cluster; install it with "reconstruct install --apply" and the options in use, or apply the CRD`,
   });
@@ -162,7 +162,7 @@ test('a kind that is not installed is told with what installs it', async () => {
 test('of a name that is not there, the ones that are there are named', async () => {
   const { api } = apiOf([app('shop'), app('api')]);
   const scope = { targets: one, namespace: 'shop' };
-  await expect(refuseMissing(scope, { notes: [], resources: [] }, api)).rejects.toMatchObject({
+  await expect(refuseMissing(scope, { notes: [], resources: [] }, lister(api))).rejects.toMatchObject({
     exitCode: 2,
     message: 'There is no AppService shop/web; there are shop, api',
   });
@@ -175,7 +175,7 @@ test('of Secrets nothing but the metadata is asked for', async () => {
     return undefined;
   });
   const type = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-  await listedSource(api).list({ type, namespace: 'shop' });
+  await lister(api)({ type, namespace: 'shop' });
   expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);
 });
 
@@ -184,7 +184,7 @@ test('without custom resources, it is told which kinds are not installed, and th
   const { api } = apiOf([], ({ path }) =>
     path.endsWith('/jobwatchers') ? failure(404, undefined, '404 page not found') : undefined,
   );
-  expect(await collect({ targets, namespace: 'shop' }, listedSource(api), now)).toEqual({
+  expect(await collect({ targets, namespace: 'shop' }, lister(api), now)).toEqual({
     ...{ operators: [], notes: [], resources: [], notInstalled: ['JobWatcher'] },
   });
 });
@@ -193,6 +193,6 @@ test('where no operator looks after it, a custom resource is judged by its child
   const { api } = apiOf([app('web'), deployment('web', { generation: 1 })]);
   const scope = { targets: one, namespace: 'shop' };
   const wordOf = async (operators: boolean): Promise<string | undefined> =>
-    (await collect({ ...scope, operators }, listedSource(api), now)).resources[0]?.verdict.word;
+    (await collect({ ...scope, operators }, lister(api), now)).resources[0]?.verdict.word;
   expect([await wordOf(true), await wordOf(false)]).toEqual(['Reconciling', 'Unknown']);
 });

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { loadPolicy } from '../../../src/cli/policy.js';
+import { parsePolicy } from '../../../src/cli/policy.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
@@ -41,7 +41,11 @@ test('the examples, with their policy, are what a repository can hold', async ()
     .filter((file) => file.endsWith('.yaml'))
     .map((file) => fileURLToPath(new URL(file, examples)));
 
-  const files = await synth({ kinds: [kind], sources, policy: await loadPolicy(policyFile, [kind]) });
+  const files = await synth({
+    kinds: [kind],
+    sources,
+    policy: parsePolicy(policyFile, readFileSync(policyFile, 'utf8'), [kind]),
+  });
 
   const text = files.map(({ name, text }) => `# ${name}\n${text}`).join('\n');
   await expect(text).toMatchFileSnapshot('__snapshots__/examples.yaml');

@@ -1,14 +1,19 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applyResources } from '../../../src/cli/apply/resources.js';
-import { defineKind } from '../../../src/contract/define-kind.js';
-import type { OwnedKind } from '../../../src/contract/kind.js';
-import type { AnyObject } from '../../../src/contract/object.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
-import { render } from '../../../src/synth/render.js';
-import { failure } from '../../engine/support/builders.js';
-import { folderWith, Widget, widgetCrd, widgetKind } from '../../synth/fixtures.js';
-import type { WidgetSpec } from '../../synth/fixtures.js';
+import { applyResources, waitUntilReady } from '../../src/cli/apply/resources.js';
+import type { Applied } from '../../src/cli/apply/resources.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
+import { render } from '../../src/synth/render.js';
+import { Api } from '../../src/engine/api.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { anObject, DEPLOYMENT, failure } from '../engine/support/builders.js';
+import { VirtualClock } from '../engine/support/virtual-clock.js';
+import { ListedServer } from './support/listed-server.js';
+import { folderWith, Widget, widgetCrd, widgetKind } from '../synth/fixtures.js';
+import type { WidgetSpec } from '../synth/fixtures.js';
 
 const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
 const document = (name: string, version = 'v1') =>
@@ -83,7 +88,7 @@ const live = (name: string): AnyObject => ({
   spec: { image: 'old', size: 1 },
 });
 
-/** Somebody comes in between before `web` is written, once. */
+/** An API server where another client comes in between before `web` is written, once. */
 function disturbed(disturb: (server: Server, known: AnyObject) => void): Server {
   let isDone = false;
   const server = new Server(({ method, path }, self) => {
@@ -97,7 +102,7 @@ function disturbed(disturb: (server: Server, known: AnyObject) => void): Server 
 }
 
 describe('between the trial and the write,', () => {
-  test('a status that somebody writes changes nothing', async () => {
+  test('a status that is written changes nothing', async () => {
     const server = disturbed((self, known) => {
       self.put(`${PATH}/web`, { ...known, status: { ready: 1 } });
     });
@@ -132,7 +137,7 @@ describe('between the trial and the write,', () => {
     expect([...server.objects.keys()].filter((path) => path.endsWith('configmaps/web'))).toEqual([]);
   });
 
-  test('one that somebody makes is left alone', async () => {
+  test('one that another client creates is left alone', async () => {
     const server = new Server(({ method, path }, self) => {
       if (method !== 'POST' || path !== PATH) return undefined;
       self.put(`${PATH}/web`, live('web'));
@@ -140,12 +145,12 @@ describe('between the trial and the write,', () => {
     });
 
     const { lines } = await applied(server, document('web'));
-    expect(lines).toEqual([expect.stringContaining('it was made by somebody else meanwhile')]);
+    expect(lines).toEqual([expect.stringContaining('it was created by another client meanwhile')]);
     expect(server.objects.get(`${PATH}/web`)?.spec).toEqual({ image: 'old', size: 1 });
   });
 });
 
-test('where the cluster answers no more, it is told what stays unwritten', async () => {
+test('where the cluster answers no more, what stays unwritten is reported', async () => {
   const server = new Server(({ method, path }) => {
     if (method === 'POST' && path === PATH) throw new Error('gone');
     return undefined;
@@ -172,4 +177,94 @@ test('of a version that is served and not stored, what is carried out is what wa
   expect((await applied(server, document('web', 'v1beta1'), kind)).failed).toBe('');
   const map = server.objects.get('/api/v1/namespaces/shop/configmaps/web');
   expect((map as { data?: unknown } | undefined)?.data).toEqual({ image: 'nginx', size: '1' });
+});
+
+const app = anObject(appService.type, 'web', { uid: 'uid-web', generation: 1 }, { spec: {} });
+const waitedFor = [{ given: { input: { kind: appService }, after: app } }] as unknown as Applied[];
+const busy = failure(503, 'ServiceUnavailable', 'busy');
+
+function deployment(available: number): AnyObject {
+  const { apiVersion, kind } = appService.type;
+  const owner = { apiVersion, kind, name: 'web', uid: 'uid-web', controller: true };
+  const status = {
+    ...{ observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: available },
+    conditions: [{ type: 'Available', status: available === 1 ? 'True' : 'False' }],
+  };
+  const metadata = { uid: 'uid-d', generation: 1, ownerReferences: [owner] };
+  return anObject(DEPLOYMENT, 'web', metadata, { spec: { replicas: 1 }, status });
+}
+
+async function waited(server: ListedServer, afterMilliseconds = 60_000, interrupted = new AbortController()) {
+  const clock = new VirtualClock();
+  const late = new AbortController();
+  clock.setTimer(60_000, () => {
+    late.abort();
+  });
+  const told: string[] = [];
+  let outcome: string | undefined;
+  const waiting = waitUntilReady(waitedFor, {
+    ...{ api: new Api(server), clock, signal: interrupted.signal, late: late.signal },
+    timeoutMilliseconds: 60_000,
+    report: (line) => {
+      told.push(line);
+      return Promise.resolve();
+    },
+  }).then(
+    () => (outcome = 'ready'),
+    (error: unknown) => (outcome = (error as Error).message),
+  );
+  await clock.advance(afterMilliseconds);
+  return { outcome: () => outcome, told, waiting, clock };
+}
+
+const serverOf = (...deployments: AnyObject[]) => new ListedServer({ appservices: [app], deployments });
+
+describe('without an operator, a custom resource is', () => {
+  test('ready once its children are', async () => {
+    expect((await waited(serverOf(deployment(1)), 1000)).outcome()).toBe('ready');
+    expect((await waited(serverOf(deployment(0)))).outcome()).toMatch(
+      /^AppService shop\/web isn't ready after 60 s\n {2}Deployment shop\/web: Progressing: /,
+    );
+  });
+
+  test('not ready where its children may not be listed, which is said at once', async () => {
+    const server = serverOf(deployment(1));
+    server.refused.set('deployments', failure(403, 'Forbidden', 'not you'));
+    expect((await waited(server, 1000)).outcome()).toBe(
+      "AppService shop/web isn't ready\n  Not seen, for want of the right to list them: deployments",
+    );
+  });
+
+  test('not ready as long as its children can not be listed, and that is said in the end', async () => {
+    const server = serverOf(deployment(1));
+    server.refused.set('deployments', busy);
+    expect((await waited(server)).outcome()).toBe(
+      "AppService shop/web isn't ready after 60 s\n  Not seen: List deployments: 503 busy",
+    );
+  });
+
+  test('ready once they can be listed', async () => {
+    const server = serverOf(deployment(1));
+    server.refused.set('deployments', busy);
+    const { outcome, clock } = await waited(server, 10_000);
+    expect(outcome()).toBeUndefined();
+    server.refused.clear();
+    await clock.advance(10_000);
+    expect(outcome()).toBe('ready');
+  });
+});
+
+test('an API server that never answers ends with the time, and with an interrupt', async () => {
+  const silent = serverOf();
+  silent.silent = true;
+  expect((await waited(silent)).outcome()).toMatch(
+    /^Whether AppService shop\/web is ready couldn't be seen after 60 s: /,
+  );
+
+  const interrupted = new AbortController();
+  const { outcome, waiting } = await waited(silent, 0, interrupted);
+  expect(outcome()).toBeUndefined();
+  interrupted.abort();
+  await waiting;
+  expect(outcome()).toBe('Interrupted: what was applied stays');
 });

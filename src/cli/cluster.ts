@@ -1,0 +1,304 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf, OperatorError } from '../contract/error.js';
+import { groupOf, objectKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
+import { ApiError, classify } from '../engine/api-error.js';
+import { Api } from '../engine/api.js';
+import { loadKubeconfig } from '../engine/kubeconfig.js';
+import type { ClusterAccess } from '../engine/kubeconfig.js';
+import { UndiciTransport } from '../engine/transport.js';
+import type { Transport } from '../engine/transport.js';
+import { isPartial } from '../install/cluster.js';
+import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
+import { CliError } from './exit.js';
+import { packageVersion } from './version.js';
+
+/** The oldest supported Kubernetes, whose lists are consistent and cheap. */
+export const OLDEST = '1.34';
+
+const INSTALL_IT = '"reconstruct install --apply" and the options in use, or apply the CRD';
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  Unreachable: 'check --kubeconfig and --context, and that the cluster is up',
+  Unauthorized: 'log in again, or choose other credentials with --kubeconfig or --context',
+  Forbidden: 'use credentials that have that right, such as those of cluster-admin',
+  KindNotServed: `install it with ${INSTALL_IT}`,
+};
+
+export interface ClusterOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/**
+ * Finds the cluster that the options name.
+ * @throws CliError with exit code 2 when the kubeconfig or the context can't be used, 3 when there is no cluster
+ */
+export function clusterAccess(options: ClusterOptions): ClusterAccess {
+  try {
+    return loadKubeconfig(options);
+  } catch (error) {
+    throw asCliError(error);
+  }
+}
+
+/** How a command reaches the cluster that its options name. */
+export interface Connection {
+  readonly transport: Transport;
+  /** The Pod's in a cluster, the context's outside, else `default`. */
+  readonly namespace: string;
+}
+
+/**
+ * Lets a command work with the cluster that its options name.
+ * @throws CliError with exit code 2 for bad input, 3 when there is no cluster, or it is too old or refuses
+ */
+export async function withCluster(
+  options: ClusterOptions,
+  use: (cluster: ClusterClient, connection: Connection) => Promise<void>,
+): Promise<void> {
+  const access = clusterAccess(options);
+  const transport = retryingTransport(new UndiciTransport(access, `reconstruct/${packageVersion()}`));
+  try {
+    const cluster = new ClusterClient(transport);
+    await requireVersion(cluster, transport.host);
+    await use(cluster, { transport, namespace: access.namespace });
+  } catch (error) {
+    throw asCliError(error);
+  } finally {
+    await transport.close();
+  }
+}
+
+/** How often a request is sent to a server that asks to come again later. */
+const ATTEMPTS = 5;
+const MAX_PAUSE_SECONDS = 5;
+
+/** Sends requests again that a busy server has put off. */
+export function retryingTransport(transport: Transport): Transport {
+  return {
+    host: transport.host,
+    request: async (req) => {
+      for (let attempt = 1; ; attempt++) {
+        const answer = await transport.request(req);
+        if (answer.status !== 429 || attempt === ATTEMPTS) return answer;
+        await delay(1000 * Math.min(answer.retryAfterSeconds ?? 1, MAX_PAUSE_SECONDS));
+      }
+    },
+    stream: (req) => transport.stream(req),
+    close: () => transport.close(),
+  };
+}
+
+/** @throws CliError with exit code 3 where nothing answers, or it is no Kubernetes API server, or one that is too old */
+export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, host: string): Promise<void> {
+  let version: string | undefined;
+  try {
+    version = await cluster.version();
+  } catch (error) {
+    // What is refused later says the rest.
+    if (error instanceof OperatorError && error.reason === 'Forbidden') return;
+    throw error instanceof OperatorError && error.reason === 'Unreachable' ? noAnswer(error, host) : error;
+  }
+  if (version === undefined)
+    throw new CliError(
+      `What answers at ${host} is no Kubernetes API server; check the server in the kubeconfig, and --context`,
+      3,
+    );
+  if (version.localeCompare(OLDEST, 'en', { numeric: true }) >= 0) return;
+  throw new CliError(
+    `The API server at ${host} is of Kubernetes ${version}; ${OLDEST} or newer is needed: upgrade it, or choose another ` +
+      'cluster with --context',
+    3,
+  );
+}
+
+/** Codes of Node for certificates that can't be verified. @see https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+const UNTRUSTED =
+  /^(?:ERR_TLS_CERT_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF)\w*)$/;
+
+function noAnswer({ cause, message }: OperatorError, host: string): CliError {
+  // Of several addresses that were tried, the first.
+  const first: unknown = cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
+  const why = first === undefined ? message : messageOf(first);
+  if (UNTRUSTED.test((cause as { code?: string } | undefined)?.code ?? ''))
+    return new CliError(
+      `The certificate of ${host} isn't trusted: ${why}; check certificate-authority and server of the cluster in the kubeconfig`,
+      3,
+    );
+  return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
+}
+
+/** Returns an error of one line, the problem and its remedy; of bad input, a line for each problem. */
+export function asCliError(error: unknown): unknown {
+  if (error instanceof ApiError) return asCliError(classify(error, 'The cluster refuses'));
+  if (!(error instanceof OperatorError)) return error;
+  const lines = error.message.split('\n');
+  if (error.reason === 'InvalidInput') return new CliError(lines, 2);
+  const [line = ''] = lines;
+  const remedy = REMEDIES[error.reason];
+  return new CliError(remedy === undefined ? line : `${line.replace(/[.:]$/, '')}; ${remedy}`, 3);
+}
+
+/** Returns the error for kinds that the cluster doesn't serve, with exit code 3. */
+export function notInstalled(names: readonly string[]): CliError {
+  const [are, them] = names.length === 1 ? ["isn't", 'it'] : ["aren't", 'them'];
+  return new CliError(
+    `${names.join(', ')} ${are} installed in the cluster; install ${them} with ${INSTALL_IT}`,
+    3,
+  );
+}
+
+const LOOK_MILLISECONDS = 200;
+const LONGEST_WAIT_SECONDS = 120;
+/** How often an object is deleted that others write at the same time. */
+const DELETE_TRIES = 10;
+
+interface ApiResourceList {
+  readonly resources: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    readonly verbs: readonly string[];
+  }[];
+}
+
+interface ApiGroupList {
+  readonly groups: readonly {
+    readonly versions: readonly { readonly groupVersion: string }[];
+    readonly preferredVersion: { readonly groupVersion: string };
+  }[];
+}
+
+/** The engine's API client for commands that do something once: a missing object or type is no error, any other is classified. */
+export class ClusterClient implements Cluster {
+  private readonly api: Api;
+
+  constructor(transport: Transport) {
+    this.api = new Api(transport);
+  }
+
+  async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
+    return this.whereServed(type, `Get ${type.kind} ${key}`, () => this.api.get(type, key));
+  }
+
+  async list(type: ResourceType, scope: ListScope = {}): Promise<readonly AnyObject[]> {
+    const list = (): Promise<AnyObject[]> => this.api.listAll({ type, ...scope });
+    return (await this.whereServed(type, `List ${type.plural}`, list)) ?? [];
+  }
+
+  async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
+    const { namespace, name } = object.metadata;
+    const what = `Apply ${type.kind} ${objectKey(namespace, name)}`;
+    return this.api.apply(type, object, options).catch((error: unknown) => {
+      throw classify(error, what);
+    });
+  }
+
+  /** A status that is written meanwhile is no reason to keep it: it is the same object. */
+  async delete(
+    type: ResourceType,
+    { metadata: { namespace, name, uid } }: AnyObject,
+    propagation: 'Background' | 'Foreground',
+  ): Promise<void> {
+    const key = objectKey(namespace, name);
+    for (let attempt = 1; ; attempt++) {
+      const seen = await this.find(type, key);
+      if (!seen || seen.metadata.uid !== uid) return;
+      try {
+        await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation));
+        return;
+      } catch (error) {
+        const changed = error instanceof OperatorError && error.reason === 'Conflict';
+        if (!changed || attempt === DELETE_TRIES) throw error;
+      }
+    }
+  }
+
+  async namespacedTypes(): Promise<ServedTypes> {
+    const { groups = [] } = (await this.read<ApiGroupList>('/apis')) ?? {};
+    const versions = groups.flatMap(({ versions: all, preferredVersion: { groupVersion: preferred } }) => [
+      preferred,
+      ...all.map(({ groupVersion }) => groupVersion),
+    ]);
+    const types = new Map<string, ResourceType>();
+    const unseen: string[] = [];
+    for (const version of new Set(['v1', ...versions])) {
+      try {
+        // The preferred version comes first.
+        for (const type of await this.typesIn(version)) {
+          const id = `${type.plural}.${groupOf(version)}`;
+          if (!types.has(id)) types.set(id, type);
+        }
+      } catch (error) {
+        if (!isPartial(error)) throw error;
+        unseen.push(version);
+      }
+    }
+    return { types: [...types.values()], unseen };
+  }
+
+  private async typesIn(apiVersion: string): Promise<readonly ResourceType[]> {
+    const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const { resources = [] } = (await this.read<ApiResourceList>(path)) ?? {};
+    return resources
+      .filter(({ name, namespaced }) => namespaced && !name.includes('/'))
+      .filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
+      .map(({ name: plural, kind }) => ({ apiVersion, kind, plural, namespaced: true }));
+  }
+
+  /** Such as `1.34`; undefined where what answers is no API server. */
+  async version(): Promise<string | undefined> {
+    const { major, minor } = (await this.read<{ major?: unknown; minor?: unknown }>('/version')) ?? {};
+    return typeof major === 'string' && typeof minor === 'string'
+      ? `${major}.${minor.split(/\D/, 1).join('')}`
+      : undefined;
+  }
+
+  async until(pending: () => Promise<string>): Promise<void> {
+    const deadline = performance.now() + 1000 * LONGEST_WAIT_SECONDS;
+    for (let what = await pending(); what !== ''; what = await pending()) {
+      if (performance.now() > deadline)
+        throw new OperatorError({
+          reason: 'Timeout',
+          message: `Waited for ${LONGEST_WAIT_SECONDS} s in vain until ${what}: find out what holds it, and give the command again`,
+        });
+      await delay(LOOK_MILLISECONDS);
+    }
+  }
+
+  /** Undefined where nothing is there. */
+  private async read<T>(path: string): Promise<T | undefined> {
+    return unlessMissing(`Get ${path}`, this.api.read<T>(path));
+  }
+
+  /** A user without a right on a type is refused before it is looked for, so that has to be asked apart. */
+  private async whereServed<T>(
+    type: ResourceType,
+    what: string,
+    ask: () => Promise<T>,
+  ): Promise<T | undefined> {
+    const answer = ask().catch(async (error: unknown) => {
+      if (!(error instanceof ApiError) || error.code !== 403) throw error;
+      // Not known where that may not be asked either.
+      const isServed = await this.api.serves(type).catch((again: unknown) => {
+        if (again instanceof ApiError) return true;
+        throw again;
+      });
+      if (isServed) throw error;
+      return undefined;
+    });
+    return unlessMissing(what, answer);
+  }
+}
+
+/** @throws what `classify` makes of an error; a 404 is none */
+async function unlessMissing<T>(what: string, asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return undefined;
+    throw classify(error, what);
+  }
+}

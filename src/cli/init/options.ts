@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../contract/names.js';
+import { suggest } from '../../contract/suggest.js';
+import { CliError } from '../exit.js';
+
+/** @throws CliError with exit code 2 where a value can't be used */
+function refuseUnless(isUsable: boolean, option: string, why: string): void {
+  if (!isUsable) throw new CliError(`${option}: ${why}`, 2);
+}
+
+export const DEFAULT_GROUP = 'example.com';
+
+/** Names that stand in a project. */
+export interface Names {
+  /** Of its folder, its package and, by default, its image. */
+  readonly project: string;
+  readonly group: string;
+  /** In PascalCase: the kind, and the class of its construct. */
+  readonly kind: string;
+  /** In kebab-case: of the files of the construct, the sample and the snapshot. */
+  readonly file: string;
+}
+
+/** Identifiers in the modules of the construct and the kind that a class can't be named after, and what files are. */
+const TAKEN = ['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'Object', 'PropsOf'];
+
+/**
+ * @param kind defaults to the name of the project in PascalCase
+ * @throws CliError with exit code 2 for a name that can't be used
+ */
+export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalCase(project)): Names {
+  const name = (isUsable: boolean, option: string, value: string, remedy: string): void => {
+    refuseUnless(isUsable, option, `${JSON.stringify(value)} can't be used: ${remedy}`);
+  };
+  name(
+    isLabel(project),
+    ...(['NAME', project] as const),
+    'a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book',
+  );
+  const reserved = 'it is reserved for Kubernetes; give a domain of yours';
+  name(!isKubernetesGroup(group), '--group', group, reserved);
+  const domain = 'a group is a domain in lower case, at best one of yours, as in web.example.com';
+  name(isGroup(group), '--group', group, domain);
+  const isYaml = /^(y|n|yes|no|on|off|true|false|null)$/i.test(kind);
+  name(!isYaml, '--kind', kind, 'YAML reads it as true, false or null; choose another');
+  name(
+    isKind(kind),
+    ...(['--kind', kind] as const),
+    'a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in GuestBook',
+  );
+  name(!TAKEN.includes(kind), '--kind', kind, 'the project already uses that name; choose another');
+  return { project, group, kind, file: kebabCase(kind) };
+}
+
+function pascalCase(name: string): string {
+  return name.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function kebabCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1-$2')
+    .toLowerCase();
+}
+
+/** Kinds of objects that the template of a project can create, in the order in which they are applied. */
+export const CHILDREN = [
+  ...['ServiceAccount', 'ConfigMap', 'PersistentVolumeClaim', 'Service', 'Deployment', 'StatefulSet'],
+  ...['DaemonSet', 'Job', 'CronJob', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Ingress'],
+  'NetworkPolicy',
+];
+
+/** Workloads that run for as long as the custom resource exists; a project has at most one. */
+export const SERVERS = ['Deployment', 'StatefulSet', 'DaemonSet'];
+export const TASKS = ['Job', 'CronJob'];
+
+/** Children that need one of others. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  Service: SERVERS,
+  Ingress: ['Service'],
+  HorizontalPodAutoscaler: ['Deployment', 'StatefulSet'],
+  PodDisruptionBudget: ['Deployment', 'StatefulSet'],
+  NetworkPolicy: [...SERVERS, ...TASKS],
+};
+
+/** They have several pods, which may be on several nodes; a StatefulSet claims a volume for each by itself. */
+const NOT_WITH_CLAIM = ['StatefulSet', 'DaemonSet', 'HorizontalPodAutoscaler', 'PodDisruptionBudget'];
+
+/**
+ * Reads the value of `--children`.
+ *
+ * @returns the kinds in the order of `CHILDREN`
+ * @throws CliError with exit code 2 for an unknown kind, and for kinds that don't go together
+ */
+export function readChildren(names: readonly string[]): string[] {
+  const wanted = new Set(names.map(childNamed));
+  const among = (kinds: readonly string[]): string[] => kinds.filter((kind) => wanted.has(kind));
+  const check = (isUsable: boolean, why: string): void => {
+    refuseUnless(isUsable, '--children', why);
+  };
+  const servers = among(SERVERS);
+  const both = servers.join(' and ');
+  check(servers.length <= 1, `${both} each run spec.image for good; give one, and add the other by hand`);
+  for (const [child, targets] of Object.entries(NEEDED))
+    check(
+      !wanted.has(child) || among(targets).length > 0,
+      `${child} is about another object; add ${targets.join(' or ')}`,
+    );
+  if (wanted.has('PersistentVolumeClaim')) {
+    const clashing = among(NOT_WITH_CLAIM);
+    const workloads = among([...SERVERS, ...TASKS]);
+    const others = [...clashing, ...(clashing.length === 0 ? workloads.slice(1) : [])];
+    check(
+      others.length === 0,
+      `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${others.join(', ')}`,
+    );
+  }
+  return among(CHILDREN);
+}
+
+function childNamed(name: string): string {
+  const found = CHILDREN.find((child) => child.toLowerCase() === name.toLowerCase());
+  if (found !== undefined) return found;
+  const meant = suggest(name, CHILDREN) ?? suggest(name.replace(/s$/i, ''), CHILDREN);
+  throw new CliError(
+    `--children: there is no ${name} in the template${meant === undefined ? '' : `; did you mean ${meant}?`}; it has ` +
+      `${CHILDREN.join(', ')}. Add any other kind in the namespace by hand, to the construct and to children in src/kind.ts. ` +
+      'Kinds of the whole cluster, Roles and Secrets are better created by an admin: they would need rights or values ' +
+      'that users of the kind lack',
+    2,
+  );
+}
+
+/** How a project depends on this package. */
+export interface Dependency {
+  /** The name under which it is installed and imported. */
+  readonly name: string;
+  /** Its value in package.json. */
+  readonly spec: string;
+  /** A packed file that becomes part of the project, where `spec` names it. @defaultValue none: it comes from a registry */
+  readonly tarball?: { readonly path: string; readonly content: Buffer };
+}
+
+/** npm's registry has an unrelated package of this name, so a version would install that one. */
+const UNRELATED = 'reconstruct';
+
+/** The folder of the package that runs. */
+export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
+
+/**
+ * Finds the source of the very package that runs.
+ *
+ * @param given a packed file, a URL, or a version where npm has this package by its name; overrides what npm has recorded
+ * @param folder of the package
+ * @throws CliError with exit code 2 where the source isn't known, or others could not install it
+ */
+export function ownDependency(given?: string, folder = ownFolder): Dependency {
+  const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string };
+  return { name, ...(given === undefined ? recordedSource(name, folder) : givenSource(name, given)) };
+}
+
+/** The source that npm recorded when it installed the package. */
+function recordedSource(name: string, folder: string): Omit<Dependency, 'name'> {
+  const parent = dirname(resolve(folder));
+  const modules = basename(parent).startsWith('@') ? dirname(parent) : parent;
+  const record = join(modules, '.package-lock.json');
+  const { packages = {} } = (existsSync(record) ? JSON.parse(readFileSync(record, 'utf8')) : {}) as {
+    packages?: Record<string, { version?: string; resolved?: string; integrity?: string }>;
+  };
+  const { version, resolved, integrity } = packages[relative(dirname(modules), resolve(folder))] ?? {};
+  if (resolved?.startsWith('file:'))
+    return packed(resolve(dirname(modules), resolved.slice('file:'.length)), integrity);
+  if (resolved !== undefined && (resolved.startsWith('git') || name === UNRELATED)) return { spec: resolved };
+  if (resolved !== undefined && version !== undefined) return { spec: version };
+  throw new CliError(
+    `npm hasn't recorded where ${folder} was installed from, so a project can't depend on it: pack it with "npm pack" ` +
+      'there, and give the file with --package FILE.tgz',
+    2,
+  );
+}
+
+function givenSource(name: string, given: string): Omit<Dependency, 'name'> {
+  const path = given.replace(/^file:/, '');
+  const isFolder = existsSync(path) && statSync(path).isDirectory();
+  if (existsSync(path) && !isFolder) return packed(resolve(path));
+  if (/^(npm:@|https?:|git[+:@])/.test(given)) return { spec: given };
+  const spec = given.startsWith(`${name}@`) ? given.slice(name.length + 1) : given;
+  const isVersion = !isFolder && /^[\w.^~>=<-]+$/.test(spec) && !/\.t(ar\.)?gz$/.test(spec);
+  refuseUnless(
+    isVersion && name !== UNRELATED,
+    '--package',
+    `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz` +
+      (name === UNRELATED
+        ? `; ${name} of npm's registry is an unrelated package, so no version can be given`
+        : '; or a version, as in --package 0.1.0'),
+  );
+  return { spec };
+}
+
+/** @param integrity that the file must have */
+function packed(file: string, integrity?: string): Omit<Dependency, 'name'> {
+  refuseUnless(
+    existsSync(file),
+    file,
+    'the file from which this package was installed is gone; give it with --package FILE',
+  );
+  const content = readFileSync(file);
+  const actual = `sha512-${createHash('sha512').update(content).digest('base64')}`;
+  const isSame = !integrity?.startsWith('sha512-') || integrity === actual;
+  refuseUnless(
+    isSame,
+    file,
+    `it has changed since ${ownFolder} was installed from it; give it with --package FILE`,
+  );
+  const path = `vendor/${basename(file)}`;
+  return { spec: `file:${path}`, tarball: { path, content } };
+}

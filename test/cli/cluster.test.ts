@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import { asCliError, ClusterClient, requireVersion, retryingTransport } from '../../src/cli/cluster.js';
+import { OperatorError } from '../../src/contract/error.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
+import { failure } from '../engine/support/builders.js';
+
+type Answer = (request: ApiRequest) => ApiResponse | Error;
+
+function transportThat(answer: Answer): Transport {
+  return {
+    host: 'api.test',
+    request: (request) => {
+      const answered = answer(request);
+      return answered instanceof Error ? Promise.reject(answered) : Promise.resolve(answered);
+    },
+    stream: () => Promise.reject(new Error('no streams')),
+    close: () => Promise.resolve(),
+  };
+}
+
+const clusterThat = (answer: ApiResponse | Error) => new ClusterClient(transportThat(() => answer));
+
+const versioned = (minor: string) => ({ status: 200, body: { major: '1', minor } });
+
+describe('the version', () => {
+  test.each([['34'], ['34+'], ['36-beta.1']])('1.%s will do', async (minor) => {
+    await expect(requireVersion(clusterThat(versioned(minor)), 'api.test')).resolves.toBeUndefined();
+  });
+
+  test('of an older API server ends with exit code 3, and what is needed', async () => {
+    await expect(requireVersion(clusterThat(versioned('33+')), 'api.test')).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(
+        /^The API server at api.test is of Kubernetes 1.33; 1.34 or newer is needed: /,
+      ) as string,
+    });
+  });
+
+  test.each([['a page'], [{ hello: 'there' }]])(
+    'that is none (%j) is told: it is no API server',
+    async (body) => {
+      await expect(requireVersion(clusterThat({ status: 200, body }), 'api.test')).rejects.toMatchObject({
+        exitCode: 3,
+        message: expect.stringMatching(
+          /^What answers at api.test is no Kubernetes API server; .*--context$/,
+        ) as string,
+      });
+    },
+  );
+
+  test.each([
+    [new Error('connect ECONNREFUSED'), 'connect ECONNREFUSED'],
+    [
+      new AggregateError([new Error('connect ECONNREFUSED ::1:1'), new Error('b')], ''),
+      'connect ECONNREFUSED ::1:1',
+    ],
+  ])('that is not to be had is told with the reason (%#)', async (error, why) => {
+    await expect(requireVersion(clusterThat(error), 'api.test')).rejects.toMatchObject({
+      exitCode: 3,
+      message: `The cluster at api.test doesn't answer: ${why}; check --kubeconfig and --context, and that the cluster is up`,
+    });
+  });
+
+  test('that one may not ask for is no reason to end', async () => {
+    await expect(
+      requireVersion(clusterThat(failure(403, 'Forbidden', 'not you')), 'api.test'),
+    ).resolves.toBeUndefined();
+  });
+
+  test('that is refused for want of credentials is told with the remedy', async () => {
+    const refused = requireVersion(clusterThat(failure(401, 'Unauthorized', 'Unauthorized')), 'api.test');
+    const error = asCliError(await refused.catch((thrown: unknown) => thrown));
+    expect(error).toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(/; log in again, or choose/) as string,
+    });
+  });
+});
+
+test('bad input keeps all of its lines, and a refusal has one, with its remedy', () => {
+  const bad = new OperatorError({ reason: 'InvalidInput', message: 'a\nb' });
+  expect(asCliError(bad)).toMatchObject({ lines: ['a', 'b'], exitCode: 2 });
+  const missing = new OperatorError({ reason: 'KindNotServed', message: 'List widgets: 404 page not found' });
+  expect(asCliError(missing)).toMatchObject({
+    lines: [
+      'List widgets: 404 page not found; install it with "reconstruct install --apply" and the options in use, or apply the CRD',
+    ],
+    exitCode: 3,
+  });
+});
+
+test('a server that asks to come again later is asked again, five times in all', async () => {
+  let asked = 0;
+  const busyFor = (times: number): Transport =>
+    retryingTransport(
+      transportThat(() =>
+        asked++ < times ? { status: 429, body: '', retryAfterSeconds: 0 } : { status: 200, body: 'ok' },
+      ),
+    );
+  const get = { method: 'GET', path: '/api/v1/pods' } as const;
+  expect(await busyFor(1).request(get)).toMatchObject({ status: 200 });
+  asked = 0;
+  expect(await busyFor(9).request(get)).toMatchObject({ status: 429 });
+  expect(asked).toBe(5);
+});
+
+const all = ['delete', 'list'];
+const named = (name: string, kind: string, verbs = all, namespaced = true): object => ({
+  ...{ name, kind, namespaced, verbs },
+});
+const group = (...versions: readonly string[]): object => ({
+  versions: versions.map((groupVersion) => ({ groupVersion })),
+  preferredVersion: { groupVersion: versions[0] },
+});
+
+const answers: Readonly<Record<string, unknown>> = {
+  '/apis': { groups: [group('a.io/v1', 'a.io/v1beta1'), group('down.io/v1')] },
+  '/api/v1': {
+    resources: [
+      ...[named('pods', 'Pod'), named('pods/status', 'Pod'), named('nodes', 'Node', all, false)],
+      named('bindings', 'Binding', ['create']),
+    ],
+  },
+  '/apis/a.io/v1': { resources: [named('as', 'A'), named('bs', 'B')] },
+  '/apis/a.io/v1beta1': { resources: [named('bs', 'B'), named('olds', 'Old')] },
+};
+
+function clientOf(refusal: ApiResponse | Error, asked: ApiRequest[] = []): ClusterClient {
+  const transport = transportThat((request) => {
+    asked.push(request);
+    const { path } = request;
+    return path in answers ? { status: 200, body: answers[path] } : refusal;
+  });
+  return new ClusterClient(transport);
+}
+
+test('a list of metadata asks for nothing else, so that no Secret is read', async () => {
+  const asked: ApiRequest[] = [];
+  const page = { metadata: { resourceVersion: '1' }, items: [{ metadata: { name: 'a' } }] };
+  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+  const client = clientOf({ status: 200, body: page }, asked);
+
+  expect(await client.list(secrets, { namespace: 'ops', metadataOnly: true })).toEqual([
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' } },
+  ]);
+  await client.list(secrets, { namespace: 'ops' });
+  expect(asked.map(({ accept }) => accept)).toEqual([
+    'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+    undefined,
+  ]);
+});
+
+test('an empty list of metadata, which has null for its items, has none', async () => {
+  const client = clientOf({ status: 200, body: { metadata: { resourceVersion: '1' }, items: null } });
+  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+  expect(await client.list(secrets, { metadataOnly: true })).toEqual([]);
+});
+
+const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
+
+describe('namespacedTypes', () => {
+  test.each([
+    ['is told of where the API behind it is down', 503, ['down.io/v1']],
+    ['is told of where it may not be looked at', 403, ['down.io/v1']],
+    ['is nothing where it has gone meanwhile', 404, []],
+  ])('has every type of whatever version once; a group %s', async (_, status, unseen) => {
+    const found = await clientOf({ status, body: 'service unavailable' }).namespacedTypes();
+
+    expect(found.types.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual(served);
+    expect(found.unseen).toEqual(unseen);
+  });
+
+  test('fails where the API server itself gives no answer', async () => {
+    await expect(clientOf(new Error('ECONNREFUSED')).namespacedTypes()).rejects.toMatchObject({
+      reason: 'Unreachable',
+    });
+  });
+});
+
+describe('a type on which there is no right', () => {
+  const refused = { status: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'forbidden' } };
+  const typeOf = (apiVersion: string, plural: string) => ({
+    apiVersion,
+    kind: 'A',
+    plural,
+    namespaced: true,
+  });
+
+  test('is none where it is not served: that is told to everybody, and a refusal comes first', async () => {
+    const client = clientOf(refused);
+    expect(await client.list(typeOf('a.io/v1', 'unknowns'))).toEqual([]);
+    expect(await client.find(typeOf('a.io/v1', 'unknowns'), 'ops/a')).toBeUndefined();
+  });
+
+  test.each([
+    ['it is served', 'a.io/v1', 'as'],
+    ['nobody may see what is served', 'down.io/v1', 'downs'],
+  ])('is an error where %s', async (_, apiVersion, plural) => {
+    const client = clientOf(refused);
+    const type = typeOf(apiVersion, plural);
+    await expect(client.list(type)).rejects.toMatchObject({ reason: 'Forbidden' });
+    await expect(client.find(type, 'ops/a')).rejects.toMatchObject({ reason: 'Forbidden' });
+  });
+});
