@@ -206,10 +206,7 @@ test('a policy that changes is followed: what it denies then is left as it is, a
 async function inForce(times: number): Promise<void> {
   let from = 0;
   for (let n = 0; n < times; n++) {
-    const line = await controller.logged(
-      ({ msg }) => msg === 'policy changed and is in force',
-      from,
-    );
+    const line = await controller.logged(({ msg }) => msg === 'policy changed and is in force', from);
     expect(line).toMatchObject({
       kinds: ['appservice'],
       digest: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
