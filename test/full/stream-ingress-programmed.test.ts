@@ -72,7 +72,7 @@ test('rule 7: TargetNotConfigured while the controller of --ingress-controller d
   await makeController(proxy);
   await eventually(async () => {
     const { Programmed } = await tcp.is(isNotConfigured);
-    expect(Programmed).toContain('is not told to read any; set its argument --tcp-services-configmap=');
+    expect(Programmed).toContain('has no such argument; set its argument --tcp-services-configmap=');
   });
   await makeController(proxy, '--tcp-services-configmap=other/tcp', '--udp-services-configmap=other/udp');
   await eventually(async () => {

@@ -5,7 +5,7 @@ import type { InstallRequest } from '../../src/install/apply.js';
 import { MONITORING_PARTS } from '../../src/install/props.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
-import { flags } from '../../src/kinds/stream-ingress/settings.js';
+import { flags } from '../../src/kinds/stream-ingress/targets.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';

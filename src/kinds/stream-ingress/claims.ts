@@ -1,19 +1,34 @@
-import { objectKey } from '../../contract/object.js';
-import { portText } from './spec.js';
+import type { ConditionProps } from '../../contract/conditions.js';
+import { portId } from './kept.js';
+import type { Grant, KeptService } from './kept.js';
+import { fullName, portText, protocolOf, upstreamKey } from './spec.js';
 import type { StreamIngress } from './spec.js';
-import type { PortRange, Target } from './targets.js';
+import { portRange } from './targets.js';
+import type { Target } from './targets.js';
 
-/** Who of one target's custom resources holds its port, and why the others don't. */
+/** Holders of a target's ports, and why the other custom resources hold none. */
 export interface Claims {
   /** By age, the oldest first. */
   readonly holders: readonly StreamIngress[];
   readonly refused: ReadonlyMap<StreamIngress, Refusal>;
 }
 
+/** Why a custom resource holds no port. */
+export interface Refusal {
+  readonly reason:
+    | 'ClassNotFound'
+    | 'NamespaceNotPermitted'
+    | 'PortReserved'
+    | 'PortNotPermitted'
+    | 'ProxyProtocolNotSupported'
+    | 'PortConflict';
+  readonly message: string;
+}
+
 /**
  * Gives each port and protocol of a target to the oldest that may have it; of two of an age, to the first by
- * `namespace/name`. What the admin doesn't allow holds nothing, and neither does what is being deleted; what only lacks
- * its upstream does.
+ * `namespace/name`. One that the admin doesn't allow holds nothing, and neither does one that is being deleted; one that
+ * only lacks its upstream does.
  *
  * **Guarantees.** Independent of the order in which they come. What makes a claim can't be changed, so none becomes older
  * by an edit: a holder stays one until it goes, but for the caveat.
@@ -35,48 +50,23 @@ export function claimsOf(target: Target, all: readonly StreamIngress[]): Claims 
   return { holders: [...holders.values()], refused };
 }
 
-/** Oldest first. Times are whole seconds in UTC, so they compare as text; what has none was never stored. */
+/** Oldest first. Times are whole seconds in UTC, so they compare as text; one without was never stored. */
 function byAge(a: StreamIngress, b: StreamIngress): number {
-  const [ageA, ageB] = [a, b].map(({ metadata }) => metadata.creationTimestamp ?? '9999');
-  return compare(ageA ?? '', ageB ?? '') || compare(fullName(a), fullName(b));
+  const [first, second] = [a, b].map((cr) => [cr.metadata.creationTimestamp ?? '9999', fullName(cr)]);
+  return String(first) < String(second) ? -1 : 1;
 }
 
-export function fullName({ metadata: { namespace, name } }: StreamIngress): string {
-  return objectKey(namespace, name);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Names the winner to its own namespace alone: what others run is none of the loser's business. */
-function conflict(loser: StreamIngress, holder: StreamIngress): Refusal {
-  const own = loser.metadata.namespace === holder.metadata.namespace;
+/** Names the winner to its own namespace alone: a loser may not know what others run. */
+function conflict({ metadata }: StreamIngress, holder: StreamIngress): Refusal {
+  const own = metadata.namespace === holder.metadata.namespace;
   const who = own ? `StreamIngress ${holder.metadata.name}` : 'a StreamIngress of another namespace';
   return {
     reason: 'PortConflict',
-    message: `${portText(loser)} is held by ${who}, which is older; it is opened for this one once that is gone, or take another port`,
+    message: `${portText(holder)} is held by ${who}, which is older; it is opened for this one once that is gone, or take another port`,
   };
 }
 
-/** Why a custom resource holds no port. */
-export interface Refusal {
-  readonly reason:
-    | 'ClassNotFound'
-    | 'NamespaceNotPermitted'
-    | 'PortReserved'
-    | 'PortNotPermitted'
-    | 'ProxyProtocolNotSupported'
-    | 'PortConflict';
-  readonly message: string;
-}
-
-/** What the target doesn't allow of a custom resource, whatever others ask for. */
-export function refusalOf(target: Target, cr: StreamIngress): Refusal | undefined {
-  return namespaceRefusal(target, cr) ?? portRefusal(target, cr) ?? proxyRefusal(target, cr);
-}
-
-/** For those whose class is none. The names of the others are the admin's to tell. */
+/** Refuses custom resources whose class is none. The names of the others are for the admin to give. */
 export function classRefusal(className: string | undefined): Refusal {
   const message =
     className === undefined
@@ -85,35 +75,103 @@ export function classRefusal(className: string | undefined): Refusal {
   return { reason: 'ClassNotFound', message };
 }
 
-function namespaceRefusal({ name, namespaces }: Target, { metadata }: StreamIngress): Refusal | undefined {
+/** Returns what the target doesn't allow of a custom resource, whatever others ask for. */
+export function refusalOf(target: Target, { metadata, spec }: StreamIngress): Refusal | undefined {
+  const { name, kind, namespaces, reservedPorts, portRanges } = target;
   const { namespace = '' } = metadata;
-  if (!namespaces || namespaces.includes(namespace)) return undefined;
-  return {
-    reason: 'NamespaceNotPermitted',
-    message: `the target ${name} doesn't serve the namespace ${namespace}; ask an admin to allow it`,
-  };
-}
-
-function portRefusal({ name, reservedPorts, portRanges }: Target, cr: StreamIngress): Refusal | undefined {
-  const { listen } = cr.spec;
-  if (reservedPorts.includes(listen)) {
-    const message = `spec.listen: ${portText(cr)} is reserved on the target ${name}; take another port`;
-    return { reason: 'PortReserved', message };
+  const { listen, protocol = 'TCP', proxyProtocol } = spec;
+  const refuse = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message });
+  if (namespaces && !namespaces.includes(namespace)) {
+    const message = `the target ${name} doesn't serve the namespace ${namespace}; ask an admin to allow it`;
+    return refuse('NamespaceNotPermitted', message);
   }
-  if (!portRanges || portRanges.some(({ from, to }) => from <= listen && listen <= to)) return undefined;
-  const message = `spec.listen: ${portText(cr)} is not among the ports of the target ${name}; take one of ${listed(portRanges)}`;
-  return { reason: 'PortNotPermitted', message };
-}
-
-function proxyRefusal(
-  { name, kind }: Target,
-  { spec: { proxyProtocol } }: StreamIngress,
-): Refusal | undefined {
+  const port = `spec.listen: ${listen}/${protocol}`;
+  if (reservedPorts.includes(listen))
+    return refuse('PortReserved', `${port} is reserved on the target ${name}; take another port`);
+  const isIn = (text: string): boolean => portRange(text).from <= listen && listen <= portRange(text).to;
+  if (portRanges && !portRanges.some(isIn)) {
+    const message = `${port} is not among the ports of the target ${name}; take one of ${portRanges.join(', ') || 'none'}`;
+    return refuse('PortNotPermitted', message);
+  }
   if (kind !== 'Gateway' || !(proxyProtocol?.decode || proxyProtocol?.encode)) return undefined;
   const message = `spec.proxyProtocol: the target ${name} is a Gateway, and the Gateway API has no PROXY protocol; remove it, or take another class`;
-  return { reason: 'ProxyProtocolNotSupported', message };
+  return refuse('ProxyProtocolNotSupported', message);
 }
 
-function listed(ranges: readonly PortRange[]): string {
-  return ranges.map(({ from, to }) => (from === to ? String(from) : `${from}-${to}`)).join(', ') || 'none';
+/** State of the upstreams in the cluster. */
+export interface Upstreams {
+  service(key: string): KeptService | undefined;
+  /** The ports of a Service behind which an endpoint is ready, by `portId`. */
+  readyPorts(key: string): ReadonlySet<string>;
+  /** Undefined where annotations count instead. */
+  readonly grants: readonly Grant[] | undefined;
+}
+
+/** The condition `ResolvedRefs`, and its meaning for the port that leads there. */
+export interface Resolution extends Omit<ConditionProps, 'type'> {
+  /**
+   * - `open`: it may be opened.
+   * - `keep`: it is left open if it is, so that no load balancer is rebuilt for a loss that may pass.
+   * - `shut`: it is closed at once.
+   */
+  readonly gate: 'open' | 'keep' | 'shut';
+  /** The number of the upstream's port, where it is known. */
+  readonly port?: number;
+}
+
+/** Looks up the upstream of a custom resource. Permission comes first, so that nothing is shown of what isn't permitted. */
+export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
+  const { namespace = cr.metadata.namespace ?? '', port: wanted } = cr.spec.upstream;
+  const name = upstreamKey(cr);
+  const service = known.service(name);
+  if (!isPermitted(cr, namespace, known.grants, service)) {
+    // It names no Service: the reader may not know that there is one.
+    const message = `spec.upstream.namespace: ${namespace} hasn't permitted that StreamIngresses of this namespace lead there; it takes a ReferenceGrant in that namespace, or where the admin has set it up so, an annotation on the Service`;
+    return { status: 'False', reason: 'RefNotPermitted', message, gate: 'shut' };
+  }
+  if (cr.spec.is_service === false) {
+    const message = "spec.is_service is false, so the upstream isn't checked";
+    const port = typeof wanted === 'number' ? { port: wanted } : {};
+    return { status: 'True', reason: 'ResolvedRefs', message, gate: 'open', ...port };
+  }
+  const lost = (reason: string, message: string): Resolution => ({
+    ...{ status: 'False', reason, message, gate: 'keep' },
+  });
+  if (!service)
+    return lost('ServiceNotFound', `there is no Service ${name}; create it, or correct spec.upstream`);
+  const protocol = protocolOf(cr);
+  const found = service.ports.filter(
+    (port) => (typeof wanted === 'number' ? port.port : port.name) === wanted,
+  );
+  const port = found.find((candidate) => candidate.protocol === protocol);
+  if (!port && found[0]) {
+    const message = `port ${wanted} of Service ${name} is of protocol ${found[0].protocol}, not ${protocol}; correct spec.upstream.port, or create another StreamIngress with that protocol`;
+    return lost('ProtocolMismatch', message);
+  }
+  if (!port) {
+    const ports = service.ports.map((each) => each.name ?? each.port).join(', ') || 'none';
+    return lost('PortNotFound', `Service ${name} has no port ${wanted}; its ports are ${ports}`);
+  }
+  const open = { gate: 'open', port: port.port } as const;
+  if (service.external || known.readyPorts(name).has(portId(port)))
+    return { status: 'True', reason: 'ResolvedRefs', message: `Service ${name} has port ${wanted}`, ...open };
+  const message = `nothing behind port ${wanted} of Service ${name} is ready`;
+  return { status: 'False', reason: 'NoReadyEndpoints', message, ...open };
+}
+
+/** Within its own namespace a custom resource may lead to every Service, in another one where that permits it. */
+function isPermitted(
+  { metadata: { namespace: own = '' }, spec: { upstream } }: StreamIngress,
+  namespace: string,
+  grants: readonly Grant[] | undefined,
+  service: KeptService | undefined,
+): boolean {
+  if (namespace === own) return true;
+  if (!grants) return service?.allowFrom?.some((name) => name === own || name === '*') ?? false;
+  return grants.some(
+    (grant) =>
+      grant.namespace === namespace &&
+      grant.from.includes(own) &&
+      (grant.to.includes('*') || grant.to.includes(upstream.service)),
+  );
 }

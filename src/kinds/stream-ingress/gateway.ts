@@ -1,37 +1,110 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
-import type { ApplyStep, Plan, Reader, DeleteStep } from '../../contract/controller.js';
+import type { ApplyStep, DeleteStep, Plan, Reader } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import type { Render, RenderedKind } from '../../contract/kind.js';
+import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
+import { childLabels } from '../../contract/names.js';
+import { splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { listenerSetType } from './gateway-port.js';
+import { resourceType } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
 import { FIELD_MANAGER } from './kept.js';
 import type { KeptRoute } from './kept.js';
-import type { Resolution } from './resolve.js';
-import { serviceKey, upstreamOf } from './spec.js';
-import type { StreamIngress } from './spec.js';
+import type { Resolution } from './claims.js';
+import { API_VERSION, KIND, upstreamKey } from './spec.js';
+import type { StreamIngress, StreamIngressSpec } from './spec.js';
 import { programmedCondition as condition } from './status.js';
 import type { Findings, Programmed } from './status.js';
 import { tooManyListeners, withinLimit } from './targets.js';
-import type { GatewayTarget } from './targets.js';
-import type { Kept, View } from './view.js';
+import type { GatewayTarget, RouteVersion } from './targets.js';
+import type { Kept, View } from './controllers.js';
 
-/** What is done for the custom resources of a Gateway, and what can be said of each afterwards. */
-interface GatewayPlan extends Pick<Plan, 'apply' | 'delete'> {
-  /** Nobody's failed apply may keep what has to go. */
-  readonly deleteFirst: true;
+const GATEWAY_GROUP = 'gateway.networking.k8s.io';
+
+export interface GatewayPortProps extends CustomResourceProps<StreamIngressSpec> {
+  /** `namespace/name`. */
+  readonly gateway: string;
+  readonly routeVersion: RouteVersion;
+}
+
+/**
+ * A port of a Gateway: a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from there to the Service,
+ * both named as the custom resource.
+ *
+ * @throws OperatorError `PortNotFound` where the port of the Service is given by name, since a route takes a number
+ */
+export class GatewayPort extends Construct {
+  constructor(scope: Construct, id: string, { metadata, spec, gateway, routeVersion }: GatewayPortProps) {
+    super(scope, id);
+    const { listen, protocol = 'TCP', upstream } = spec;
+    const { namespace, service, port } = upstream;
+    if (typeof port === 'string')
+      throw new OperatorError({
+        reason: 'PortNotFound',
+        path: ['spec', 'upstream', 'port'],
+        message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
+      });
+    const sectionName = `${protocol.toLowerCase()}-${listen}`;
+    const labels = childLabels({ apiVersion: API_VERSION, kind: KIND }, metadata.name);
+    const child = (version: string, kind: string, childSpec: object): ApiObject =>
+      new ApiObject(this, kind, {
+        ...{ apiVersion: `${GATEWAY_GROUP}/${version}`, kind },
+        ...{ metadata: { ...metadata, labels }, spec: childSpec },
+      });
+    child('v1', 'ListenerSet', {
+      parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', ...splitKey(gateway) },
+      listeners: [{ name: sectionName, port: listen, protocol }],
+    });
+    const elsewhere = namespace !== undefined && namespace !== metadata.namespace;
+    this.node.defaultChild = child(routeVersion, `${protocol}Route`, {
+      parentRefs: [{ group: GATEWAY_GROUP, kind: 'ListenerSet', name: metadata.name, sectionName }],
+      rules: [{ backendRefs: [{ name: service, ...(elsewhere && { namespace }), port }] }],
+    });
+  }
+}
+
+export const LISTENER_SET = 'ListenerSet';
+
+/** ListenerSet, TCPRoute and UDPRoute, as they are written. */
+export function gatewayTypes(routeVersion: RouteVersion): ResourceType[] {
+  return [
+    resourceType({ apiVersion: `${GATEWAY_GROUP}/v1`, kind: LISTENER_SET }),
+    ...['TCPRoute', 'UDPRoute'].map((kind) =>
+      resourceType({ apiVersion: `${GATEWAY_GROUP}/${routeVersion}`, kind }),
+    ),
+  ];
+}
+
+/** Renders custom resources for one target. */
+export function gatewayRendering(
+  type: ResourceType,
+  { gateway }: GatewayTarget,
+  routeVersion: RouteVersion,
+): RenderedKind {
+  class TargetsPort extends GatewayPort {
+    constructor(scope: Construct, id: string, props: CustomResourceProps<StreamIngressSpec>) {
+      super(scope, id, { ...props, gateway, routeVersion });
+    }
+  }
+  return { type, construct: TargetsPort, children: gatewayTypes(routeVersion) };
+}
+
+/** Plan for the custom resources of a Gateway, and what can be said of each afterwards. */
+interface GatewayPlan extends Required<Pick<Plan, 'apply' | 'delete' | 'deleteFirst'>> {
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
 export function planGateway(
   target: GatewayTarget,
   view: View,
-  rendering: RenderedKind,
+  { children: types }: RenderedKind,
   render: (cr: StreamIngress) => readonly AnyObject[],
   reader: Reader,
 ): GatewayPlan {
   const { claims } = view;
-  const childrenNow = (cr: StreamIngress): AnyObject[] => childrenOf(rendering, cr, reader);
+  const childrenNow = (cr: StreamIngress): AnyObject[] => childrenOf(types, cr, reader);
   const plans = new Map<StreamIngress, ChildPlan>();
   for (const cr of claims.refused.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
   for (const cr of claims.holders)
@@ -39,53 +112,48 @@ export function planGateway(
   const open = claims.holders.filter((cr) => plans.get(cr)?.open);
   const excess = new Set(withinLimit(target, open, (cr) => childrenNow(cr).length > 0).beyond);
   for (const cr of excess) plans.set(cr, dropChildren(childrenNow(cr)));
+  const all = [...plans.values()];
   return {
-    apply: [...plans.values()].flatMap(({ apply }) => apply),
-    delete: [...plans.values()].flatMap((plan) => plan.delete),
+    apply: all.flatMap(({ apply }) => apply),
+    delete: all.flatMap((plan) => plan.delete),
+    // No failed apply of one may keep what another has lost the right to.
     deleteFirst: true,
     findings: (cr, changes) => {
       if (excess.has(cr))
         return { programmed: condition('False', 'TooManyListeners', tooManyListeners(target)) };
       const children = childrenNow(cr);
+      const { name, namespace } = cr.metadata;
+      const failed = changes.find(
+        ({ ref, error }) =>
+          error &&
+          ref.name === name &&
+          ref.namespace === namespace &&
+          types.some(({ kind }) => kind === ref.kind),
+      );
       const mirrored = view.resolution(cr).status === 'True' ? refsByGateway(children) : undefined;
       return {
-        programmed: programmedByGateway(children, plans.get(cr)?.error ?? failureOf(cr, rendering, changes)),
+        programmed: programmedByGateway(children, plans.get(cr)?.error ?? failed?.error),
         ...(mirrored && { resolution: mirrored }),
       };
     },
   };
 }
 
-function failureOf(
-  { metadata }: StreamIngress,
-  { children }: RenderedKind,
-  changes: ChangeSet,
-): OperatorError | undefined {
-  const failed = changes.find(
-    ({ ref, error }) =>
-      error &&
-      ref.name === metadata.name &&
-      ref.namespace === metadata.namespace &&
-      children.some(({ kind }) => kind === ref.kind),
-  );
-  return failed?.error;
-}
-
-/** What is to be done with the children of one custom resource. */
+/** Plan for the children of one custom resource. */
 interface ChildPlan {
   readonly apply: readonly ApplyStep[];
   readonly delete: readonly DeleteStep[];
-  /** Whether the port is open, or is opened. */
+  /** The port is open, or is opened. */
   readonly open: boolean;
   /** Why nothing can be rendered. */
   readonly error?: OperatorError;
 }
 
 /**
- * Plans the ListenerSet and the route of a holder: made once the upstream is there, left as they are while it is lost, and
+ * Plans the ListenerSet and the route of a holder: created once the upstream is there, left as they are while it is lost, and
  * deleted where it isn't permitted. A listener that is open stays open also when the upstream is edited to a Service that isn't
  * seen, which may be there and only be late: the route alone moves, or goes where the number of its port isn't known. It isn't
- * left to the former Service, since nobody checks any more whether that is permitted.
+ * left to the former Service, since it isn't checked any more whether that is permitted.
  */
 function planChildren(
   cr: StreamIngress,
@@ -94,16 +162,22 @@ function planChildren(
   render: (cr: StreamIngress) => readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  const routes = present.filter(({ kind }) => kind !== listenerSetType.kind);
-  const leads = leadToUpstream(routes, cr);
+  const { apiVersion, kind, metadata, spec } = cr;
+  const routes = present.filter((child) => child.kind !== LISTENER_SET) as Kept<KeptRoute>[];
+  const leadTo = routes.flatMap(({ kept }) => kept);
+  const leads = leadTo.length > 0 && leadTo.every((key) => key === upstreamKey(cr));
   const open =
-    leads ||
-    present.some(({ kind, metadata }) => kind === listenerSetType.kind && !metadata.deletionTimestamp);
+    leads || present.some((child) => child.kind === LISTENER_SET && !child.metadata.deletionTimestamp);
   const left = { ...dropChildren(leads ? [] : routes), open };
-  if (gate === 'keep' && (leads || !open || typeof cr.spec.upstream.port === 'string')) return left;
+  if (gate === 'keep' && (leads || !open || typeof spec.upstream.port === 'string')) return left;
   try {
-    const objects = render(port === undefined ? cr : withPort(cr, port));
-    return { apply: objects.map((object) => applyStep(cr, object)), delete: [], open: true };
+    // A route takes numbers, and the number of a named port is that of the Service.
+    const numbered =
+      port === undefined ? cr : { ...cr, spec: { ...spec, upstream: { ...spec.upstream, port } } };
+    const controller = { controller: true, blockOwnerDeletion: true };
+    const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };
+    const apply = render(numbered).map((object) => ({ object, fieldManager: FIELD_MANAGER, owner }));
+    return { apply, delete: [], open: true };
   } catch (error) {
     if (error instanceof OperatorError) return { ...left, error };
     throw error;
@@ -115,19 +189,12 @@ export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   return { apply: [], delete: left.map((object) => ({ object })), open: false };
 }
 
-/** Reports whether these routes, as they are, lead to the Service of a custom resource, at whatever port. */
-function leadToUpstream(routes: readonly AnyObject[], cr: StreamIngress): boolean {
-  const upstream = serviceKey(upstreamOf(cr));
-  const leadTo = (routes as Kept<KeptRoute>[]).flatMap(({ kept }) => kept);
-  return leadTo.length > 0 && leadTo.every((key) => key === upstream);
-}
-
 export function childrenOf(
-  { children }: Pick<RenderedKind, 'children'>,
+  types: RenderedKind['children'],
   { metadata }: StreamIngress,
   reader: Reader,
 ): AnyObject[] {
-  return children.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
+  return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
 }
 
 /** Renders a custom resource once for as long as it stays as it is. */
@@ -146,21 +213,7 @@ export function rememberingRender(
   };
 }
 
-/** A route takes numbers, and the number of a named port is the Service's to say. */
-function withPort(cr: StreamIngress, port: number): StreamIngress {
-  return { ...cr, spec: { ...cr.spec, upstream: { ...cr.spec.upstream, port } } };
-}
-
-function applyStep(cr: StreamIngress, object: AnyObject): ApplyStep {
-  const { apiVersion, kind, metadata } = cr;
-  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' };
-  return {
-    object,
-    fieldManager: FIELD_MANAGER,
-    owner: { ...owner, controller: true, blockOwnerDeletion: true },
-  };
-}
-
+/** A condition as the Gateway's controller writes it. */
 interface Reported {
   readonly type: string;
   readonly status: string;
@@ -169,16 +222,11 @@ interface Reported {
   readonly observedGeneration?: number;
 }
 
-interface ListenerSetStatus {
+interface WithConditions {
   readonly conditions?: readonly Reported[];
-  readonly listeners?: readonly { readonly conditions?: readonly Reported[] }[];
 }
 
-interface RouteStatus {
-  readonly parents?: readonly { readonly conditions?: readonly Reported[] }[];
-}
-
-/** What the Gateway's controller says of the children of one custom resource, about their present generation. */
+/** Returns the condition by what the Gateway's controller says of the present generation of the children. */
 export function programmedByGateway(
   children: readonly AnyObject[],
   failure: OperatorError | undefined,
@@ -187,53 +235,45 @@ export function programmedByGateway(
     const { reason, message, retry } = failure;
     return { ...condition('False', reason, message), stalls: retry === 'onChange' };
   }
-  const set = children.find(({ kind }) => kind === 'ListenerSet');
-  const route = children.find(({ kind }) => kind !== 'ListenerSet');
+  const set = children.find(({ kind }) => kind === LISTENER_SET);
+  const route = routeIn(children);
   if (!set || !route) return condition('Unknown', 'Pending', 'The port has yet to be opened');
-  const { conditions, listeners = [] } = (set.status ?? {}) as ListenerSetStatus;
+  const { conditions = [], listeners = [] } = (set.status ?? {}) as WithConditions & {
+    readonly listeners?: readonly WithConditions[];
+  };
   const ofSet = present(set, conditions);
-  const ofRoute = present(route, routeConditions(route));
-  const refusal = refusalIn(ofSet, present(set, listeners.flatMap(conditionsOf)), ofRoute);
+  const ofListener = present(set, listeners.flatMap(conditionsOf));
+  const ofRoute = routeConditions(route);
+  const notAccepted = ofSet.filter(said('Accepted', 'False'));
+  // The most particular comes first: that the Gateway doesn't take the port from here, then what is wrong with the
+  // listener, then with the route, and last what may pass or only says that something is wrong below.
+  const [refusal] = [
+    ...notAccepted.filter(({ reason }) => reason !== 'ListenersNotValid'),
+    ...ofListener.filter(said('Conflicted', 'True')),
+    ...ofListener.filter(said('Accepted', 'False')),
+    ...ofListener.filter(said('ResolvedRefs', 'False')),
+    ...ofRoute.filter(said('Accepted', 'False')),
+    ...ofListener.filter(said('Programmed', 'False')),
+    ...notAccepted,
+    ...ofSet.filter(said('Programmed', 'False')),
+  ];
   if (refusal) return condition('False', refusal.reason ?? refusal.type, refusal.message ?? '');
-  const programmed = ofSet.some(said('Programmed', 'True'));
-  const accepted = ofRoute.some(said('Accepted', 'True'));
-  if (programmed && accepted) return condition('True', 'Programmed', 'The Gateway has the port');
+  if (ofSet.some(said('Programmed', 'True')) && ofRoute.some(said('Accepted', 'True')))
+    return condition('True', 'Programmed', 'The Gateway has the port');
   return condition('Unknown', 'Pending', 'The Gateway has yet to take the port');
 }
 
-/** What the Gateway's controller says against the upstream. */
+/** Returns what the Gateway's controller says against the upstream. */
 export function refsByGateway(children: readonly AnyObject[]): Omit<ConditionProps, 'type'> | undefined {
-  const route = children.find(({ kind }) => kind !== 'ListenerSet');
-  const found = route && present(route, routeConditions(route)).find(isUnresolved);
+  const route = routeIn(children);
+  const found = route && routeConditions(route).find(said('ResolvedRefs', 'False'));
   return (
     found && { status: 'False', reason: found.reason ?? 'RefNotPermitted', message: found.message ?? '' }
   );
 }
 
-function isUnresolved({ type, status }: Reported): boolean {
-  return type === 'ResolvedRefs' && status === 'False';
-}
-
-/**
- * The most particular of what is said against the port: that the Gateway doesn't take it from here, then what is wrong with
- * the listener, then with the route, and last what may pass or only says that something is wrong below.
- */
-function refusalIn(
-  ofSet: readonly Reported[],
-  ofListener: readonly Reported[],
-  ofRoute: readonly Reported[],
-): Reported | undefined {
-  const notAccepted = ofSet.filter(said('Accepted', 'False'));
-  return [
-    ...notAccepted.filter(({ reason }) => reason !== 'ListenersNotValid'),
-    ...ofListener.filter(said('Conflicted', 'True')),
-    ...ofListener.filter(said('Accepted', 'False')),
-    ...ofListener.filter(isUnresolved),
-    ...ofRoute.filter(said('Accepted', 'False')),
-    ...ofListener.filter(said('Programmed', 'False')),
-    ...notAccepted,
-    ...ofSet.filter(said('Programmed', 'False')),
-  ][0];
+function routeIn(children: readonly AnyObject[]): AnyObject | undefined {
+  return children.find(({ kind }) => kind !== LISTENER_SET);
 }
 
 function said(wanted: string, held: string): (reported: Reported) => boolean {
@@ -241,18 +281,16 @@ function said(wanted: string, held: string): (reported: Reported) => boolean {
 }
 
 function routeConditions(route: AnyObject): readonly Reported[] {
-  return ((route.status ?? {}) as RouteStatus).parents?.flatMap(conditionsOf) ?? [];
+  const { parents = [] } = (route.status ?? {}) as { readonly parents?: readonly WithConditions[] };
+  return present(route, parents.flatMap(conditionsOf));
 }
 
-function conditionsOf({
-  conditions = [],
-}: {
-  readonly conditions?: readonly Reported[];
-}): readonly Reported[] {
+function conditionsOf({ conditions = [] }: WithConditions): readonly Reported[] {
   return conditions;
 }
 
-function present({ metadata }: AnyObject, conditions: readonly Reported[] = []): readonly Reported[] {
+/** Leaves out what was said of an earlier generation. */
+function present({ metadata }: AnyObject, conditions: readonly Reported[]): readonly Reported[] {
   const { generation = 0 } = metadata;
   return conditions.filter(({ observedGeneration = generation }) => observedGeneration >= generation);
 }

@@ -1,20 +1,15 @@
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
-import type { Kind, KindContext, Finding, RenderedTogether, TogetherManifest } from '../../contract/kind.js';
+import type { Finding, Kind, KindContext, RenderedTogether } from '../../contract/kind.js';
 import type { CustomResource } from '../../contract/object.js';
-import type { ResourceType } from '../../contract/resource.js';
-import { classRefusal, fullName, refusalOf } from './claims.js';
-import { gatewayRendering } from './gateway-port.js';
-import { entryOf } from './openings.js';
-import { flags, targetsIn } from './settings.js';
-import { SharedController } from './shared-controller.js';
-import { portText } from './spec.js';
+import { classRefusal, refusalOf } from './claims.js';
+import { gatewayRendering } from './gateway.js';
+import { configMapsOf, entryOf, servicePorts } from './nginx.js';
+import { SharedController, StatusController, watchesFor } from './controllers.js';
+import { fullName, portText } from './spec.js';
 import type { StreamIngress } from './spec.js';
-import { StatusController } from './status-controller.js';
-import { isNginx, policySchema, targetName, targetNamed } from './targets.js';
-import type { NginxTarget, Target, Targets } from './targets.js';
-import { watchesFor } from './view.js';
-import { configMapsOf, servicePorts } from './writes.js';
+import { flags, isNginx, policySchema, targetName, targetNamed, targetsIn } from './targets.js';
+import type { Target, Targets } from './targets.js';
 
 const crd = loadCrd(
   new URL('../../../crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml', import.meta.url),
@@ -29,7 +24,7 @@ export const streamIngress: Kind = {
   name: 'streamingress',
   ...{ type, crd, policySchema, policyAtStart: true, flags },
   writers: 'admin',
-  rendering: { together: (resources, context) => renderTogether(type, resources, context) },
+  rendering: { together: renderTogether },
   controllers: (context) => {
     const targets = targetsIn(context);
     const watches = watchesFor(type, targets);
@@ -39,25 +34,22 @@ export const streamIngress: Kind = {
 };
 
 /**
- * All StreamIngresses of a repository at once: for an ingress-nginx what they add to its ConfigMaps and its Service, to
- * be applied or used as patches; for a Gateway the objects of each. Two that ask for one port are both refused, since a
- * file has no age.
+ * Renders all StreamIngresses of a repository at once: for an ingress-nginx what they add to its ConfigMaps and its
+ * Service, to be applied or used as patches; for a Gateway the objects of each. Two that ask for one port are both refused,
+ * since a file has no age.
  */
-export function renderTogether(
-  type: ResourceType,
-  resources: readonly CustomResource[],
-  context: KindContext,
-): RenderedTogether {
+function renderTogether(resources: readonly CustomResource[], context: KindContext): RenderedTogether {
   const crs = resources as readonly StreamIngress[];
   const targets = targetsIn(context);
   const findings = crs.flatMap((cr) => findingsOf(cr, crs, targets));
-  if (findings.some(({ level }) => level === 'error')) return { manifests: [], findings };
-  const parts = targets.all.map((target) =>
-    renderTarget(type, target, served(target, crs, targets), targets, context),
-  );
+  if (findings.length > 0) return { manifests: [], findings };
+  const parts = targets.all.map((target) => {
+    const served = crs.filter((cr) => targetOf(cr, targets) === target);
+    return renderTarget(target, served, targets, context);
+  });
   return {
     manifests: parts.flatMap(({ manifests }) => manifests),
-    findings: [...findings, ...parts.flatMap((part) => part.findings ?? [])],
+    findings: parts.flatMap((part) => part.findings ?? []),
   };
 }
 
@@ -69,7 +61,7 @@ function findingsOf(cr: StreamIngress, crs: readonly StreamIngress[], targets: T
     return [error(cr, ['metadata'], message)];
   }
   const refusal = target ? refusalOf(target, cr) : classRefusal(cr.spec.className);
-  if (refusal) return [error(cr, pathOf(refusal.reason), refusal.message)];
+  if (refusal) return [error(cr, PATHS[refusal.reason] ?? ['spec', 'listen'], refusal.message)];
   const others = crs.filter(
     (other) => other !== cr && targetOf(other, targets) === target && portText(other) === portText(cr),
   );
@@ -83,12 +75,7 @@ function targetOf(cr: StreamIngress, targets: Targets): Target | undefined {
   return targetNamed(targets, targetName(targets, cr.spec.className));
 }
 
-function served(target: Target, crs: readonly StreamIngress[], targets: Targets): StreamIngress[] {
-  return crs.filter((cr) => targetOf(cr, targets) === target);
-}
-
 function renderTarget(
-  type: ResourceType,
   target: Target,
   crs: readonly StreamIngress[],
   { routeVersion }: Targets,
@@ -99,9 +86,13 @@ function renderTarget(
     const message = `the target ${target.name} opens ${maxListeners} ports at most, and ${crs.length} are asked for; remove some`;
     return { manifests: [], findings: [{ level: 'error', message }] };
   }
-  if (isNginx(target)) return { manifests: nginxManifests(target, crs) };
+  if (isNginx(target)) {
+    const entries = crs.map(entryOf);
+    const objects = [...configMapsOf(target, entries), servicePorts(target, entries)];
+    return { manifests: crs.length > 0 ? [{ objects }] : [] };
+  }
   const rendering = gatewayRendering(type, target, routeVersion);
-  const manifests: TogetherManifest[] = [];
+  const manifests: RenderedTogether['manifests'][number][] = [];
   const findings: Finding[] = [];
   for (const cr of crs) {
     try {
@@ -114,17 +105,12 @@ function renderTarget(
   return { manifests, findings };
 }
 
-function nginxManifests(target: NginxTarget, crs: readonly StreamIngress[]): TogetherManifest[] {
-  if (crs.length === 0) return [];
-  const entries = crs.map(entryOf);
-  return [{ objects: [...configMapsOf(target, entries), servicePorts(target, entries)] }];
-}
-
-function pathOf(reason: string): string[] {
-  if (reason === 'NamespaceNotPermitted') return ['metadata', 'namespace'];
-  if (reason === 'ClassNotFound') return ['spec', 'className'];
-  return ['spec', reason === 'ProxyProtocolNotSupported' ? 'proxyProtocol' : 'listen'];
-}
+/** Where a refusal has its cause, if not in `spec.listen`. */
+const PATHS: Readonly<Record<string, readonly string[]>> = {
+  NamespaceNotPermitted: ['metadata', 'namespace'],
+  ClassNotFound: ['spec', 'className'],
+  ProxyProtocolNotSupported: ['spec', 'proxyProtocol'],
+};
 
 function error(of: CustomResource, path: readonly (string | number)[], message: string): Finding {
   return { level: 'error', of, path, message };

@@ -1,4 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
+import { objectKey } from '../../contract/object.js';
 import type { CustomResource } from '../../contract/object.js';
 
 export const GROUP = 'nginx-stream.jeffthecoder.xyz';
@@ -7,34 +8,25 @@ export const KIND = 'StreamIngress';
 
 export type Protocol = 'TCP' | 'UDP';
 
-/** Which port is opened, and where it leads. */
+/** A port to be opened, and where it leads. */
 export interface StreamIngressSpec {
   /** Immutable. @default TCP */
   readonly protocol?: Protocol;
   /** 1 to 65535; immutable. */
   readonly listen: number;
-  readonly upstream: UpstreamProps;
-  /** False: what lies behind the upstream isn't checked, but for the permission of another namespace. @default true */
+  readonly upstream: {
+    /** @default - that of the custom resource */
+    readonly namespace?: string;
+    readonly service: string;
+    /** Port of the Service, by number or name. */
+    readonly port: number | string;
+  };
+  /** False: nothing behind the upstream is checked, but for the permission of another namespace. @default true */
   readonly is_service?: boolean;
   /** The name of a target; immutable. @default - the admin's default */
   readonly className?: string;
-  /** For TCP only. @default - neither */
-  readonly proxyProtocol?: ProxyProtocol;
-}
-
-interface UpstreamProps {
-  /** @default - that of the custom resource */
-  readonly namespace?: string;
-  readonly service: string;
-  /** Of the Service, by number or name. */
-  readonly port: number | string;
-}
-
-interface ProxyProtocol {
-  /** Spoken by whoever connects. @default false */
-  readonly decode?: boolean;
-  /** Spoken to the Service. @default false */
-  readonly encode?: boolean;
+  /** Spoken by clients (`decode`) and to the Service (`encode`); for TCP only. @default - neither */
+  readonly proxyProtocol?: { readonly decode?: boolean; readonly encode?: boolean };
 }
 
 export interface StreamIngressStatus {
@@ -50,25 +42,14 @@ export interface StreamIngressStatus {
 
 export type StreamIngress = CustomResource<StreamIngressSpec, StreamIngressStatus>;
 
-/** Where a port leads. */
-export interface Upstream {
-  readonly namespace: string;
-  readonly service: string;
-  readonly port: number | string;
+/** `namespace/service` of the upstream. */
+export function upstreamKey({ metadata, spec: { upstream } }: StreamIngress): string {
+  return `${upstream.namespace ?? metadata.namespace ?? ''}/${upstream.service}`;
 }
 
-export function upstreamOf({ metadata, spec: { upstream } }: StreamIngress): Upstream {
-  const { service, port } = upstream;
-  return { namespace: upstream.namespace ?? metadata.namespace ?? '', service, port };
-}
-
-/** `namespace/service`. */
-export function serviceKey({ namespace, service }: Upstream): string {
-  return `${namespace}/${service}`;
-}
-
-export function describeUpstream(upstream: Upstream): string {
-  return `${serviceKey(upstream)}:${upstream.port}`;
+/** `namespace/service:port` of the upstream. */
+export function upstreamText(cr: StreamIngress): string {
+  return `${upstreamKey(cr)}:${cr.spec.upstream.port}`;
 }
 
 export function protocolOf({ spec: { protocol = 'TCP' } }: StreamIngress): Protocol {
@@ -80,7 +61,11 @@ export function portKey(port: number, protocol: string): string {
   return `${port}/${protocol}`;
 }
 
-/** A port as people write it: `9000/TCP`. */
+/** The port of a custom resource: `9000/TCP`. */
 export function portText(cr: StreamIngress): string {
   return portKey(cr.spec.listen, protocolOf(cr));
+}
+
+export function fullName({ metadata: { namespace, name } }: StreamIngress): string {
+  return objectKey(namespace, name);
 }

@@ -1,4 +1,6 @@
 import type { StructuralSchema } from '../../contract/crd.js';
+import { OperatorError } from '../../contract/error.js';
+import type { KindContext, KindFlag } from '../../contract/kind.js';
 import type { Protocol } from './spec.js';
 
 /**
@@ -11,66 +13,82 @@ export type Target = NginxTarget | GatewayTarget;
 export interface NginxTarget extends Limits {
   readonly kind: 'IngressNginx';
   readonly name: string;
-  /** Of all the objects below. */
-  readonly namespace: string;
-  readonly service: string;
-  readonly tcpConfigMap: string;
-  readonly udpConfigMap: string;
-  /** Whose arguments are looked at. @default - they aren't */
-  readonly controller?: ControllerRef;
+  /** Namespace of all the objects below. */
+  readonly ingressNamespace: string;
+  readonly ingressService: string;
+  readonly tcpServicesConfigMap: string;
+  readonly udpServicesConfigMap: string;
+  /** `Deployment/name` or `DaemonSet/name`, whose arguments are checked. @default - no check */
+  readonly ingressController?: string;
 }
 
 /** A Gateway: every port is a ListenerSet and a route of its own. */
 export interface GatewayTarget extends Limits {
   readonly kind: 'Gateway';
   readonly name: string;
-  readonly gateway: { readonly namespace: string; readonly name: string };
+  /** `namespace/name`. */
+  readonly gateway: string;
 }
 
-/** The version of TCPRoute and UDPRoute: `v1` since Gateway API 1.6. */
-export type RouteVersion = 'v1' | 'v1alpha2';
-
-/** What speaks for another namespace: a ReferenceGrant of the Gateway API, or an annotation on the Service. */
-type CrossNamespace = 'ReferenceGrant' | 'Annotation';
-
-export interface ControllerRef {
-  readonly kind: 'Deployment' | 'DaemonSet';
-  readonly name: string;
-}
-
-/** What may be asked of a target. */
-export interface Limits {
-  /** @default - every port */
-  readonly portRanges?: readonly PortRange[];
-  /** Never opened, for either protocol. */
+/** Limits of a target. */
+interface Limits {
+  /** Each `9000` or `9000-9099`. @default - every port */
+  readonly portRanges?: readonly string[];
+  /** Never opened, for either protocol. @default - on an ingress-nginx, the ports at which it listens itself */
   readonly reservedPorts: readonly number[];
-  /** Whose custom resources are served. @default - those of every namespace */
+  /** Namespaces whose custom resources are served. @default - every namespace */
   readonly namespaces?: readonly string[];
   /** How many ports are open at once. @default - any number */
   readonly maxListeners?: number;
 }
 
-/** Both ends are in it. */
-export interface PortRange {
-  readonly from: number;
-  readonly to: number;
+/** A target as an admin writes it. */
+export type TargetProps = { readonly name: string; readonly kind?: Target['kind'] } & Partial<
+  Omit<NginxTarget, 'name' | 'kind'> & Omit<GatewayTarget, 'name' | 'kind'>
+>;
+
+/** The version of TCPRoute and UDPRoute: `v1` since Gateway API 1.6. */
+export type RouteVersion = 'v1' | 'v1alpha2';
+
+/** The section `streamingress` of an admin's policy. */
+export interface StreamIngressPolicy {
+  /** The target of those that name none. @default - the only one, if there is one alone */
+  readonly defaultClass?: string;
+  /** @default - the one that the flags describe */
+  readonly targets?: readonly TargetProps[];
+  /** Permission of another namespace: a ReferenceGrant, or an annotation on the Service. @default ReferenceGrant */
+  readonly crossNamespace?: 'ReferenceGrant' | 'Annotation';
+  /** @default v1 */
+  readonly routeVersion?: RouteVersion;
 }
 
 export interface Targets {
   readonly all: readonly Target[];
   /** The one for custom resources without a class. @default - there is none, they have to name one */
   readonly defaultName?: string;
-  readonly crossNamespace: CrossNamespace;
+  readonly crossNamespace: 'ReferenceGrant' | 'Annotation';
   readonly routeVersion: RouteVersion;
 }
 
 /**
- * What ingress-nginx listens at itself: HTTP, HTTPS, TLS passthrough, health, default server, profiler, status and
+ * Ports at which ingress-nginx listens itself: HTTP, HTTPS, TLS passthrough, health, default server, profiler, status and
  * stream configuration, and its admission webhook at 8443, which it doesn't look for: a second listener there makes
  * every reload fail.
  * @see https://github.com/kubernetes/ingress-nginx/blob/main/internal/ingress/controller/controller.go
  */
 export const NGINX_RESERVED_PORTS: readonly number[] = [80, 443, 442, 8181, 8443, 10245, 10246, 10247, 10254];
+
+/** The name of the target that the flags describe. */
+export const DEFAULT_TARGET = 'default';
+
+const DEFAULTS = {
+  kind: 'IngressNginx',
+  ingressNamespace: 'ingress-nginx',
+  ingressService: 'ingress-nginx-controller',
+  tcpServicesConfigMap: 'tcp-services',
+  udpServicesConfigMap: 'udp-services',
+  reservedPorts: NGINX_RESERVED_PORTS,
+} as const;
 
 export function targetNamed({ all }: Targets, name: string): Target | undefined {
   return all.find((target) => target.name === name);
@@ -79,14 +97,14 @@ export function targetNamed({ all }: Targets, name: string): Target | undefined 
 /** In place of a target's name where no class is named and there is no default; no target is called so. */
 const NO_TARGET = '-';
 
-/** The name of the target that a class stands for, whether there is one of that name or not. */
+/** Returns the name of the target that a class stands for, whether there is one of that name or not. */
 export function targetName({ defaultName = NO_TARGET }: Targets, className: string | undefined): string {
   return className ?? defaultName;
 }
 
 /**
- * Takes as many as a target has room for; whoever is open stays open, also where an older one would come in.
- * @param wanted those whose port is to be open, the oldest first; who only waits takes nobody's place
+ * Takes as many as a target has room for; those that are open stay open, also where an older one would come in.
+ * @param wanted those whose port is to be open, the oldest first; one that only waits takes no place
  */
 export function withinLimit<T>(
   { maxListeners = Infinity }: Target,
@@ -97,69 +115,171 @@ export function withinLimit<T>(
   return { within: ordered.slice(0, maxListeners), beyond: ordered.slice(maxListeners) };
 }
 
-/** The message to those for whom there is no room. */
+/** The message to those for which there is no room. */
 export function tooManyListeners({ name, maxListeners = 0 }: Target): string {
   return `the target ${name} has its ${maxListeners} ports open already; this one is opened once another is closed`;
 }
 
-export function configMapName(target: NginxTarget, protocol: Protocol): string {
-  return protocol === 'TCP' ? target.tcpConfigMap : target.udpConfigMap;
+/** `namespace/name` of the ConfigMap for a protocol. */
+export function configMapKey(target: NginxTarget, protocol: Protocol): string {
+  const { ingressNamespace, tcpServicesConfigMap, udpServicesConfigMap } = target;
+  return `${ingressNamespace}/${protocol === 'TCP' ? tcpServicesConfigMap : udpServicesConfigMap}`;
+}
+
+/** `namespace/name` of the Service that opens the ports. */
+export function serviceKey({ ingressNamespace, ingressService }: NginxTarget): string {
+  return `${ingressNamespace}/${ingressService}`;
 }
 
 export function isNginx(target: Target): target is NginxTarget {
   return target.kind === 'IngressNginx';
 }
 
-/** The section `streamingress` of an admin's policy. */
-export interface StreamIngressPolicy {
-  /** The target of those that name none. @default - the only one, if there is one alone */
-  readonly defaultClass?: string;
-  /** @default - the one that the flags describe */
-  readonly targets?: readonly TargetProps[];
-  /** @default ReferenceGrant */
-  readonly crossNamespace?: CrossNamespace;
-  /** @default v1 */
-  readonly routeVersion?: RouteVersion;
+/** Reads `9000` or `9000-9099`; both ends are in it. */
+export function portRange(text: string): { readonly from: number; readonly to: number } {
+  const [from = 0, to = from] = text.split('-').map(Number);
+  return { from, to };
 }
 
-/** A target as an admin writes it. */
-export interface TargetProps {
-  readonly name: string;
-  /** @default IngressNginx */
-  readonly kind?: 'IngressNginx' | 'Gateway';
-  readonly ingressNamespace?: string;
-  readonly ingressService?: string;
-  readonly tcpServicesConfigMap?: string;
-  readonly udpServicesConfigMap?: string;
-  /** `Deployment/name` or `DaemonSet/name`. */
-  readonly ingressController?: string;
-  /** `namespace/name`. */
-  readonly gateway?: string;
-  /** Each `9000` or `9000-9099`. */
-  readonly portRanges?: readonly string[];
-  readonly reservedPorts?: readonly number[];
-  readonly namespaces?: readonly string[];
-  readonly maxListeners?: number;
+const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+const WORKLOAD = /^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+const nameFlag: Omit<KindFlag, 'name' | 'description'> = {
+  value: 'name',
+  check: (value) =>
+    NAME.test(value) && value.length <= 253
+      ? undefined
+      : `"${value}" is not the name of an object; give a name alone`,
+  schema: { type: 'string', maxLength: 253, pattern: NAME.source },
+};
+
+/** The options that describe the target `default`, each with the field that it gives. */
+const FLAGS = {
+  ingressNamespace: {
+    ...{ ...nameFlag, name: '--ingress-namespace', value: 'namespace' },
+    description: 'where ingress-nginx is, whose ports StreamIngresses open (default: ingress-nginx)',
+  },
+  ingressService: {
+    ...{ ...nameFlag, name: '--ingress-service' },
+    description: 'its Service (default: ingress-nginx-controller)',
+  },
+  tcpServicesConfigMap: {
+    ...{ ...nameFlag, name: '--tcp-services-configmap' },
+    description: 'its ConfigMap with the TCP ports (default: tcp-services)',
+  },
+  udpServicesConfigMap: {
+    ...{ ...nameFlag, name: '--udp-services-configmap' },
+    description: 'its ConfigMap with the UDP ports (default: udp-services)',
+  },
+  ingressController: {
+    ...{ name: '--ingress-controller', value: 'kind/name' },
+    schema: { type: 'string', pattern: WORKLOAD.source },
+    forms: ['Deployment/*', 'DaemonSet/*'],
+    description: 'its Deployment or DaemonSet, to check that it reads these ConfigMaps (default: no check)',
+    check: (value) =>
+      WORKLOAD.test(value)
+        ? undefined
+        : `"${value}" is not a workload; give Deployment/name or DaemonSet/name`,
+  },
+} as const satisfies Partial<Record<keyof TargetProps, KindFlag>>;
+
+export const flags: readonly KindFlag[] = Object.values(FLAGS);
+
+/**
+ * Reads the targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists
+ * none.
+ * @throws OperatorError `InvalidInput`, with everything that is wrong
+ */
+export function targetsIn({ flags: values = {}, policy }: Pick<KindContext, 'flags' | 'policy'>): Targets {
+  const {
+    targets: listed = [],
+    defaultClass,
+    crossNamespace = 'ReferenceGrant',
+    routeVersion = 'v1',
+  } = (policy ?? {}) as StreamIngressPolicy;
+  const fields = Object.entries(FLAGS).flatMap(([field, { name }]) =>
+    values[name] === undefined ? [] : [[field, String(values[name])] as const],
+  );
+  const byFlags = fields.length > 0 || listed.length === 0;
+  const props = [...(byFlags ? [{ name: DEFAULT_TARGET, ...Object.fromEntries(fields) }] : []), ...listed];
+  const all = props.map(targetOf);
+  const problems = [...props.flatMap(problemsOf), ...duplicates(all), ...unknownDefault(all, defaultClass)];
+  if (problems.length > 0) throw new OperatorError({ reason: 'InvalidInput', message: problems.join('. ') });
+  // An admin who describes a target by flags means it to be the default.
+  const defaultName = defaultClass ?? (fields.length > 0 || all.length === 1 ? all[0]?.name : undefined);
+  return { all, crossNamespace, routeVersion, ...(defaultName !== undefined && { defaultName }) };
 }
 
-const LABEL = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
+function targetOf(props: TargetProps): Target {
+  return props.kind === 'Gateway'
+    ? ({ reservedPorts: [], ...props } as unknown as GatewayTarget)
+    : ({ ...DEFAULTS, ...props } as NginxTarget);
+}
 
-const label = (description: string): StructuralSchema => ({
-  type: 'string',
-  maxLength: 63,
-  pattern: LABEL,
-  description,
-});
+/** Returns what is wrong with a target that is right by the schema, a sentence for each. */
+function problemsOf(target: TargetProps): string[] {
+  const { name, kind = 'IngressNginx', portRanges = [] } = target;
+  const foreign =
+    kind === 'Gateway' ? (Object.keys(FLAGS) as (keyof typeof FLAGS)[]) : (['gateway'] as const);
+  const problems = foreign
+    .filter((field) => target[field] !== undefined)
+    .map((field) => `${field} says nothing about a target of the kind ${kind}; remove it, or change kind`);
+  if (kind === 'Gateway' && target.gateway === undefined)
+    problems.push('gateway is missing; give the Gateway as namespace/name');
+  const { tcpServicesConfigMap: tcp, udpServicesConfigMap: udp } = { ...DEFAULTS, ...target };
+  if (kind === 'IngressNginx' && tcp === udp)
+    problems.push(
+      `${tcp} is the ConfigMap of both TCP and UDP; give each its own, since ingress-nginx reads two`,
+    );
+  for (const text of portRanges) {
+    const { from, to } = portRange(text);
+    if (!(from >= 1 && from <= to && to <= 65535))
+      problems.push(
+        `portRanges: "${text}" is no range; give a port from 1 to 65535, or two, the lower first`,
+      );
+  }
+  return problems.map((problem) => `target ${name}: ${problem}`);
+}
 
-const objectName = (description: string): StructuralSchema => ({
-  type: 'string',
-  maxLength: 253,
-  pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
-  description,
-});
+/** Two targets with one field manager would take each other's ports off an object that they share. */
+function duplicates(targets: readonly Target[]): string[] {
+  const seen = new Map<string, string>();
+  return targets.flatMap((target) => {
+    const maps = isNginx(target) ? new Set([configMapKey(target, 'TCP'), configMapKey(target, 'UDP')]) : [];
+    const names = [
+      `target ${target.name}`,
+      ...(isNginx(target) ? [`Service ${serviceKey(target)}`] : []),
+      ...[...maps].map((map) => `ConfigMap ${map}`),
+    ];
+    return names.flatMap((name) => {
+      const other = seen.get(name);
+      seen.set(name, target.name);
+      return other === undefined
+        ? []
+        : [`${name} is there twice, in ${other} and ${target.name}; give it to one alone`];
+    });
+  });
+}
+
+function unknownDefault(targets: readonly Target[], defaultClass: string | undefined): string[] {
+  if (defaultClass === undefined || targets.some(({ name }) => name === defaultClass)) return [];
+  const known = targets.map(({ name }) => name).join(', ');
+  return [`defaultClass: there is no target ${defaultClass}; the targets are ${known}`];
+}
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const OBJECT_NAME = '[a-z0-9]([-a-z0-9.]*[a-z0-9])?';
+
+function text(description: string, maxLength: number, pattern: string): StructuralSchema {
+  return { type: 'string', maxLength, pattern: `^${pattern}$`, description };
+}
 
 function setOf(description: string, maxItems: number, items: StructuralSchema): StructuralSchema {
   return { type: 'array', description, maxItems, 'x-kubernetes-list-type': 'set', items };
+}
+
+function oneOf(description: string, ...values: string[]): StructuralSchema {
+  return { type: 'string', enum: values, description };
 }
 
 const target: StructuralSchema = {
@@ -167,29 +287,20 @@ const target: StructuralSchema = {
   description: 'A proxy that opens ports.',
   required: ['name'],
   properties: {
-    name: label('What a StreamIngress gives as its className.'),
-    kind: {
-      type: 'string',
-      enum: ['IngressNginx', 'Gateway'],
-      description: 'What opens the ports: an ingress-nginx, or a Gateway of the Gateway API.',
-    },
-    ingressNamespace: label('The namespace of ingress-nginx, its Service and its ConfigMaps.'),
-    ingressService: label('The Service of ingress-nginx.'),
-    tcpServicesConfigMap: objectName('The ConfigMap with the TCP ports.'),
-    udpServicesConfigMap: objectName('The ConfigMap with the UDP ports.'),
-    ingressController: {
-      type: 'string',
-      maxLength: 264,
-      pattern: '^(Deployment|DaemonSet)/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
-      description:
-        'The workload of ingress-nginx, e.g. Deployment/ingress-nginx-controller, if its arguments are to be looked at.',
-    },
-    gateway: {
-      type: 'string',
-      maxLength: 317,
-      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
-      description: 'The Gateway, as namespace/name.',
-    },
+    name: text('What a StreamIngress gives as its className.', 63, LABEL),
+    kind: oneOf(
+      'What opens the ports: an ingress-nginx, or a Gateway of the Gateway API.',
+      ...['IngressNginx', 'Gateway'],
+    ),
+    ingressNamespace: text('The namespace of ingress-nginx, its Service and its ConfigMaps.', 63, LABEL),
+    ingressService: text('The Service of ingress-nginx.', 63, LABEL),
+    tcpServicesConfigMap: text('The ConfigMap with the TCP ports.', 253, OBJECT_NAME),
+    udpServicesConfigMap: text('The ConfigMap with the UDP ports.', 253, OBJECT_NAME),
+    ingressController: text(
+      'The workload of ingress-nginx, e.g. Deployment/ingress-nginx-controller, if its arguments are to be looked at.',
+      ...([264, `(Deployment|DaemonSet)/${OBJECT_NAME}`] as const),
+    ),
+    gateway: text('The Gateway, as namespace/name.', 317, `${LABEL}/${OBJECT_NAME}`),
     portRanges: setOf('The ports that may be opened, each as a number or a range, e.g. 9000-9099.', 64, {
       type: 'string',
       maxLength: 11,
@@ -203,12 +314,10 @@ const target: StructuralSchema = {
     namespaces: setOf(
       'The namespaces whose StreamIngresses are served. All unless it is given.',
       1024,
-      label(''),
+      text('', 63, LABEL),
     ),
     maxListeners: {
-      type: 'integer',
-      format: 'int32',
-      minimum: 1,
+      ...{ type: 'integer', format: 'int32', minimum: 1 },
       description: 'The most ports that are open at once, as a load balancer may limit them.',
     },
   },
@@ -219,8 +328,9 @@ export const policySchema: StructuralSchema = {
   type: 'object',
   description: 'The proxies that StreamIngresses may use, and what is allowed of each.',
   properties: {
-    defaultClass: label(
+    defaultClass: text(
       'The target of a StreamIngress without className. By default the only one, if there is one alone.',
+      ...([63, LABEL] as const),
     ),
     targets: {
       type: 'array',
@@ -230,16 +340,13 @@ export const policySchema: StructuralSchema = {
       'x-kubernetes-list-map-keys': ['name'],
       items: target,
     },
-    crossNamespace: {
-      type: 'string',
-      enum: ['ReferenceGrant', 'Annotation'],
-      description:
-        'How a namespace permits that others lead to its Services: by a ReferenceGrant, or, where the cluster has none, by an annotation on the Service.',
-    },
-    routeVersion: {
-      type: 'string',
-      enum: ['v1', 'v1alpha2'],
-      description: 'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
-    },
+    crossNamespace: oneOf(
+      'How a namespace permits that others lead to its Services: by a ReferenceGrant, or, where the cluster has none, by an annotation on the Service.',
+      ...['ReferenceGrant', 'Annotation'],
+    ),
+    routeVersion: oneOf(
+      'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
+      ...['v1', 'v1alpha2'],
+    ),
   },
 };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PolicyRule } from '../../../src/install/rules.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
-import { DEFAULT_TARGET } from '../../../src/kinds/stream-ingress/settings.js';
+import { DEFAULT_TARGET } from '../../../src/kinds/stream-ingress/targets.js';
 import type { StreamIngressPolicy, TargetProps } from '../../../src/kinds/stream-ingress/targets.js';
 import type { Cluster } from './cluster.js';
 import { startController } from './controller.js';

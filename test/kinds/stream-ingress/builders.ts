@@ -7,8 +7,7 @@ import type {
   KeptTargetService,
   OpenPort,
 } from '../../../src/kinds/stream-ingress/kept.js';
-import type { SharedState } from '../../../src/kinds/stream-ingress/openings.js';
-import type { Resolution } from '../../../src/kinds/stream-ingress/resolve.js';
+import type { SharedState } from '../../../src/kinds/stream-ingress/nginx.js';
 import { API_VERSION, KIND } from '../../../src/kinds/stream-ingress/spec.js';
 import type { Protocol, StreamIngress, StreamIngressSpec } from '../../../src/kinds/stream-ingress/spec.js';
 import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
@@ -19,17 +18,17 @@ export const MANAGER = 'streamingress-controller';
 export const target: NginxTarget = {
   kind: 'IngressNginx',
   name: 'default',
-  namespace: 'ingress-nginx',
-  service: 'ingress-nginx-controller',
-  tcpConfigMap: 'tcp-services',
-  udpConfigMap: 'udp-services',
+  ingressNamespace: 'ingress-nginx',
+  ingressService: 'ingress-nginx-controller',
+  tcpServicesConfigMap: 'tcp-services',
+  udpServicesConfigMap: 'udp-services',
   reservedPorts: NGINX_RESERVED_PORTS,
 };
 
 export const gateway: GatewayTarget = {
   kind: 'Gateway',
   name: 'edge',
-  gateway: { namespace: 'gateways', name: 'edge' },
+  gateway: 'gateways/edge',
   reservedPorts: [],
 };
 
@@ -94,15 +93,6 @@ function kept(entries: Readonly<Record<string, KeptEntry>>): KeptConfigMap {
 /** A port of the target's Service, as we write it. */
 export function openPort(port: number, protocol: Protocol = 'TCP', holding: Holding = OURS): OpenPort {
   return { name: `si-${port}-${protocol.toLowerCase()}`, port, protocol, targetPort: port, ...holding };
-}
-
-export function resolution(gate: Resolution['gate'] = 'open'): Resolution {
-  return gate === 'open'
-    ? { status: 'True', reason: 'ResolvedRefs', message: 'fine', gate }
-    : {
-        ...{ status: 'False', message: 'gone', gate },
-        reason: gate === 'keep' ? 'ServiceNotFound' : 'RefNotPermitted',
-      };
 }
 
 /** An entry of `metadata.managedFields`. */

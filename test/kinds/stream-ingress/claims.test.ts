@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { claimsOf, classRefusal, fullName } from '../../../src/kinds/stream-ingress/claims.js';
+import { claimsOf } from '../../../src/kinds/stream-ingress/claims.js';
+import { fullName } from '../../../src/kinds/stream-ingress/spec.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
 import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
@@ -16,37 +17,6 @@ function judge(crs: readonly StreamIngress[], of: Target = target) {
 
 const old = streamIngress({ name: 'old', minute: 1 });
 const young = streamIngress({ name: 'young', minute: 2 });
-
-describe('of several claims on one port', () => {
-  test('the oldest has it, in whatever order they come', () => {
-    const expected = { holders: ['shop/old'], refused: { 'shop/young': 'PortConflict' } };
-
-    expect(judge([old, young])).toEqual(expected);
-    expect(judge([young, old])).toEqual(expected);
-  });
-
-  test('of two of an age, the first by namespace/name has it', () => {
-    const [a, b] = [
-      streamIngress({ namespace: 'a', name: 'z' }),
-      streamIngress({ namespace: 'b', name: 'a' }),
-    ];
-
-    expect(judge([b, a]).holders).toEqual(['a/z']);
-  });
-
-  test('the next one has it as soon as the winner goes, also while that is only being deleted', () => {
-    expect(judge([young]).holders).toEqual(['shop/young']);
-    expect(judge([streamIngress({ name: 'old', minute: 1, deleting: true }), young])).toEqual({
-      ...{ holders: ['shop/young'], refused: {} },
-    });
-  });
-
-  test('TCP and UDP of one number are two ports', () => {
-    const udp = streamIngress({ name: 'udp', minute: 3, protocol: 'UDP' });
-
-    expect(judge([udp, old]).holders).toEqual(['shop/old', 'shop/udp']);
-  });
-});
 
 describe('the loser', () => {
   const told = (loser: StreamIngress) => claimsOf(target, [old, loser]).refused.get(loser)?.message;
@@ -66,12 +36,7 @@ describe('the loser', () => {
 });
 
 describe('holds nothing', () => {
-  const limited: Target = { ...target, portRanges: [{ from: 9000, to: 9010 }], namespaces: ['shop'] };
-
-  test.each(NGINX_RESERVED_PORTS)('a claim on the reserved port %d, of either protocol', (listen) => {
-    for (const protocol of ['TCP', 'UDP'] as const)
-      expect(judge([streamIngress({ listen, protocol })]).refused).toEqual({ 'shop/web': 'PortReserved' });
-  });
+  const limited: Target = { ...target, portRanges: ['9000-9010'], namespaces: ['shop'] };
 
   test('reserved are 80 443 442 10254 8181 10245 10246 10247 8443', () => {
     expect(new Set(NGINX_RESERVED_PORTS)).toEqual(
@@ -95,32 +60,12 @@ describe('holds nothing', () => {
     });
   });
 
-  test('a claim of a namespace that isn’t served, which isn’t told that the port is taken', () => {
-    const foreign = streamIngress({ namespace: 'other', minute: 3 });
-
-    expect(judge([young, foreign], limited).refused).toEqual({ 'other/web': 'NamespaceNotPermitted' });
-  });
-
   test('a claim on a Gateway with the PROXY protocol, which that doesn’t have', () => {
     const cr = streamIngress({ proxyProtocol: { encode: true } });
 
     expect(judge([cr], gateway).refused).toEqual({ 'shop/web': 'ProxyProtocolNotSupported' });
     expect(judge([streamIngress({ proxyProtocol: {} })], gateway).holders).toEqual(['shop/web']);
   });
-});
-
-test('what only lacks its upstream holds its port: that isn’t even asked here', () => {
-  expect(judge([streamIngress({ minute: 1, upstream: { service: 'missing' } }), young]).holders).toEqual([
-    'shop/web',
-  ]);
-});
-
-test('a class that is none is told without the names of the others', () => {
-  expect(classRefusal('other')).toEqual({
-    reason: 'ClassNotFound',
-    message: expect.stringContaining('there is no class other') as string,
-  });
-  expect(classRefusal(undefined).message).toContain('there is no default');
 });
 
 /** By the words of the rule, without an eye on cost. */
@@ -164,22 +109,5 @@ test('property: the holders are those of the plain rule, and everybody else that
       expect(new Set([...holders, ...refused.keys()])).toEqual(new Set(living));
     }),
     { numRuns: 2000 },
-  );
-});
-
-test('property: a holder stays one whoever comes later, and whoever else goes', () => {
-  fc.assert(
-    fc.property(someCrs, fc.array(anyCr, { maxLength: 4 }), fc.nat(), (crs, later, gone) => {
-      const { holders } = claimsOf(target, crs);
-      const newcomers = later.map((given, index) =>
-        streamIngress({ ...given, name: `later-${index}`, minute: 10 }),
-      );
-      const victim = crs[gone % (crs.length || 1)];
-      const after = claimsOf(target, [...newcomers, ...crs.filter((cr) => cr !== victim)]);
-      expect(new Set(after.holders)).toEqual(
-        new Set([...holders.filter((cr) => cr !== victim), ...after.holders]),
-      );
-    }),
-    { numRuns: 1000 },
   );
 });

@@ -1,46 +1,8 @@
-import { App, Chart, Yaml } from 'cdk8s';
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { GatewayPort } from '../../../src/kinds/stream-ingress/gateway-port.js';
-import type { GatewayPortProps } from '../../../src/kinds/stream-ingress/gateway-port.js';
 import { programmedByGateway, refsByGateway } from '../../../src/kinds/stream-ingress/gateway.js';
-import { gateway, object, streamIngress } from './builders.js';
-import type { Given } from './builders.js';
-
-function render(given: Given, routeVersion?: GatewayPortProps['routeVersion']): AnyObject[] {
-  const { metadata, spec } = streamIngress(given);
-  const { name, namespace = '' } = metadata;
-  const chart = new Chart(new App(), 'test');
-  new GatewayPort(chart, name, {
-    ...{ metadata: { name, namespace }, spec, gateway: gateway.gateway },
-    ...(routeVersion && { routeVersion }),
-  });
-  return chart.toJson() as AnyObject[];
-}
-
-describe('a port of a Gateway', () => {
-  test.each<[string, Given]>([
-    ['tcp', {}],
-    ['udp', { protocol: 'UDP', listen: 5353, upstream: { port: 53 } }],
-    ['other-namespace', { upstream: { namespace: 'infra' } }],
-  ])('%s', async (file, given) => {
-    await expect(Yaml.stringify(...render(given))).toMatchFileSnapshot(`__snapshots__/gateway/${file}.yaml`);
-  });
-
-  test('in the version that the admin says', () => {
-    expect(render({}).map(({ apiVersion }) => apiVersion)).toEqual(
-      Array(2).fill('gateway.networking.k8s.io/v1'),
-    );
-    expect(render({}, 'v1alpha2').map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
-      ...['gateway.networking.k8s.io/v1 ListenerSet', 'gateway.networking.k8s.io/v1alpha2 TCPRoute'],
-    ]);
-  });
-
-  test('takes no name of a port, which a route can’t hold', () => {
-    expect(() => render({ upstream: { port: 'sql' } })).toThrow('"sql" is a name; give the number');
-  });
-});
+import { object } from './builders.js';
 
 const condition = (type: string, status: string, reason = type, observedGeneration?: number) => ({
   ...{ type, status, reason, message: `${reason} it is` },

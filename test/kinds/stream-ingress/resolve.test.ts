@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { grantOf, keepService, keepSlice } from '../../../src/kinds/stream-ingress/kept.js';
 import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/kept.js';
-import { resolve } from '../../../src/kinds/stream-ingress/resolve.js';
-import { object, streamIngress } from './builders.js';
+import { resolve } from '../../../src/kinds/stream-ingress/claims.js';
+import { streamIngress } from './builders.js';
 import type { Given } from './builders.js';
 
 const db: KeptService = {
@@ -136,57 +135,5 @@ describe('another namespace', () => {
   test('where ReferenceGrants count, an annotation doesn’t', () => {
     const annotated = { 'infra/db': { ...db, allowFrom: ['*'] } };
     expect(judge({ upstream }, { services: annotated }).reason).toBe('RefNotPermitted');
-  });
-});
-
-describe('what is kept', () => {
-  const grant = (spec: object) => grantOf(object('ReferenceGrant', 'infra/grant', { spec }));
-  const from = [{ group: 'nginx-stream.jeffthecoder.xyz', kind: 'StreamIngress', namespace: 'shop' }];
-  const to = [{ group: '', kind: 'Service', name: 'db' }];
-
-  test('of a ReferenceGrant', () => {
-    expect(grant({ from, to })).toEqual({ namespace: 'infra', from: ['shop'], to: ['db'] });
-    expect(grant({ from, to: [{ group: '', kind: 'Service' }] })?.to).toEqual(['*']);
-  });
-
-  test.each([
-    { from: [{ ...from[0], group: 'gateway.networking.k8s.io' }], to },
-    { from: [{ ...from[0], kind: 'TCPRoute' }], to },
-    { from, to: [{ group: '', kind: 'Secret' }] },
-    { from, to: [{ group: 'example.com', kind: 'Service' }] },
-    {},
-  ])('nothing of a ReferenceGrant that speaks of something else: %j', (spec) => {
-    expect(grant(spec)).toBeUndefined();
-  });
-
-  test('of a Service: ports, whether it is a host name, and whom it allows', () => {
-    const metadata = { annotations: { 'nginx-stream.jeffthecoder.xyz/allow-from': 'a, b' } };
-    const spec = { type: 'ExternalName', ports: [{ name: 'sql', port: 5432, nodePort: 30000 }] };
-    expect(keepService(object('Service', 'shop/db', { metadata, spec }))).toEqual({
-      ports: [{ name: 'sql', port: 5432, protocol: 'TCP' }],
-      external: true,
-      allowFrom: ['a', 'b'],
-    });
-    expect(keepService(object('Service', 'shop/db'))).toEqual({ ports: [] });
-  });
-
-  test('of an EndpointSlice: the ports at which somebody is ready, so that one pod more or less changes nothing', () => {
-    const slice = (...ready: (boolean | undefined)[]) =>
-      keepSlice(
-        object('EndpointSlice', 'shop/db-x', {
-          metadata: { labels: { 'kubernetes.io/service-name': 'db' } },
-          endpoints: ready.map((one) => ({ conditions: { ready: one } })),
-          ports: [
-            { name: 'sql', port: 5432, protocol: 'TCP' },
-            { port: 53, protocol: 'UDP' },
-          ],
-        }),
-      );
-    expect(slice(true, false)).toEqual({ service: 'shop/db', readyPorts: ['sql/TCP', '/UDP'] });
-    expect(slice(true)).toEqual(slice(true, true, undefined));
-    expect(slice(undefined)?.readyPorts).toHaveLength(2);
-    expect(slice(false)).toEqual({ service: 'shop/db', readyPorts: [] });
-    expect(slice()).toEqual({ service: 'shop/db', readyPorts: [] });
-    expect(keepSlice(object('EndpointSlice', 'shop/x'))).toBeUndefined();
   });
 });

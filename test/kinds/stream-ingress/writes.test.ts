@@ -3,28 +3,20 @@ import { describe, expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import { refOf } from '../../../src/contract/object.js';
-import type { AnyObject } from '../../../src/contract/object.js';
-import { entryOf, entryValue } from '../../../src/kinds/stream-ingress/openings.js';
-import type { EntryPort } from '../../../src/kinds/stream-ingress/openings.js';
-import { sharedSteps, sharedWrites, withoutConflicts } from '../../../src/kinds/stream-ingress/writes.js';
+import {
+  entryOf,
+  sharedSteps,
+  sharedWrites,
+  withoutConflicts,
+} from '../../../src/kinds/stream-ingress/nginx.js';
+import type { Entry } from '../../../src/kinds/stream-ingress/nginx.js';
 import { heldBy, openPort, OURS, shared, streamIngress, target } from './builders.js';
-import type { StateProps } from './builders.js';
+
+type EntryPort = Entry['port'];
 
 const cr = (listen: number, protocol: 'TCP' | 'UDP' = 'TCP') =>
   streamIngress({ name: `web-${listen}`, listen, protocol });
 
-/** What is written, in a line for each object. */
-function written(crs: readonly ReturnType<typeof cr>[], state: StateProps): string[] {
-  return sharedWrites(target, crs.map(entryOf), shared(state)).map(line);
-}
-
-function line({ metadata, data, spec }: AnyObject): string {
-  const { ports } = (spec ?? {}) as { ports?: readonly EntryPort[] };
-  const parts = ports ? ports.map(({ port, protocol }) => `${port}/${protocol}`) : Object.keys(data ?? {});
-  return `${metadata.name}: ${parts.join(' ')}`;
-}
-
-const service = 'ingress-nginx-controller';
 const mapped = (...listens: number[]) =>
   Object.fromEntries(listens.map((listen) => [listen, { value: 'shop/db:5432', ...OURS }]));
 
@@ -38,95 +30,7 @@ test.each([
   [{ upstream: { port: 'sql', namespace: 'infra' } }, 'infra/db:sql'],
   [{ protocol: 'UDP' as const, proxyProtocol: { decode: true } }, 'shop/db:5432'],
 ])('the value for %j is %s', (given, value) => {
-  expect(entryValue(streamIngress(given))).toBe(value);
-});
-
-test('a port of the Service has a name, and a number as its target, so that no container has to declare it', () => {
-  const [, patch] = sharedWrites(target, [entryOf(cr(9000)), entryOf(cr(5353, 'UDP'))].slice(0, 1), shared());
-
-  expect(patch).toEqual({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: service, namespace: 'ingress-nginx' },
-    spec: { ports: [{ name: 'si-9000-tcp', port: 9000, protocol: 'TCP', targetPort: 9000 }] },
-  });
-});
-
-test('a ConfigMap has what is ours and nothing else', () => {
-  const [map] = sharedWrites(
-    target,
-    [entryOf(cr(9000))],
-    shared({ tcp: { 1: { value: 'x', ...heldBy('helm') } } }),
-  );
-
-  expect(map).toEqual({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { 9000: 'shop/db:5432' } },
-    metadata: { name: 'tcp-services', namespace: 'ingress-nginx' },
-  });
-});
-
-describe('order', () => {
-  test('opening: the entry, then the port', () => {
-    expect(written([cr(9000)], {})).toEqual(['tcp-services: 9000', `${service}: 9000/TCP`]);
-  });
-
-  test('closing: the port, then the entry', () => {
-    expect(written([cr(9000)], { tcp: mapped(9000, 9001), open: [openPort(9000), openPort(9001)] })).toEqual([
-      `${service}: 9000/TCP`,
-      'tcp-services: 9000',
-    ]);
-  });
-
-  test('both at once: the ports without what goes, the entries, the ports with what comes', () => {
-    const state = { tcp: mapped(9001, 9002), open: [openPort(9001), openPort(9002)] };
-    expect(written([cr(9000), cr(9002)], state)).toEqual([
-      `${service}: 9002/TCP`,
-      'tcp-services: 9000 9002',
-      `${service}: 9000/TCP 9002/TCP`,
-    ]);
-  });
-
-  test('TCP and UDP each by their own', () => {
-    const state = { tcp: mapped(9001), open: [openPort(9001)] };
-    expect(written([cr(5353, 'UDP')], state)).toEqual([
-      `${service}: `,
-      'tcp-services: ',
-      'udp-services: 5353',
-      `${service}: 5353/UDP`,
-    ]);
-  });
-});
-
-describe('nothing is touched', () => {
-  test('of which nothing is ours and nothing is to be', () => {
-    expect(written([], {})).toEqual([]);
-    const foreign = {
-      tcp: { 9000: { value: 'x', ...heldBy('helm') } },
-      open: [openPort(80, 'TCP', heldBy('helm'))],
-    };
-    expect(written([], foreign)).toEqual([]);
-  });
-
-  test('but our last entry goes, and with it everything that is ours', () => {
-    const state = { tcp: mapped(9000), open: [openPort(9000)] };
-    expect(sharedWrites(target, [], shared(state))).toEqual([
-      { apiVersion: 'v1', kind: 'Service', metadata: { name: service, namespace: 'ingress-nginx' } },
-      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'tcp-services', namespace: 'ingress-nginx' } },
-    ]);
-  });
-
-  test('a Service that isn’t there isn’t made; a ConfigMap is', () => {
-    const missing = { ...shared({ service: null }), configMaps: { TCP: undefined, UDP: undefined } };
-    expect(sharedWrites(target, [entryOf(cr(9000))], missing).map(line)).toEqual(['tcp-services: 9000']);
-  });
-});
-
-test('the same entries are the same objects, in whatever order they come', () => {
-  const entries = [9002, 9000, 9001].map((listen) => entryOf(cr(listen)));
-  const texts = [entries, [...entries].reverse()].map((each) =>
-    JSON.stringify(sharedWrites(target, each, shared())),
-  );
-  expect(texts[0]).toBe(texts[1]);
+  expect(entryOf(streamIngress(given)).value).toBe(value);
 });
 
 const ports = fc.uniqueArray(fc.integer({ min: 9000, max: 9006 }), { maxLength: 6 });

@@ -1,0 +1,375 @@
+import type { ChangeSet } from '../../contract/change.js';
+import type { ConditionProps } from '../../contract/conditions.js';
+import type { ApplyStep } from '../../contract/controller.js';
+import { splitKey } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import { FIELD_MANAGER, holderText, isFree } from './kept.js';
+import type { KeptArguments, KeptConfigMap, KeptEntry, KeptTargetService, OpenPort } from './kept.js';
+import type { Resolution } from './claims.js';
+import { portKey, portText, protocolOf, upstreamKey, upstreamText } from './spec.js';
+import type { Protocol, StreamIngress } from './spec.js';
+import { programmedCondition as condition } from './status.js';
+import { configMapKey, serviceKey, tooManyListeners, withinLimit } from './targets.js';
+import type { NginxTarget } from './targets.js';
+
+/** Projections of the shared objects of a target. */
+export interface SharedState {
+  readonly configMaps: Readonly<Record<Protocol, KeptConfigMap | undefined>>;
+  readonly service: KeptTargetService | undefined;
+}
+
+/** A port of ingress-nginx: a key of a ConfigMap, and a port of a Service. */
+export interface Entry {
+  readonly cr: StreamIngress;
+  readonly protocol: Protocol;
+  readonly listen: number;
+  /** In the ConfigMap. */
+  readonly value: string;
+  /** In the Service; with a number as its target, so that no container has to declare the port under a name. */
+  readonly port: {
+    readonly name: string;
+    readonly port: number;
+    readonly protocol: Protocol;
+    readonly targetPort: number;
+  };
+}
+
+/**
+ * Makes the entry of a custom resource. Its value is in one of the four forms that ingress-nginx reads: `ns/svc:port`, with
+ * `:PROXY` where it is decoded, `::PROXY` where it is encoded and `:PROXY:PROXY` for both.
+ * @see https://kubernetes.github.io/ingress-nginx/user-guide/exposing-tcp-udp-services/
+ */
+export function entryOf(cr: StreamIngress): Entry {
+  const { listen, proxyProtocol: { decode = false, encode = false } = {} } = cr.spec;
+  const protocol = protocolOf(cr);
+  const proxy = encode ? `:${decode ? 'PROXY' : ''}:PROXY` : decode ? ':PROXY' : '';
+  const port = { name: `si-${listen}-${protocol.toLowerCase()}`, port: listen, protocol, targetPort: listen };
+  return { cr, protocol, listen, value: upstreamText(cr) + (protocol === 'TCP' ? proxy : ''), port };
+}
+
+/** Why the target can't open a port for its holder. */
+interface Obstacle {
+  readonly reason: 'TargetNotFound' | 'TargetNotConfigured' | 'PortUnavailable' | 'TooManyListeners';
+  readonly message: string;
+}
+
+interface Openings {
+  /** All that the shared objects are to have of ours. */
+  readonly entries: readonly Entry[];
+  /** The custom resources of the entries. */
+  readonly open: ReadonlySet<StreamIngress>;
+  /** Those for which the target is in the way. The others that aren't among the entries wait for their upstream. */
+  readonly obstacles: ReadonlyMap<StreamIngress, Obstacle>;
+}
+
+/**
+ * Works out which ports are to be open. What others hold is left out beforehand, so that no request is made for it.
+ * @param holders of their ports, the oldest first
+ */
+export function openings(
+  target: NginxTarget,
+  holders: readonly StreamIngress[],
+  resolutionOf: (cr: StreamIngress) => Resolution,
+  state: SharedState,
+): Openings {
+  const obstacles = new Map<StreamIngress, Obstacle>();
+  const free: Entry[] = [];
+  const names = new Map(Object.values(state.service?.open ?? {}).map((port) => [port.name ?? '', port]));
+  for (const entry of holders.map(entryOf)) {
+    const obstacle = obstacleTo(target, entry, state, names);
+    if (obstacle) obstacles.set(entry.cr, obstacle);
+    const { gate } = resolutionOf(entry.cr);
+    if (gate === 'shut' || (gate === 'keep' && !isOpen(entry, state))) continue;
+    if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
+  }
+  const { within, beyond } = withinLimit(target, free, (entry) => entryIn(entry, state)?.ours ?? false);
+  for (const { cr } of beyond)
+    obstacles.set(cr, { reason: 'TooManyListeners', message: tooManyListeners(target) });
+  return { entries: within, obstacles, open: new Set(within.map(({ cr }) => cr)) };
+}
+
+export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState): KeptEntry | undefined {
+  return configMaps[protocol]?.entries[String(listen)];
+}
+
+export function portIn({ protocol, listen }: Entry, { service }: SharedState): OpenPort | undefined {
+  return service?.open[portKey(listen, protocol)];
+}
+
+/** Reports whether there is an entry of ours that leads to the same Service, at whatever port. */
+function isOpen(entry: Entry, state: SharedState): boolean {
+  const present = entryIn(entry, state);
+  return present !== undefined && present.ours && present.value.split(':')[0] === upstreamKey(entry.cr);
+}
+
+function obstacleTo(
+  target: NginxTarget,
+  entry: Entry,
+  state: SharedState,
+  names: ReadonlyMap<string, OpenPort>,
+): Obstacle | undefined {
+  const { listen, protocol, port: own } = entry;
+  const name = serviceKey(target);
+  const unavailable = (what: string): Obstacle => ({
+    reason: 'PortUnavailable',
+    message: `${what}; take another port, or have it released there`,
+  });
+  if (!state.service)
+    return {
+      reason: 'TargetNotFound',
+      message: `Service ${name}, which opens the ports of the target ${target.name}, isn't there`,
+    };
+  const inMap = entryIn(entry, state);
+  if (inMap && !isFree(inMap)) {
+    const map = configMapKey(target, protocol);
+    return unavailable(`key ${listen} of ConfigMap ${map} is held by ${holderText(inMap)}`);
+  }
+  const inService = portIn(entry, state);
+  if (inService && !isFree(inService))
+    return unavailable(`port ${listen}/${protocol} of Service ${name} is held by ${holderText(inService)}`);
+  // Where a Service has several ports, each has a name of its own.
+  const unnamed = names.get('');
+  if (unnamed)
+    return {
+      reason: 'TargetNotConfigured',
+      message: `port ${unnamed.port} of Service ${name} has no name, so the Service can have no second port; name it`,
+    };
+  const namesake = names.get(own.name);
+  if (!namesake || (namesake.port === own.port && namesake.protocol === own.protocol)) return undefined;
+  return unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
+}
+
+/** State that is read back from a target. */
+interface ReadBack {
+  readonly state: SharedState;
+  readonly openings: Openings;
+  /** Arguments of its controller; null where that isn't there, undefined where they aren't checked. */
+  readonly controller?: KeptArguments | null | undefined;
+}
+
+/** Condition of a port: read back from the target's objects, never taken from what was sent. */
+export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): ConditionProps {
+  const { state, openings } = readBack;
+  const obstacle = openings.obstacles.get(cr);
+  const isWanted = openings.open.has(cr);
+  const left = isWanted ? undefined : stillOpen(target, cr, readBack);
+  if (left && obstacle?.reason !== 'PortUnavailable') return left;
+  if (obstacle) return condition('False', obstacle.reason, obstacle.message);
+  if (!isWanted) return condition('False', 'Pending', 'The port is opened once the upstream is there');
+  const entry = entryOf(cr);
+  const misled = wrongArguments(target, entry, readBack);
+  if (misled) return condition('False', 'TargetNotConfigured', misled);
+  const inService = portIn(entry, state);
+  const { name, targetPort } = entry.port;
+  const isInService = inService?.name === name && inService.targetPort === targetPort;
+  if (entryIn(entry, state)?.value !== entry.value || !isInService)
+    return condition('Unknown', 'Pending', 'The port has yet to be opened');
+  const refused = loadBalancerError(entry, state);
+  if (refused) return condition('False', 'LoadBalancerPortsError', refused);
+  return condition('True', 'Programmed', `Service ${serviceKey(target)} has port ${portText(cr)}`);
+}
+
+/** Condition where something is left of a port that isn't to be open; @see notClosed */
+export function stillOpen(
+  target: NginxTarget,
+  cr: StreamIngress,
+  { openings, state }: ReadBack,
+): ConditionProps | undefined {
+  const message = notClosed(target, cr, openings.entries, state);
+  return message === undefined ? undefined : condition('False', 'NotClosed', message);
+}
+
+/** Returns `address:port` for each address of the target's Service. */
+export function addressesOf(cr: StreamIngress, { service }: SharedState): string[] {
+  return (service?.addresses ?? []).slice(0, 16).map(({ address }) => {
+    const host = address.includes(':') ? `[${address}]` : address;
+    return `${host}:${cr.spec.listen}`;
+  });
+}
+
+function wrongArguments(
+  target: NginxTarget,
+  { protocol }: Entry,
+  { controller }: ReadBack,
+): string | undefined {
+  if (!target.ingressController || controller === undefined) return undefined;
+  const workload = target.ingressController.replace('/', ` ${target.ingressNamespace}/`);
+  const map = configMapKey(target, protocol);
+  if (!controller) return `${workload}, the controller of the target ${target.name}, isn't there`;
+  const read = controller[protocol];
+  if (read === map) return undefined;
+  const flag = `--${protocol.toLowerCase()}-services-configmap`;
+  const found = read === undefined ? `has no such argument` : `reads ${read}`;
+  return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
+}
+
+/** Returns what the cloud says against the port, or against the whole Service. */
+function loadBalancerError({ listen, protocol }: Entry, { service }: SharedState): string | undefined {
+  const ofPort = service?.addresses
+    .flatMap(({ errors }) => errors)
+    .find((error) => error.port === listen && error.protocol === protocol);
+  if (ofPort) return `the load balancer doesn't open port ${listen}/${protocol}: ${ofPort.error}`;
+  return service?.portsError === undefined
+    ? undefined
+    : `the load balancer couldn't take the ports of the Service: ${service.portsError}`;
+}
+
+/**
+ * Describes what is left of a port that isn't to be open for a custom resource; undefined where nothing of ours is, or
+ * where the port is opened for another one.
+ * @param entries those that are to be open
+ */
+export function notClosed(
+  target: NginxTarget,
+  cr: StreamIngress,
+  entries: readonly Entry[],
+  state: SharedState,
+): string | undefined {
+  const entry = entryOf(cr);
+  const { listen, protocol } = entry;
+  if (entries.some((other) => other.listen === listen && other.protocol === protocol)) return undefined;
+  const key = entryIn(entry, state)?.ours
+    ? [`key ${listen} of ConfigMap ${configMapKey(target, protocol)}`]
+    : [];
+  const port = portIn(entry, state)?.ours ? [`port ${portText(cr)} of Service ${serviceKey(target)}`] : [];
+  const left = [...key, ...port];
+  if (left.length === 0) return undefined;
+  const alone = key.length > 0 ? '' : ', with nothing behind it';
+  return `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+}
+
+type EntryPort = Entry['port'];
+
+/**
+ * Plans the applies to the shared objects of a target. Where another writer has got a key or port since it was looked at,
+ * that alone is left out and the rest is applied. A port whose entry couldn't be written isn't opened; an entry goes
+ * also where its port couldn't be closed, since a port with nothing behind it only refuses connections.
+ */
+export function sharedSteps(target: NginxTarget, entries: readonly Entry[], state: SharedState): ApplyStep[] {
+  return sharedWrites(target, entries, state).map((object) => {
+    const isService = object.kind === 'Service';
+    let intent = object;
+    return {
+      object,
+      fieldManager: FIELD_MANAGER,
+      shared: {
+        ...(isService && { mustExist: true }),
+        revise: (changes) => (intent = isService ? behindEntries(target, object, state, changes) : object),
+        onConflict: (conflicts) =>
+          withoutConflicts(
+            intent,
+            conflicts.map(({ field }) => field),
+          ),
+      },
+    };
+  });
+}
+
+/** Returns the Service with those ports alone whose entries were written: a port is opened behind its entry. */
+function behindEntries(
+  target: NginxTarget,
+  object: AnyObject,
+  state: SharedState,
+  changes: ChangeSet,
+): AnyObject {
+  const lost = changes.flatMap(({ ref, conflicts = [] }) => {
+    const protocol = ref.name === target.tcpServicesConfigMap ? 'TCP' : 'UDP';
+    return conflicts.map(({ field }) => portKey(Number(field.replace('.data.', '')), protocol));
+  });
+  const anyFailed = changes.some(({ ref, action }) => ref.kind === 'ConfigMap' && action === 'failed');
+  return withPorts(object, (port) => {
+    const key = portKey(port.port, port.protocol);
+    return anyFailed ? (state.service?.open[key]?.ours ?? false) : !lost.includes(key);
+  });
+}
+
+/**
+ * Returns the shared objects to apply, in this order: a port is closed before its entry goes and opened behind it, so that
+ * the load balancer leads nowhere at no time. Each object is the whole of what we say about it; what is left out is
+ * released.
+ *
+ * No object is there of which nothing is ours and nothing is to be. The Service is there twice where one pass both
+ * closes ports and opens some, so that what is refused of an opening keeps nothing from being closed. A Service that
+ * isn't there isn't created.
+ */
+export function sharedWrites(
+  target: NginxTarget,
+  entries: readonly Entry[],
+  state: SharedState,
+): AnyObject[] {
+  const configMaps = configMapsOf(target, entries, state);
+  const { service } = state;
+  if (!service || (entries.length === 0 && !service.managed)) return configMaps;
+  const all = servicePorts(target, entries);
+  const wanted = new Set(entries.map(({ listen, protocol }) => portKey(listen, protocol)));
+  const closesPorts = Object.entries(service.open).some(([key, { ours }]) => ours && !wanted.has(key));
+  if (!closesPorts) return [...configMaps, all];
+  const open = entries.filter((entry) => portIn(entry, state)?.ours);
+  return [servicePorts(target, open), ...configMaps, ...(open.length < entries.length ? [all] : [])];
+}
+
+/** Returns the Service of a target, with the ports of the entries and nothing else. */
+export function servicePorts(target: NginxTarget, entries: readonly Entry[]): AnyObject {
+  const ports = [...entries].sort(byPort).map(({ port }) => port);
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: target.ingressService, namespace: target.ingressNamespace },
+    ...(ports.length > 0 && { spec: { ports } }),
+  };
+}
+
+/** Returns the ConfigMaps of a target, with the entries and nothing else; none for a protocol without any, unless it is ours. */
+export function configMapsOf(
+  target: NginxTarget,
+  entries: readonly Entry[],
+  state?: SharedState,
+): AnyObject[] {
+  return (['TCP', 'UDP'] as const).flatMap((protocol) => {
+    const those = entries.filter((entry) => entry.protocol === protocol).sort(byPort);
+    if (those.length === 0 && !state?.configMaps[protocol]?.managed) return [];
+    const data = Object.fromEntries(those.map(({ listen, value }) => [String(listen), value]));
+    return {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: splitKey(configMapKey(target, protocol)),
+      ...(those.length > 0 && { data }),
+    };
+  });
+}
+
+/** So that the same entries always are the same text. */
+function byPort(a: Entry, b: Entry): number {
+  return a.listen - b.listen || (a.protocol < b.protocol ? -1 : 1);
+}
+
+/**
+ * Returns the same object without the keys and ports to which the fields of a conflict belong; undefined where there is
+ * none of them in it, so that nothing would change.
+ * @param fields as the API server names them: `.data.9000`, or `.spec.ports[port=9000,protocol="TCP"].targetPort`
+ */
+export function withoutConflicts(object: AnyObject, fields: readonly string[]): AnyObject | undefined {
+  const { data, ...rest } = object;
+  if (object.kind === 'Service') {
+    const left = withPorts(
+      object,
+      ({ port, protocol }) =>
+        !fields.some((field) => field.startsWith(`.spec.ports[port=${port},protocol="${protocol}"]`)),
+    );
+    return portsOf(left).length === portsOf(object).length ? undefined : left;
+  }
+  const entries = Object.entries((data ?? {}) as Readonly<Record<string, string>>);
+  const left = entries.filter(([key]) => !fields.includes(`.data.${key}`));
+  if (left.length === entries.length) return undefined;
+  return left.length === 0 ? rest : { ...rest, data: Object.fromEntries(left) };
+}
+
+function withPorts(object: AnyObject, wanted: (port: EntryPort) => boolean): AnyObject {
+  const { spec, ...rest } = object;
+  const left = portsOf(object).filter(wanted);
+  return left.length === 0 ? rest : { ...rest, spec: { ports: left } };
+}
+
+function portsOf({ spec }: AnyObject): readonly EntryPort[] {
+  return ((spec ?? {}) as { readonly ports?: readonly EntryPort[] }).ports ?? [];
+}
