@@ -5,12 +5,9 @@ const withMocks = ['test/cli/fn.test.ts', 'test/cli/run-policy.test.ts', 'test/c
 
 /** Scenarios that take minutes each. */
 const soak = [
-  ...['blackhole', 'churn', 'every-right', 'outage', 'overload', 'settled'],
+  ...['blackhole', 'churn', 'outage', 'overload'],
   ...['sweep-appservice', 'sweep-examples', 'sweep-job-watcher', 'sweep-stream-ingress'],
 ].map((name) => `test/scenarios/${name}.test.ts`);
-
-/** Follows a page whose commands judge by the clock, so nothing else runs beside it. */
-const alone = ['test/scenarios/own-kind.test.ts'];
 
 /** What an API server decides without the controllers of Kubernetes; tried on every version that is supported. */
 const withoutControllers = [
@@ -73,16 +70,7 @@ export default defineConfig({
         test: {
           name: 'scenarios',
           include: ['test/scenarios/*.test.ts'],
-          exclude: [...soak, ...alone],
-          globalSetup: ['test/scenarios/global-setup.ts'],
-          testTimeout: 600_000,
-          hookTimeout: 900_000,
-        },
-      },
-      {
-        test: {
-          name: 'alone',
-          include: alone,
+          exclude: soak,
           globalSetup: ['test/scenarios/global-setup.ts'],
           testTimeout: 600_000,
           hookTimeout: 900_000,

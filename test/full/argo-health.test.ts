@@ -28,18 +28,6 @@ function textOf(kind: string, file: string): string {
   return readFileSync(join(CUSTOMIZATIONS, kind, file), 'utf8');
 }
 
-test('there is a script for each kind, the same for all', () => {
-  const definitions = globSync('crds/*.yaml', { cwd: repoFolder() }).map((file) => {
-    const { spec } = parse(readFileSync(join(repoFolder(), file), 'utf8')) as {
-      readonly spec: { readonly group: string; readonly names: { readonly kind: string } };
-    };
-    return `${spec.group}/${spec.names.kind}`;
-  });
-
-  expect(kinds).toEqual(definitions.sort());
-  expect(new Set(kinds.map((kind) => textOf(kind, 'health.lua'))).size).toBe(1);
-});
-
 test.each(kinds)(
   '%s: everything recorded has the health, and the kstatus, that its tests say',
   async (kind) => {
@@ -71,13 +59,4 @@ test('the snippet for argocd-cm holds the scripts', () => {
       ]),
     ),
   );
-});
-
-test('what has no status yet, or one without conditions, is under way', async () => {
-  const base = { apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name: 'web', generation: 1 } };
-  const statuses = [undefined, {}, { observedGeneration: 1 }, { observedGeneration: 1, conditions: [] }];
-
-  const found = await healthOf(statuses.map((status) => ({ ...base, ...(status && { status }) })));
-
-  expect(new Set(found.map(({ argo }) => argo.status))).toEqual(new Set(['Progressing']));
 });

@@ -75,18 +75,6 @@ test('it works with nothing else installed, and renders what the compiled comman
   );
 });
 
-test('it prints the manifests that the compiled command prints, with the charts inside', () => {
-  const compiled = join(root, 'lib/cli/main.js');
-  const kinds = ['--kinds', 'appservice,streamingress'];
-  const args = ['install', '--namespace', 'ops', '--ingress-namespace', 'edge', ...kinds];
-  expect(command(...args)).toBe(execFileSync(process.execPath, [compiled, ...args], { encoding: 'utf8' }));
-});
-
-test('it names the version of the package', () => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  expect(command('--version')).toBe(`${version}\n`);
-});
-
 test('the help, which knows the options of all kinds, loads no kind', () => {
   expect(command('run', '--help')).toContain('--jobwatcher-admin-namespaces');
   const { outputs } = JSON.parse(readFileSync(join(folder, 'lib/bundle/meta.json'), 'utf8')) as Meta;
@@ -113,18 +101,6 @@ test('the sandbox, which dev loads from beside it, is not in it', () => {
   const config = join(own, 'reconstruct.config.mjs');
   expect(() => command('dev', '--config', config)).toThrow(
     /The sandbox can't be loaded: .*; it comes with the whole package only, so run this in a project/,
-  );
-});
-
-test('kinds of a configuration bring a cdk8s and a reconstruct of their own', () => {
-  const config = join(own, 'reconstruct.config.mjs');
-  const rendered = command('synth', '--config', config, join(own, 'sample.yaml'));
-  expect(rendered).toBe(
-    execFileSync(
-      process.execPath,
-      [join(root, 'lib/cli/main.js'), 'synth', '--config', config, join(own, 'sample.yaml')],
-      { encoding: 'utf8' },
-    ),
   );
 });
 

@@ -51,13 +51,6 @@ describe('the words that may follow', () => {
   ])('after %j', (words, expected) => {
     expect(completed(...words)).toEqual(expected);
   });
-
-  test('of no shell but these a script is printed', () => {
-    const { status, stderr } = spawnSync(process.execPath, [command, 'completion', 'tcsh'], {
-      encoding: 'utf8',
-    });
-    expect([status, stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
-  });
 });
 
 /** Keys that a user types, with `→` for the one that completes, and the arguments that the command then gets. */

@@ -61,22 +61,6 @@ test("a token in a file is its account's", async () => {
   });
 });
 
-test('an impersonated user has uid, groups and extra as the kubeconfig says', async () => {
-  const { adminKubeconfig } = sandbox;
-  const token = tokenIn(adminKubeconfig);
-  const extra = { 'Example.com/Scopes': ['read', 'write'] };
-  const groups = ['developers', 'on call, at night'];
-  expect(
-    await whoIs(adminKubeconfig, {
-      ...{ token, as: 'jörg', 'as-uid': '42', 'as-groups': groups },
-      'as-user-extra': extra,
-    }),
-  ).toEqual({
-    ...{ username: 'jörg', uid: '42', groups: [...groups, 'system:authenticated'] },
-    extra: { 'example.com/scopes': ['read', 'write'] },
-  });
-});
-
 test('a credential plugin whose token is refused is run again, and the request gets through', async () => {
   const credential = (token: string): string =>
     JSON.stringify({

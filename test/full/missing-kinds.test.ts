@@ -4,11 +4,9 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { anyRoute } from './support/any-route.js';
 import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -16,16 +14,11 @@ import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
 import { jobs } from './support/bundle.js';
-import { httpRouteCrd } from './support/http-route-crd.js';
-import { grantReference, installReferenceGrants, referenceGrants } from './support/reference-grant-crd.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { serveOtherVersion, serveOwnVersion } from './support/served-versions.js';
-import { CHART, namespaceType, Proxy } from './support/stream-proxy.js';
+import { requestsFromNowOn } from './support/requests.js';
+import { namespaceType, Proxy } from './support/stream-proxy.js';
 import { Subject } from './support/subject.js';
-import { makeUpstream } from './support/upstreams.js';
 
 const user = 'operator-39';
-const routes = resourceType({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' });
 const patience = { deadlineMilliseconds: 90_000 };
 /** Of its own: no other test installs CRDs here. */
 let sandbox: Sandbox;
@@ -117,78 +110,5 @@ test('kinds that are not installed cost nothing, and work once they are', async 
   expect(await resources()).toContain('jobs');
   expect(await resources()).not.toContain('configmaps');
   expect(await readyz()).not.toContain('jobwatchers');
-  expect(controller.strayOutput).toEqual([]);
-});
-
-test('while the version of a kind is not served, its ports and children stay, and /readyz says why', async () => {
-  await installCrd(cluster, streamIngress);
-  await sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(httpRouteCrd) });
-  await installReferenceGrants(cluster);
-  await proxy.makeService();
-  await makeUpstream(cluster, namespace);
-  const other = await cluster.makeNamespace('missing-kinds-other');
-  await grantReference(cluster, { inside: namespace, from: { namespace: other } });
-  const apps = new Subject(cluster, appService, namespace);
-  const isOpen = async (ports: readonly number[]): Promise<void> => {
-    const expected = Object.fromEntries(ports.map((port) => [port, `${namespace}/db:5432`]));
-    expect(await proxy.entries()).toEqual(expected);
-    expect(await proxy.ports()).toHaveLength(CHART.length + ports.length);
-  };
-  {
-    const operator = await startOperator();
-    await using controller = operator.controller;
-    const { readyz } = operator;
-    await (await proxy.ask(namespace, 'own', { listen: 9000 })).isReady();
-    await (await proxy.ask(other, 'granted', { listen: 9001, upstream: { namespace } })).isReady();
-    await isOpen([9000, 9001]);
-
-    const requests = await requestsFromNowOn(cluster, user);
-    for (const { type } of [streamIngress, appService]) await serveOtherVersion(cluster, type);
-    await eventually(async () => {
-      for (const { type } of [streamIngress, appService])
-        expect(await readyz()).toContain(
-          `${type.kind} is not served as ${type.apiVersion}, though its CRD is installed and serves v9`,
-        );
-    });
-    for (const { type } of [streamIngress, appService])
-      await controller.logged(
-        ({ resource, retryMilliseconds }) => resource === type.plural && Number(retryMilliseconds) > 3_000,
-      );
-    await isOpen([9000, 9001]);
-    expect(writes(await requests()).map(summary)).toEqual([]);
-
-    for (const { type } of [streamIngress, appService]) await serveOwnVersion(cluster, type);
-    await (await proxy.ask(namespace, 'later', { listen: 9002 })).isReady();
-    await isOpen([9000, 9001, 9002]);
-    await apps.edit('web', { size: 0, image: 'example.com/web:2', ports: [{ port: 80 }] });
-    await apps.asRendered('web');
-    expect(await readyz()).toContain('[+]caches ok');
-  }
-
-  // What was never seen isn't taken for missing either: not what permits, nor what is made.
-  for (const type of [referenceGrants, routes]) await serveOtherVersion(cluster, type);
-  const operator = await startOperator();
-  await using controller = operator.controller;
-  const { readyz } = operator;
-  await eventually(async () => {
-    for (const { kind, apiVersion } of [referenceGrants, routes])
-      expect(await readyz()).toContain(`${kind} is not served as ${apiVersion}, though its CRD is installed`);
-  });
-  await apps.edit('web', { size: 0, image: 'example.com/web:3', ports: [{ port: 80 }] });
-  await apps.asRendered('web');
-  const routed = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
-  await apps.create('routed', { ...routed, route: { parentRefs: [{ name: 'edge' }] } });
-  await apps.condition('routed', { type: 'Ready', status: 'False', reason: 'KindNotServed' });
-  await isOpen([9000, 9001, 9002]);
-
-  for (const type of [referenceGrants, routes]) await serveOwnVersion(cluster, type);
-  await eventually(async () => {
-    expect(await readyz()).toContain('[+]caches ok');
-  }, patience);
-  await apps.asRendered('routed');
-  await isOpen([9000, 9001, 9002]);
-
-  await cluster.delete({ type: definitionType, name: streamIngress.crd.metadata.name });
-  await eventually(() => isOpen([]));
   expect(controller.strayOutput).toEqual([]);
 });

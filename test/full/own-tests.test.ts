@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Example, root } from '../examples/support/example.js';
 
-const examples = await Promise.all(['port-rule', 'event-bus', 'web-page'].map((name) => Example.load(name)));
+const examples = await Promise.all(
+  ['port-rule', 'event-bus', 'scheduled-task', 'web-page'].map((name) => Example.load(name)),
+);
 
 describe.each(examples.map((example) => [example.kind.name, example] as const))('%s', (_name, example) => {
   test('its own tests pass', () => {

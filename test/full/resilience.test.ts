@@ -1,31 +1,20 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
-import { paths } from '../../sandbox/layout.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { FaultProxy } from '../scenarios/support/fault-proxy.js';
-import { Gate } from '../scenarios/support/faults.js';
-import { writesTo } from '../scenarios/support/proxied-request.js';
 import { anyRoute } from './support/any-route.js';
 import { Cluster, deployments, services } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
-import { httpRouteCrd } from './support/http-route-crd.js';
-import { kubeconfigLike } from './support/kubeconfigs.js';
 import { requestsFromNowOn, summary } from './support/requests.js';
 import { Subject } from './support/subject.js';
 
 /** With a control plane of its own, so that its API server can be stopped; here the controller watches all namespaces. */
 const user = 'operator';
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
-const withRoute = { ...spec, route: { hostnames: ['shop.example.com'], parentRefs: [{ name: 'public' }] } };
-const httpRoutes = resourceType({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' });
 let sandbox: Sandbox;
 let cluster: Cluster;
 let apps: Subject;
@@ -49,12 +38,6 @@ afterAll(async () => {
   await cluster.close();
   await sandbox.stop();
 });
-
-async function startProxy(): Promise<FaultProxy> {
-  const ca = readFileSync(paths(sandbox).ca, 'utf8');
-  const key = readFileSync(join(paths(sandbox).certificates, 'apiserver.key'), 'utf8');
-  return FaultProxy.start({ url: sandbox.url, ca }, { certificate: ca, key });
-}
 
 const names = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -101,47 +84,6 @@ function refused(entries: readonly AuditEntry[]): string[] {
     )
     .map(summary);
 }
-
-test('a route where there is no Gateway API stalls, and everything else is made', async () => {
-  await apps.create('routed', withRoute);
-
-  await apps.condition('routed', { type: 'Stalled', status: 'True', reason: 'KindNotInstalled' });
-  await apps.condition('routed', { type: 'RouteReady', status: 'False', reason: 'KindNotInstalled' });
-  for (const type of [deployments, services])
-    expect(await cluster.find(apps.childPlace(type, 'routed'))).toBeDefined();
-
-  await apps.edit('routed', spec);
-  await apps.ready('routed');
-});
-
-test('a controller that is killed in the middle of its work is replaced by one that finishes it', async () => {
-  const wanted = names('killed', 50);
-  await using proxy = await startProxy();
-  expect(await controller.stop()).toBe(0);
-  controller = await start(await kubeconfigLike(cluster, user, { server: proxy.url }));
-  // One request never arrives, so that there is something left to do, however fast the rest was.
-  const gate = new Gate();
-  proxy.on(writesTo('services', 'killed-7'), gate.fault);
-  const requests = await requestsFromNowOn(cluster, user);
-  const created = createAll(wanted);
-  await inTheMiddle('killed');
-  await eventually(() => {
-    expect(gate.held).toBe(1);
-  });
-
-  await controller.kill();
-  await created;
-  expect(await cluster.find(apps.childPlace(services, 'killed-7'))).toBeUndefined();
-  controller = await start();
-
-  await converged(wanted);
-  // Made once each: nothing that was there has been made a second time, or refused.
-  const made = (await requests()).filter(({ verb, code, objectRef }) => {
-    return verb === 'patch' && code === 201 && objectRef?.subresource === undefined;
-  });
-  expect(new Set(made.map(summary)).size).toBe(made.length);
-  expect(refused(await requests())).toEqual([]);
-});
 
 test('SIGTERM in the middle of its work lets a controller finish what it has begun, and exit with 0', async () => {
   const wanted = names('stopped', 50);
@@ -191,30 +133,4 @@ test('an API server that restarts in the middle of the work costs nothing but ti
   for (const name of [...before, ...wanted]) await apps.asRendered(name, { deadlineMilliseconds: 150_000 });
   await apps.edit('before-3', spec);
   await converged([...wanted, ...before]);
-});
-
-test('a Gateway API that is installed later brings the route', async () => {
-  await apps.create('patient', withRoute);
-  await apps.condition('patient', { type: 'RouteReady', status: 'False', reason: 'KindNotInstalled' });
-
-  await sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(httpRouteCrd) });
-
-  await eventually(
-    async () => {
-      expect(await cluster.find(apps.childPlace(httpRoutes, 'patient'))).toBeDefined();
-    },
-    { deadlineMilliseconds: 60_000 },
-  );
-  await apps.condition('patient', { type: 'RouteReady', status: 'Unknown', reason: 'Pending' });
-  await apps.ready('patient');
-  await apps.asRendered('patient');
-});
-
-test('the watches go on after the outage', async () => {
-  await apps.create('afterwards', spec);
-  await apps.ready('afterwards');
-  await cluster.delete(apps.childPlace(deployments, 'afterwards'));
-  await apps.asRendered('afterwards');
-
-  expect(await controller.stop()).toBe(0);
 });

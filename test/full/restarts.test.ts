@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
-import { bundleConfig, configMap, deployment, loadBundle, secrets, service } from './support/bundle.js';
-import { Cluster, configMaps } from './support/cluster.js';
+import { bundleConfig, deployment, loadBundle, secrets, service } from './support/bundle.js';
+import { Cluster } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import type { RunningController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
 import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
+import { requestsFromNowOn, writes } from './support/requests.js';
 import { settled } from './support/settled.js';
 import { Stand } from './support/stream-stand.js';
 import { Subject } from './support/subject.js';
@@ -33,43 +32,12 @@ afterAll(async () => {
   await cluster.close();
 });
 
-test('the record of owners is put right once: nothing is written again, also not after a restart', async () => {
-  const made = configMap('once', { ours: '1', theirs: '2' });
-  await cluster.sandbox.kubectl(['-n', bundles.namespace, 'apply', '-f', '-'], {
-    stdin: JSON.stringify(made),
-  });
-  await bundles.create('once', { objects: [configMap('once', { ours: '1' })] });
-  await bundles.condition('once', { type: 'Stalled', status: 'True' });
-  await cluster.merge(
-    bundles.childPlace(configMaps, 'once'),
-    { metadata: { annotations: { [ADOPT_BY_ANNOTATION]: 'Bundle/once' } } },
-    'kubectl-annotate',
-  );
-  await bundles.condition('once', { type: 'Ready', status: 'True' });
-  await settled(cluster, user);
-
-  expect(await controller.stop()).toBe(0);
-  const requests = await requestsFromNowOn(cluster, user);
-  controller = await start();
-  await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'once');
-  await cluster.merge(bundles.place('once'), { metadata: { annotations: { 'example.com/a': 'b' } } });
-  await settled(cluster, user);
-
-  const about = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'once');
-  expect(about.map(summary)).toEqual([]);
-  await bundles.edit('once', { objects: [configMap('once', { new: '3' })] });
-  await eventually(async () => {
-    const { data } = await cluster.get(bundles.childPlace(configMaps, 'once'));
-    expect(data).toEqual({ theirs: '2', new: '3' });
-  });
-});
-
 test('values that the API server writes in another way cost one apply more at most, also after a restart', async () => {
   const container = {
     ...{ name: 'odd', image: 'example.com/odd' },
     resources: { limits: { cpu: '1000m', memory: '1024Mi' } },
-    env: [{ name: 'EMPTY', value: '' }],
-    ports: [{ containerPort: 80 }],
+    ...{ env: [{ name: 'EMPTY', value: '' }], envFrom: [], args: [], securityContext: {} },
+    ports: [{ containerPort: 53, protocol: 'UDP' }, { containerPort: 53 }],
   };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'odd' }, stringData: { key: 'text' } };
   const objects = [deployment('odd', [container]), service('odd', [{ port: 80 }]), secret];

@@ -7,7 +7,6 @@ import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { loadKinds } from '../../src/cli/config.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { mostPasses } from './support/burst.js';
 import { Cluster, configMaps, services } from './support/cluster.js';
@@ -45,12 +44,12 @@ interface Stand extends AsyncDisposable {
 }
 
 /** A controller whose Shares are in one namespace, and what they share in another. */
-async function newStand(group: string, blind = false): Promise<Stand> {
+async function newStand(group: string): Promise<Stand> {
   const namespace = await cluster.makeNamespace('shares');
   const target = await cluster.makeNamespace('target');
   const config = join(folder, `${group}.mjs`);
   const module = pathToFileURL(join(repoFolder(), 'test/full/kinds/share.mjs')).href;
-  const options = JSON.stringify({ group, namespace: target, blind });
+  const options = JSON.stringify({ group, namespace: target });
   await writeFile(
     config,
     `import { shareKind } from ${JSON.stringify(module)};\nexport default { kinds: [shareKind(${options})] };\n`,
@@ -170,36 +169,4 @@ test('many custom resources share two objects, beside what others have in them',
   const released = await requestsFromNowOn(cluster, user);
   await (await stand.restart()).logged(({ msg }) => msg === 'Reconciled');
   expect(writes(await released()).map(summary)).toEqual([]);
-});
-
-test('whoever came first keeps his fields, the rest is applied in the same pass, and it costs nothing while it stays so', async () => {
-  await using stand = await newStand('blind.example.com', true);
-  const { share, statusOf, entries, ports, putFront, target } = stand;
-  await putFront();
-  await cluster.apply(configMaps, entry(target, { one: 'theirs', two: 'theirs' }), 'kubectl');
-  await share('a', 'one', 9_001);
-  await share('b', 'two', 9_002);
-  await share('c', 'three', 9_003);
-  await eventually(async () => {
-    expect(await statusOf('a')).toEqual({ got: false, why: 'held by kubectl' });
-    expect(await statusOf('b')).toEqual({ got: false, why: 'held by kubectl' });
-    expect(await statusOf('c')).toEqual(GOT);
-  });
-  expect((await entries()).data).toEqual({ one: 'theirs', two: 'theirs', three: 'c' });
-  expect((await entries()).metadata.annotations).toHaveProperty([`${SHARED_HASH_PREFIX}share-controller`]);
-  // Its port isn't opened in the light of the entry that it hasn't got.
-  expect((await ports()).sort()).toEqual([80, 9_003]);
-
-  // What is reconciled for another reason doesn't ask again for what can't be had.
-  const requests = await requestsFromNowOn(cluster, user);
-  await stand.touch('c');
-  expect(writes(await requests()).map(summary)).toEqual([]);
-
-  // Given up, it is ours as soon as the object tells.
-  await cluster.apply(configMaps, entry(target, { two: 'theirs' }), 'kubectl');
-  await eventually(async () => {
-    expect((await entries()).data?.one).toBe('a');
-    expect(await statusOf('a')).toEqual(GOT);
-    expect(await statusOf('b')).toEqual({ got: false, why: 'held by kubectl' });
-  });
 });

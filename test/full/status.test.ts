@@ -26,7 +26,6 @@ import { Subject } from './support/subject.js';
 
 const operator = 'operator-65';
 const viewer = 'operator-66';
-const stranger = 'operator-87';
 const cluster = new Cluster(openSandbox(inject('sandbox')));
 const kinds = [appService, jobWatcher, streamIngress];
 const web = { size: 1, image: 'example.com/web:1' };
@@ -127,22 +126,6 @@ describe('one custom resource', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/Pod stuck-\S+ +\d+[sm] {2}0\/1 ImagePullBackOff/);
     expect(stdout).toMatch(/^ +\d+[sm] {2}Scheduled: Pod stuck-\S+$/m);
-  });
-
-  test('without the right to see pods and events is told with a line that says so', async () => {
-    const resources = [
-      ['kosmos.io', 'appservices'],
-      ['apps', 'deployments'],
-    ] as const;
-    await may(resources, stranger);
-    const own = new Reconstruct(await accountKubeconfig(cluster, stranger), ['status'], ['-n', namespace]);
-    const { code, stdout } = await own.run('appservice/web');
-    expect(code).toBe(0);
-    expect(stdout).toContain('Deployment web');
-    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-      'Not seen, for want of the right to list them: events, horizontalpodautoscalers, httproutes, poddisruptionbudgets, ' +
-        'pods, services',
-    );
   });
 });
 

@@ -5,7 +5,6 @@ import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { rulesFor } from '../../src/install/rules.js';
 import { Cluster, configMaps, events } from './support/cluster.js';
 import { startController } from './support/controller.js';
 import { installCrd } from './support/crds.js';
@@ -82,39 +81,4 @@ test('what others own is deleted by a policy, announced, audited, and nothing el
     expect(await cluster.find({ type: configMaps, namespace, name: 'new' })).toBeUndefined();
   });
   expect((await settled()).filter(({ verb }) => verb === 'delete')).toHaveLength(1);
-});
-
-test('a missing right is told in the status, and asked for once', async () => {
-  const namespace = await cluster.makeNamespace('sweep');
-  for (const name of ['a', 'b', 'c']) await put(namespace, name, true);
-  const rules = rulesFor([sweep]).map((rule) => ({
-    ...rule,
-    verbs: rule.verbs.filter((verb) => verb !== 'delete'),
-  }));
-  await using controller = await startController({
-    cluster,
-    user,
-    kinds: [sweep],
-    config,
-    namespaces: [namespace],
-    rights: () => rules,
-  });
-  const requests = await requestsFromNowOn(cluster, user);
-  await putSweep(namespace);
-  await eventually(async () => {
-    expect((await cluster.get({ type: sweep.type, namespace, name: 'all' })).status).toMatchObject({
-      ...{ left: 3, refused: ['Forbidden'] },
-    });
-  });
-  await put(namespace, 'd', true);
-  await eventually(async () => {
-    expect((await cluster.get({ type: sweep.type, namespace, name: 'all' })).status).toMatchObject({
-      left: 4,
-    });
-  });
-  expect((await requests()).filter(({ verb }) => verb === 'delete')).toHaveLength(1);
-  // What needs somebody's hand is said once, and not with every try.
-  expect(
-    controller.log.filter(({ level, msg }) => level === 'warn' && msg === 'Reconcile failed'),
-  ).toHaveLength(1);
 });

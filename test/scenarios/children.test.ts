@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { configMaps, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
@@ -7,8 +6,6 @@ import { respond } from './support/faults.js';
 import { parcel, small } from './support/kinds.js';
 import { writesTo } from './support/proxied-request.js';
 import { Scenario, writesIn } from './support/scenario.js';
-
-const quietMilliseconds = 10_000;
 
 const aboutServices = (line: string): boolean => /^[A-Z]+ services\//.test(line);
 
@@ -31,37 +28,6 @@ test.concurrent('a child that is deleted is made anew, once', async () => {
   await settled(cluster, scenario.user);
   expect(writesIn(requests()).filter(aboutServices)).toEqual(['PATCH services/web 201']);
 });
-
-test.concurrent(
-  'a child that is kept by a finalizer while it goes is waited for, without a loop, and made anew',
-  async () => {
-    await using scenario = await Scenario.start({ purpose: 'child-terminating' });
-    const { subject, cluster } = scenario;
-    await subject.create('web', small);
-    await subject.ready('web');
-    const place = subject.childPlace(services, 'web');
-    await cluster.merge(place, { metadata: { finalizers: ['example.com/hold'] } });
-    await settled(cluster, scenario.user);
-    const { metadata: before } = await cluster.get(place);
-    const requests = scenario.requestsFromNowOn();
-
-    await cluster.delete(place);
-    const told = await subject.condition('web', { type: 'Ready', status: 'False' });
-    expect(told.message).toContain('Service');
-    // The row itself: as long as the child is going, nothing is to be done.
-    await delay(quietMilliseconds);
-    const meanwhile = writesIn(requests());
-    expect(meanwhile.filter(aboutServices)).toEqual([]);
-    // The status, and the event that goes with it.
-    expect(meanwhile.length, meanwhile.join('\n')).toBeLessThanOrEqual(4);
-
-    await cluster.merge(place, { metadata: { finalizers: [] } });
-    await eventually(async () => {
-      expect((await cluster.get(place)).metadata.uid).not.toBe(before.uid);
-    });
-    await scenario.endsWell();
-  },
-);
 
 test.concurrent('when one apply of three fails, nothing is pruned, and the status tells which', async () => {
   await using scenario = await Scenario.start({ purpose: 'one-of-three', kind: parcel });

@@ -44,27 +44,6 @@ test.concurrent.for(['deployments', 'services', 'appservices'])(
   },
 );
 
-test.concurrent(
-  'a custom resource that is replaced by a namesake while an apply is under way gets children of its own',
-  async () => {
-    await using scenario = await Scenario.start({ purpose: 'in-flight-reborn' });
-    const { subject, proxy } = scenario;
-    const gate = new Gate();
-    proxy.on(writesTo('deployments', 'reborn'), gate.fault);
-    await subject.create('reborn', small);
-    await eventually(() => {
-      expect(gate.held).toBe(1);
-    });
-
-    await subject.delete('reborn');
-    await subject.create('reborn', { ...small, image: 'example.com/web:2' });
-    gate.open();
-
-    await scenario.endsWell(collectable);
-    await subject.ready('reborn');
-  },
-);
-
 test.concurrent('a namespace that is being deleted causes no storm of errors', async () => {
   await using scenario = await Scenario.prepare({ purpose: 'terminating' });
   const { subject, cluster } = scenario;

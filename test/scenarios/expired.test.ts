@@ -89,50 +89,6 @@ test('410 in the middle of the watches leads to one list each, and no event is l
   expect(unfounded(requests)).toEqual([]);
 });
 
-test.for([429, 500, 503])('%i in the middle of a watch loses nothing', async (code) => {
-  await using scenario = await withResources(`error-${code}`);
-  const requests = scenario.requestsFromNowOn();
-
-  scenario.proxy.inject(theirWatches, WatchLine.error(code, code === 500 ? 'InternalError' : 'Overloaded'));
-  await changeSome(scenario);
-
-  await scenario.subject.asRendered('new');
-  await scenario.endsWell();
-  expect(unfounded(requests)).toEqual([]);
-  // An overloaded server isn't asked for everything again.
-  if (code !== 500) expect(lists(requests)).toEqual(Object.fromEntries(types.map((type) => [type, 0])));
-});
-
-test('a compaction of etcd while the API server is away leads to a list, and no event is lost', async () => {
-  await using scenario = await withResources('compacted');
-  const { cluster, proxy } = scenario;
-  const told: WatchLine[] = [];
-  proxy.listen(theirWatches, (line) => {
-    if (line.type === 'ERROR') told.push(line);
-  });
-  const requests = scenario.requestsFromNowOn();
-
-  proxy.turnAway();
-  await changeSome(scenario);
-  await sandbox.stopApiServer();
-  await compact(sandbox.etcdUrl);
-  await sandbox.startApiServer();
-  await proxy.accept();
-
-  await eventually(() => scenario.subject.asRendered('new'), { deadlineMilliseconds: 60_000 });
-  await scenario.endsWell();
-  expect(unfounded(requests)).toEqual([]);
-  const refused = requests().filter(({ isWatch, status }) => isWatch && status === 410);
-  const expired = [...told.filter(({ object }) => object.code === 410), ...refused];
-  // An API server that has just started refuses some lists until it has filled its cache.
-  const answered = requests().filter(({ status }) => status === 200);
-  const relisted = Object.values(listsAmong(answered)).reduce((sum, each) => sum + each, 0);
-  expect(relisted).toBeLessThanOrEqual(types.length);
-  // Which of the watches have to list depends on how far behind they were.
-  expect(expired.length).toBeGreaterThan(0);
-  expect((await cluster.list(services, scenario.namespace)).length).toBe(count + 1);
-});
-
 test('after etcd was restored from a backup, nothing of what was lost is applied to what is back', async () => {
   await using scenario = await Scenario.start({ purpose: 'restored', sandbox });
   const { subject, cluster, proxy } = scenario;
@@ -181,15 +137,4 @@ function listedInTurn(proxy: FaultProxy, resource: string): () => Promise<void> 
     await complete.promise;
     stop();
   };
-}
-
-/** Forgets the history up to now. @see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
-async function compact(etcdUrl: string): Promise<void> {
-  const post = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
-    const answer = await fetch(etcdUrl + path, { method: 'POST', body: JSON.stringify(body) });
-    expect(answer.status, path).toBe(200);
-    return (await answer.json()) as { header: { revision: string } };
-  };
-  const { header } = await post('/v3/kv/range', { key: Buffer.from('/').toString('base64') });
-  await post('/v3/kv/compaction', { revision: header.revision, physical: true });
 }

@@ -1,16 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { deployments } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
 import { late, losing } from './support/faults.js';
 import { small } from './support/kinds.js';
 import { watches, writesTo } from './support/proxied-request.js';
-import { Scenario, writesIn } from './support/scenario.js';
+import { Scenario } from './support/scenario.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
-
-const count = 3_000;
-const eventsPerSecond = 1_000;
 const stormMilliseconds = 10_000;
 const lateMilliseconds = 100;
 const lowLaneMilliseconds = 30_000;
@@ -31,57 +26,6 @@ async function storm(
   };
   await Promise.all(Array.from({ length: 2 }, work));
   return index;
-}
-
-test('a thousand events a second about one child lead to no request, and to fewer reconciles', async () => {
-  await using scenario = await Scenario.start({ purpose: 'storm-events' });
-  const { subject, cluster, proxy } = scenario;
-  await subject.create('hot', small);
-  await subject.ready('hot');
-  await settled(cluster, scenario.user);
-  const place = subject.childPlace(deployments, 'hot');
-  // The events are real, but the sandbox can't make them so fast: they are kept, and then sent as often as needed.
-  const kept: WatchLine[] = [];
-  const rule = proxy.onEvents(watches('deployments'), (line) => {
-    kept.push(line);
-    return 'swallow';
-  });
-  await storm(
-    stormMilliseconds,
-    (index) => cluster.merge(place, { metadata: { annotations: { 'example.com/count': String(index) } } }),
-    200,
-  );
-  await settled(cluster, scenario.user);
-  rule.remove();
-  const requests = scenario.requestsFromNowOn();
-  const from = scenario.controller.log.length;
-  const reconciles = (): number =>
-    scenario.controller.log.slice(from).filter(({ msg, name }) => msg === 'Reconciled' && name === 'hot')
-      .length;
-
-  const events = kept.slice(0, count);
-  await atPace(events, eventsPerSecond, (line) => proxy.inject(watches('deployments'), line));
-  // What comes after them is heard after them.
-  const last = scenario.controller.log.length;
-  await cluster.merge(place, { metadata: { annotations: { 'example.com/count': 'last' } } });
-  await scenario.controller.logged(({ msg, name }) => msg === 'Reconciled' && name === 'hot', last);
-
-  console.info(`${events.length} events at ${eventsPerSecond}/s led to ${reconciles()} reconciles`);
-  expect(events.length).toBeGreaterThan(100);
-  expect(reconciles()).toBeLessThan(events.length);
-  expect(writesIn(requests()).filter((line) => !line.includes('/status'))).toEqual([]);
-  await scenario.endsWell();
-});
-
-/** So many a second, as far as timers allow it: what is late is made up for. */
-async function atPace<T>(items: readonly T[], perSecond: number, act: (item: T) => unknown): Promise<void> {
-  const startedAt = performance.now();
-  let index = 0;
-  while (index < items.length) {
-    const due = ((performance.now() - startedAt) * perSecond) / 1_000;
-    while (index < items.length && index < due) act(items[index++]!);
-    await delay(1);
-  }
 }
 
 test('one object that is edited without a pause is reconciled by one at a time, and edits are taken together', async () => {

@@ -2,7 +2,6 @@ import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
-import { hasty } from './planted/shared-faults.js';
 import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
 import { triedFor, verdictsOf } from './support/verdicts.js';
 
@@ -31,13 +30,4 @@ test('JobWatcher passes its sweep, over Jobs that belong to others', async () =>
   expect(triedFor(report, 'walk')).toMatch(
     /left out: limits; .*others' objects: \d{2,} deleted, \d{2,} left$/,
   );
-});
-
-test('a Job that is deleted too early, by a TTL of an earlier spec, is found', async () => {
-  const report = await sweep(hasty, jobWatcherSamples.slice(0, 2), { ...options, checks: ['walk'] });
-
-  expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(
-    /<found>\.Job\.batch namespace\/pi-old-0 is "gone" instead of "there"/,
-  );
-  expect(report.checks[0]?.failures[0]?.sequence.length).toBeGreaterThan(2);
 });

@@ -1,10 +1,6 @@
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { resourceType } from '../../src/contract/resource.js';
-import { Cluster } from '../../src/testing/cluster.js';
-import { eventually } from '../../src/testing/eventually.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
 import type { CheckName } from '../../src/testing/sweep.js';
 import { plantedSamples } from './planted/crd.js';
@@ -70,38 +66,3 @@ test('of a sound kind, nothing is reported', async () => {
   console.log(formatReport(report));
   expect(report.held, formatReport(report)).toBe(true);
 });
-
-test('in a sandbox that runs on, no right and no namespace of a sweep stays', async () => {
-  // Of its own, since other files have theirs in the shared one.
-  await using own = await startSandbox();
-  await own.kubectl(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(sound.crd) });
-  // Its garbage collector would learn of the kind half a minute later.
-  await own.restartControllerManager();
-  const cluster = new Cluster(own);
-  const before = await clusterWide(cluster);
-
-  const report = await sweep(sound, plantedSamples, { sandbox: own, checks: ['settling', 'walk'], seed: 7 });
-
-  expect(report.held, formatReport(report)).toBe(true);
-  // The API server empties a namespace before it goes.
-  await eventually(async () => {
-    expect(await clusterWide(cluster)).toEqual(before);
-  });
-  await cluster.close();
-});
-
-/** Everything that gives rights in the whole cluster, and every namespace. */
-async function clusterWide(cluster: Cluster): Promise<string[]> {
-  const rbac = 'rbac.authorization.k8s.io/v1';
-  const types = [
-    { apiVersion: rbac, kind: 'ClusterRole' },
-    { apiVersion: rbac, kind: 'ClusterRoleBinding' },
-    { apiVersion: 'v1', kind: 'Namespace' },
-  ].map((type) => resourceType({ ...type, namespaced: false }));
-  const all = await Promise.all(
-    types.map(async (type) =>
-      (await cluster.list(type, '')).map(({ metadata }) => `${type.kind} ${metadata.name}`),
-    ),
-  );
-  return all.flat().toSorted();
-}

@@ -1,9 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Document, parseAllDocuments, visit } from 'yaml';
+import { Document, isSeq, parseAllDocuments, visit } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { describeRef, refOf } from '../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
+import { appliedEntriesOf } from '../full/support/owned-fields.js';
 
 /**
  * What a release has left in a cluster in which all examples had settled. On disk it is one folder, named by the
@@ -11,9 +12,9 @@ import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
  */
 export interface Release {
   readonly version: string;
-  /** With their status. */
+  /** With the status of those that no child of theirs changes. */
   readonly customResources: readonly KubernetesObject[];
-  /** With `managedFields`, and without a status. */
+  /** With what was applied of `managedFields`, and without a status. */
   readonly applied: readonly AnyObject[];
 }
 
@@ -36,7 +37,7 @@ export function lastRelease(): Release {
 /** The custom resources that are recorded, by namespace and name: each kind, and each type of child, at least once. */
 const RECORDED: readonly RegExp[] = [
   /^shop\//,
-  /^default\/(appservice-full|appservice-sample|autoscaling|files|route|rollout|reports|good-morning)$/,
+  /^default\/(appservice-full|autoscaling|route|reports|good-morning)$/,
 ];
 
 /** Replaces the recorded release. @throws where something can't be made as it was */
@@ -53,12 +54,8 @@ export function recordRelease(release: Release): void {
   if (edited.length > 0) throw new Error(`Not as it was made: ${edited.map(named).join(', ')}`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, version), { recursive: true });
-  write(version, FILES.customResources, customResources.map(recorded));
-  write(
-    version,
-    FILES.applied,
-    applied.map(({ status: _, ...object }) => recorded(object as AnyObject)),
-  );
+  write(version, FILES.customResources, customResources.map(recordedCustomResource));
+  write(version, FILES.applied, applied.map(recordedChild));
 }
 
 function named(object: KubernetesObject): string {
@@ -73,10 +70,12 @@ function read(version: string, file: string): AnyObject[] {
 function write(version: string, file: string, objects: readonly object[]): void {
   const texts = objects.map((object) => {
     const document = new Document(object);
-    // Who owns what is long, and nobody reads it line by line.
+    // Lists of fields are long, and nobody reads them line by line; of conditions, one is a line.
     visit(document, {
       Pair: (_, { key, value }) => {
         if (String(key) === 'fieldsV1' && value) (value as { flow?: boolean }).flow = true;
+        if (String(key) === 'conditions' && isSeq<{ flow?: boolean }>(value))
+          for (const item of value.items) item.flow = true;
       },
     });
     return `---\n${document.toString({ lineWidth: 0 })}`;
@@ -84,12 +83,20 @@ function write(version: string, file: string, objects: readonly object[]): void 
   writeFileSync(join(folder, version, file), texts.join(''));
 }
 
-const CHANGING: readonly string[] = ['resourceVersion', 'creationTimestamp', 'generation'];
+/** Leaves out what changes with every write, and the owners of fields, which the restored one gets by itself. */
+function recordedCustomResource(object: KubernetesObject): object {
+  const { apiVersion, kind, status, metadata, ...rest } = object as AnyObject;
+  const { name, namespace, labels, annotations, uid } = metadata;
+  const hasChildren = !['StreamIngress', 'JobWatcher'].includes(kind);
+  return {
+    ...{ apiVersion, kind, metadata: { name, namespace, labels, annotations, uid } },
+    ...rest,
+    ...(!hasChildren && { status }),
+  };
+}
 
-/** Without what changes with every write. */
-function recorded({ apiVersion, kind, ...object }: KubernetesObject): object {
-  const metadata = Object.fromEntries(
-    Object.entries(object.metadata).filter(([name]) => !CHANGING.includes(name)),
-  );
-  return { apiVersion, kind, ...object, metadata };
+function recordedChild({ apiVersion, kind, status: _, ...object }: AnyObject): object {
+  const { resourceVersion, creationTimestamp, generation, ...metadata } = object.metadata;
+  const managedFields = appliedEntriesOf({ apiVersion, kind, ...object });
+  return { apiVersion, kind, ...object, metadata: { ...metadata, managedFields } };
 }

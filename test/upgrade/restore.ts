@@ -32,7 +32,7 @@ export async function restore(stand: ExampleStand, { customResources, applied }:
   for (const object of applied) await restoreApplied(stand, object, uids);
   await deploymentsDone(stand);
   await stand.openGatewayPorts(customResources);
-  for (const cr of customResources) await restoreStatus(stand, cr as AnyObject);
+  for (const cr of customResources as readonly AnyObject[]) if (cr.status) await restoreStatus(stand, cr);
 }
 
 async function restoreApplied(stand: ExampleStand, object: AnyObject, uids: Uids): Promise<void> {

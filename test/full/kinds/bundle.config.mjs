@@ -1,7 +1,7 @@
 // @ts-check
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineKind } from 'reconstruct';
+import { defineCrd, defineKind } from 'reconstruct';
 
 /**
  * Renders the objects that its spec holds, word for word.
@@ -19,40 +19,20 @@ class Bundle extends Construct {
   }
 }
 
+/** @type {import('reconstruct').StructuralSchema} */
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 export const bundle = defineKind({
-  crd: {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'bundles.test.example.com' },
+  crd: defineCrd({
+    group: 'test.example.com',
+    kind: 'Bundle',
+    description: 'Objects, word for word.',
     spec: {
-      group: 'test.example.com',
-      names: { kind: 'Bundle', listKind: 'BundleList', plural: 'bundles', singular: 'bundle' },
-      scope: 'Namespaced',
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              properties: {
-                spec: {
-                  type: 'object',
-                  required: ['objects'],
-                  properties: { objects: { type: 'array', items: anything } },
-                },
-                status: anything,
-              },
-            },
-          },
-        },
-      ],
+      type: 'object',
+      required: ['objects'],
+      properties: { objects: { type: 'array', items: anything } },
     },
-  },
+  }),
   construct: Bundle,
   children: [
     { apiVersion: 'v1', kind: 'ConfigMap' },

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineKind } from 'reconstruct';
+import { defineCrd, defineKind } from 'reconstruct';
 
 /**
  * Renders a ConfigMap, and has bugs.
@@ -31,28 +31,15 @@ function status({ cr: { spec } }) {
   return { readiness: { phase: 'ready', reason: 'Made', message: 'It is made' }, fields: { seen: true } };
 }
 
-const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
 export const faulty = defineKind({
-  crd: {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'faulties.test.example.com' },
-    spec: {
-      group: 'test.example.com',
-      names: { kind: 'Faulty', plural: 'faulties', singular: 'faulty' },
-      scope: 'Namespaced',
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } },
-        },
-      ],
-    },
-  },
+  crd: defineCrd({
+    group: 'test.example.com',
+    kind: 'Faulty',
+    description: 'A ConfigMap, with bugs.',
+    plural: 'faulties',
+    spec: { type: 'object', properties: { bug: { type: 'string' } } },
+    status: { seen: { type: 'boolean' } },
+  }),
   construct: Faulty,
   children: [{ apiVersion: 'v1', kind: 'ConfigMap' }],
   status,

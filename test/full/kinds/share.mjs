@@ -52,20 +52,18 @@ function othersBelow(object, ...path) {
  *   Service `front`; both in the namespace of the target.
  * - `status: { got, why }`
  *
- * @param {{ group: string, namespace: string, blind?: boolean }} options blind: it doesn't look at who owns what
+ * @param {{ group: string, namespace: string }} options
  * @returns {import('reconstruct').Kind}
  */
-export function shareKind({ group, namespace, blind = false }) {
+export function shareKind({ group, namespace }) {
   const crd = crdOf(group, 'Share');
   const type = { apiVersion: `${group}/v1`, kind: 'Share', plural: 'shares', namespaced: true };
   const keep = (/** @type {AnyObject} */ object) => ({
     ...keepStatus(object),
-    ...(!blind && {
-      others: [
-        ...othersBelow(object, 'f:data').map((segment) => segment.replace('f:', '')),
-        ...othersBelow(object, 'f:spec', 'f:ports'),
-      ],
-    }),
+    others: [
+      ...othersBelow(object, 'f:data').map((segment) => segment.replace('f:', '')),
+      ...othersBelow(object, 'f:spec', 'f:ports'),
+    ],
   });
   const named =
     (/** @type {string} */ name) =>

@@ -141,37 +141,6 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
     },
   );
 
-  test('a custom resource that is deleted and made again at once gets children of its own', async () => {
-    await subject.create('reborn', spec);
-    await subject.asRendered('reborn');
-
-    await subject.delete('reborn');
-    await subject.create('reborn', tested.specWithoutOptional);
-    await subject.asRendered('reborn');
-    await subject.edit('reborn', spec);
-
-    await subject.asRendered('reborn');
-    await subject.ready('reborn');
-  });
-
-  test('what happened while the controller was away is made up for', async () => {
-    await subject.create('edited-meanwhile', spec);
-    await subject.create('drifted-meanwhile', spec);
-    await subject.create('bereft-meanwhile', spec);
-    for (const name of ['edited', 'drifted', 'bereft']) await subject.asRendered(`${name}-meanwhile`);
-    const [drift] = tested.drifts;
-
-    await controller.kill();
-    await subject.edit('edited-meanwhile', tested.specWithoutOptional);
-    await cluster.merge(subject.childPlace(drift!.child, 'drifted-meanwhile'), drift!.patch);
-    await cluster.delete(subject.childPlace(optional, 'bereft-meanwhile'));
-    await subject.create('created-meanwhile', spec);
-    controller = await startController(props());
-
-    for (const name of ['edited', 'drifted', 'bereft', 'created'])
-      await subject.asRendered(`${name}-meanwhile`);
-  });
-
   test('a restart over settled custom resources writes nothing', async () => {
     await subject.create('settled', spec);
     await subject.ready('settled');
@@ -214,27 +183,6 @@ export function behavesAsAnOperator(tested: KindUnderTest, users: readonly [stri
     for (const child of kind.children)
       expect(await cluster.get(subject.childPlace(child, 'shared'))).toMatchObject(addition);
     await subject.asRendered('shared');
-  });
-
-  test('every line of the log is one JSON object, and tells what it is about', async () => {
-    await subject.create('logged', spec);
-    await subject.ready('logged');
-
-    const line = await controller.logged(({ name, child }) => name === 'logged' && child !== undefined);
-
-    expect(line).toMatchObject({ level: 'info', kind: kind.type.kind, namespace: subject.namespace });
-    expect(line.reconcileId).toMatch(/^[0-9a-f-]{36}$/);
-    expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    const reconciles = controller.log.filter(({ name }) => name !== undefined);
-    for (const entry of reconciles) {
-      expect(entry).toMatchObject({
-        kind: kind.type.kind,
-        namespace: expect.any(String) as string,
-        reconcileId: expect.any(String) as string,
-        msg: expect.any(String) as string,
-      });
-    }
-    expect(controller.strayOutput).toEqual([]);
   });
 
   test('with Roles in its own namespaces alone, it works there and nowhere else', async () => {

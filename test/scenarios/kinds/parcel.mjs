@@ -1,7 +1,7 @@
 // @ts-check
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { childLabels, defineKind } from 'reconstruct';
+import { childLabels, defineCrd, defineKind } from 'reconstruct';
 
 /**
  * @typedef {object} ParcelSpec
@@ -10,57 +10,32 @@ import { childLabels, defineKind } from 'reconstruct';
  * @property {object} [raw] put into every ConfigMap as it is, so that anything can be sent
  */
 
-const map = (/** @type {object} */ properties) => ({ type: 'object', properties });
-const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
-const condition = {
-  ...anything,
-  required: ['type'],
-  properties: { type: { type: 'string' } },
-};
-
 /** @param {string} group */
-function crdOf(group) {
-  const part = {
-    ...map({ name: { type: 'string' }, data: { type: 'object', additionalProperties: { type: 'string' } } }),
-    required: ['name'],
-  };
-  const spec = {
-    ...map({ parts: { type: 'array', items: part }, sealed: { type: 'boolean' }, raw: anything }),
-    required: ['parts'],
-  };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `parcels.${group}` },
+const crdOf = (group) =>
+  defineCrd({
+    group,
+    kind: 'Parcel',
+    description: 'ConfigMaps, and a Secret.',
     spec: {
-      group,
-      names: { kind: 'Parcel', listKind: 'ParcelList', plural: 'parcels', singular: 'parcel' },
-      scope: 'Namespaced',
-      versions: [
-        {
-          ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
-          schema: {
-            openAPIV3Schema: {
-              ...map({
-                spec,
-                status: map({
-                  observedGeneration: { type: 'integer', format: 'int64' },
-                  conditions: {
-                    ...{ type: 'array', items: condition },
-                    'x-kubernetes-list-type': 'map',
-                    'x-kubernetes-list-map-keys': ['type'],
-                  },
-                }),
-              }),
-              required: ['spec'],
+      type: 'object',
+      required: ['parts'],
+      properties: {
+        parts: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['name'],
+            properties: {
+              name: { type: 'string' },
+              data: { type: 'object', additionalProperties: { type: 'string' } },
             },
           },
         },
-      ],
+        sealed: { type: 'boolean' },
+        raw: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      },
     },
-  };
-}
+  });
 
 /** @param {{ group: string, seals: boolean }} options */
 function constructOf({ group, seals }) {
@@ -96,7 +71,7 @@ export function parcelKind({ group = 'scenarios.example.com', upgraded = false }
   const configMap = { apiVersion: 'v1', kind: 'ConfigMap' };
   const secret = { apiVersion: 'v1', kind: 'Secret' };
   return defineKind({
-    crd: /** @type {any} */ (crdOf(group)),
+    crd: crdOf(group),
     construct: constructOf({ group, seals: !upgraded }),
     children: upgraded ? [configMap] : [configMap, secret],
     formerChildren: upgraded ? [secret] : [],

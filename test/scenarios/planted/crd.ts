@@ -1,4 +1,5 @@
 import type { CustomResourceDefinition, StructuralSchema } from '../../../src/contract/crd.js';
+import { defineCrd } from '../../../src/contract/define-crd.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 
 export interface PlantedSpec {
@@ -7,25 +8,8 @@ export interface PlantedSpec {
   readonly parts?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-const conditions: StructuralSchema = {
-  type: 'array',
-  'x-kubernetes-list-type': 'map',
-  'x-kubernetes-list-map-keys': ['type'],
-  items: {
-    type: 'object',
-    required: ['type'],
-    properties: Object.fromEntries<StructuralSchema>([
-      ...['type', 'status', 'reason', 'message'].map((field) => [field, { type: 'string' }] as const),
-      ['lastTransitionTime', { type: 'string', format: 'date-time' }],
-      ['observedGeneration', { type: 'integer', format: 'int64' }],
-    ]),
-  },
-};
-
 /** Of the parts, each is known by its name, unless the list is to have no keys. */
 export function plantedCrd({ keyed = true } = {}): CustomResourceDefinition {
-  const kind = keyed ? 'Planted' : 'Unkeyed';
-  const names = { kind, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() };
   const parts: StructuralSchema = {
     type: 'array',
     ...(keyed && { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
@@ -35,24 +19,16 @@ export function plantedCrd({ keyed = true } = {}): CustomResourceDefinition {
       properties: { name: { type: 'string', minLength: 1 }, value: { type: 'string' } },
     },
   };
-  const spec: StructuralSchema = {
-    type: 'object',
-    required: ['image'],
-    properties: { image: { type: 'string', enum: ['one:1', 'two:2'] }, color: { type: 'string' }, parts },
-  };
-  const status: StructuralSchema = {
-    type: 'object',
-    properties: { observedGeneration: { type: 'integer', format: 'int64' }, conditions },
-  };
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status } } } as const;
-  return {
-    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-    metadata: { name: `${names.plural}.planted.example.com` },
+  return defineCrd({
+    group: 'planted.example.com',
+    kind: keyed ? 'Planted' : 'Unkeyed',
+    description: 'Parts and a Deployment.',
     spec: {
-      ...{ group: 'planted.example.com', scope: 'Namespaced', names },
-      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema }],
+      type: 'object',
+      required: ['image'],
+      properties: { image: { type: 'string', enum: ['one:1', 'two:2'] }, color: { type: 'string' }, parts },
     },
-  };
+  });
 }
 
 export const plantedSamples: readonly AnyObject[] = (

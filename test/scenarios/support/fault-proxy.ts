@@ -3,7 +3,6 @@ import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { ServingCertificate } from './certificate.js';
 import { EventPipe } from './event-pipe.js';
 import { Exchange } from './exchange.js';
 import type { ClientRequest, ClientResponse, RecordedRequest } from './exchange.js';
@@ -16,6 +15,12 @@ import { TcpFront } from './tcp-front.js';
 import { Upstream } from './upstream.js';
 import type { Target } from './upstream.js';
 import type { WatchLine } from '../../../src/testing/watch-line.js';
+
+/** Certificate of a server and its key, both PEM. */
+interface ServingCertificate {
+  readonly certificate: string;
+  readonly key: string;
+}
 
 /** The API server's own default. */
 const CONCURRENT_STREAMS = 100;

@@ -26,5 +26,3 @@ async function parcels(file: string): Promise<ScenarioKind> {
 export const parcel = await parcels('parcel.config.mjs');
 /** The same after an upgrade: Secrets are former children. */
 export const upgradedParcel = await parcels('parcel-upgraded.config.mjs');
-/** The same with a CRD of its own, which a test may remove. */
-export const lateParcel = await parcels('late-parcel.config.mjs');
