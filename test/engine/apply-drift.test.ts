@@ -74,32 +74,12 @@ describe('Applier, drift', () => {
     expect(all[0]).toContain('.spec.template.spec.containers[name="web"].env');
   });
 
-  it('is told without names when it is found in a list', async () => {
-    const { server } = await settledSetup();
-    const restarted = newSetup(server);
-    const other = { ...newSetup(server), sync: () => undefined };
-    take(other, 'kubectl-edit', [REPLICAS]);
-    restarted.sync();
-    expect(await restarted.apply()).toMatchObject({
-      action: 'corrected',
-      drift: { managers: [], fields: [] },
-    });
-  });
-
   it('is no drift when our own intent has changed', async () => {
     const setup = await settledSetup();
     take(setup, 'kubectl-edit', [REPLICAS]);
     const change = await setup.apply(step(deployment(3)));
     expect(change.action).toBe('configured');
     expect(change).not.toHaveProperty('drift');
-  });
-
-  it('is no drift when the server finds nothing to change', async () => {
-    const setup = await settledSetup();
-    setup.server.intercept = ({ method }) =>
-      method === 'PATCH' ? { status: 200, body: setup.server.get(DEPLOYMENT, 'shop/web')! } : undefined;
-    take(setup, 'kubectl-edit', [REPLICAS]);
-    expect((await setup.apply()).action).toBe('unchanged');
   });
 });
 

@@ -3,7 +3,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
-import { deployment, newSetup, settledSetup, shared, step, putOwner } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
@@ -150,18 +150,6 @@ describe('Applier, a name that is there twice', () => {
     },
   );
 
-  it('is tried once, and then left to people', async () => {
-    const setup = await withOldPort('kubectl-create');
-    setup.server.intercept = ({ contentType }) =>
-      contentType === 'application/apply-patch+yaml' ? duplicate : undefined;
-    expect(await setup.apply(step(service(81)))).toMatchObject({
-      error: { reason: 'Invalid', retry: 'onChange' },
-    });
-    expect(requests(setup)).toEqual(['PATCH', 'GET', 'REPAIR', 'PATCH']);
-    await setup.apply(step(service(81)));
-    expect(requests(setup)).toHaveLength(4);
-  });
-
   it('is left alone where it is our own mistake', async () => {
     const setup = newSetup();
     await setup.apply(step(service(80)));
@@ -225,26 +213,6 @@ describe('Applier, what cannot be changed', () => {
     expect(trial?.body).toEqual(setup.last().body);
     expect(deletion?.body).toMatchObject({ preconditions: { uid: 'uid-web', resourceVersion: '101' } });
     expect(setup.last().body.metadata).not.toHaveProperty('uid');
-  });
-
-  it('is waited for while something has to be finished first', async () => {
-    const setup = await settledSetup();
-    const live = setup.server.get(DEPLOYMENT, KEY)!;
-    const terminating = {
-      ...live,
-      metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '102' },
-    };
-    setup.server.intercept = ({ method }) =>
-      method === 'DELETE' ? { status: 200, body: terminating } : method === 'PATCH' ? immutable : undefined;
-    const waiting = { action: 'failed', error: { reason: 'Terminating', retry: 'backoff' } };
-    expect(await setup.apply(changed)).toMatchObject(waiting);
-    expect(await setup.apply(changed)).toMatchObject(waiting);
-    expect(requests(setup)).toEqual(['PATCH', 'POST', 'DELETE']);
-    setup.server.intercept = () => undefined;
-    setup.server.remove(DEPLOYMENT, KEY);
-    setup.reader.store(DEPLOYMENT).gone(KEY);
-    putOwner(setup);
-    expect(await setup.apply(changed)).toMatchObject({ action: 'created' });
   });
 
   it('is not deleted when it has changed since it was seen', async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
 import {
   deployment,
@@ -11,17 +10,7 @@ import {
   step,
   putOwner,
 } from './support/apply-setup.js';
-import {
-  anObject,
-  DEPLOYMENT,
-  failure,
-  fieldConflict,
-  MANAGER,
-  ownedBy,
-  WIDGET,
-  widget,
-} from './support/builders.js';
-import { FakeApiServer } from './support/fake-api-server.js';
+import { DEPLOYMENT, failure, fieldConflict, MANAGER, ownedBy, WIDGET, widget } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 
 describe('Applier', () => {
@@ -94,29 +83,6 @@ describe('Applier', () => {
     expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
     expect(setup.server.requests).toEqual([]);
   });
-
-  it('spends exactly one apply on a value that the server drops, and one more after a restart', async () => {
-    const intent = step(deployment(1, { env: [{ name: 'A', value: '' }] }));
-    const server = new FakeApiServer();
-    // The server owns no `value` to an empty string.
-    server.intercept = (request) => {
-      if (request.method !== 'PATCH') return undefined;
-      const body = JSON.parse(JSON.stringify(request.body).replace(',"value":""', '')) as AnyObject;
-      server.intercept = () => undefined;
-      const answer = server.request({ ...request, body });
-      server.requests.pop();
-      return answer.finally(() => (server.intercept = original));
-    };
-    const original = server.intercept;
-    const { apply } = newSetup(server);
-    expect(await apply(intent)).toMatchObject({ action: 'created' });
-    for (let n = 0; n < 3; n++) expect(await apply(intent)).toMatchObject({ action: 'unchanged' });
-    expect(server.writes).toHaveLength(1);
-    const restarted = newSetup(server);
-    restarted.sync();
-    for (let n = 0; n < 3; n++) expect(await restarted.apply(intent)).toMatchObject({ action: 'unchanged' });
-    expect(server.writes).toHaveLength(2);
-  });
 });
 
 describe('Applier, ownership', () => {
@@ -141,16 +107,6 @@ describe('Applier, ownership', () => {
     expect(await apply()).toMatchObject({ action: 'created' });
     expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'DELETE', 'PATCH']);
     expect(server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
-  });
-
-  it('lets the owner go when only what it has left behind is there', async () => {
-    const { server, reader, apply } = newSetup();
-    reader.store(WIDGET).observed(widget('web', { uid: OWNER.uid, resourceVersion: '1' }));
-    const metadata = { ...deployment().metadata, ownerReferences: [ownedBy('web', 'uid-old')] };
-    reader.store(DEPLOYMENT).observed(server.put(DEPLOYMENT, { ...deployment(), metadata }));
-    expect(await apply()).toMatchObject({ action: 'failed', error: { reason: 'OwnerGone', retry: 'now' } });
-    expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
-    expect(reader.get(WIDGET, 'shop/web')).toBeUndefined();
   });
 
   it('does not take a successor’s object for a leftover when its own view is old', async () => {
@@ -274,16 +230,6 @@ describe('Applier, failures', () => {
     expect(server.writes).toHaveLength(1);
   });
 
-  it('sends it again when the object in the way changes', async () => {
-    const setup = await settledSetup();
-    setup.server.intercept = () => failure(422, 'Invalid', 'field is immutable');
-    await setup.apply(step(deployment(3)));
-    await setup.apply(step(deployment(3)));
-    edit(setup, (live) => live);
-    await setup.apply(step(deployment(3)));
-    expect(setup.server.writes).toHaveLength(2);
-  });
-
   it('sends it again when its time is up', async () => {
     const { server, apply, clock } = newSetup();
     server.intercept = () => failure(422, 'Invalid', 'no');
@@ -294,10 +240,5 @@ describe('Applier, failures', () => {
     await clock.advance(1);
     await apply();
     expect(server.writes).toHaveLength(2);
-  });
-
-  it('says which type the controller does not watch', async () => {
-    const change = await newSetup().apply(step(anObject({ apiVersion: 'v1', kind: 'Secret' }, 'web')));
-    expect(change).toMatchObject({ action: 'failed', error: { reason: 'UndeclaredType' } });
   });
 });

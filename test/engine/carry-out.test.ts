@@ -10,13 +10,13 @@ import type { ApiResponse } from '../../src/engine/transport.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,
+  MANAGER,
+  STATUS_MANAGER,
+  WIDGET,
   configMap,
   failure,
-  MANAGER,
   ownedBy,
-  STATUS_MANAGER,
   widget,
-  WIDGET,
 } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { settled } from './support/virtual-clock.js';
@@ -123,34 +123,6 @@ describe('carryOut', () => {
     expect(seen).toEqual({});
     expect(outcome).not.toHaveProperty('givenUp');
   });
-
-  it('tells nothing while the status can not be written, or it would tell it with every try', async () => {
-    const { work, reader, tools, server } = setup();
-    server.intercept = ({ path }) => (path.endsWith('/status') ? failure(403, 'Forbidden', 'no') : undefined);
-    await carryOut(work, reader, tools, NEVER);
-    expect(server.requests.map(({ path }) => path).filter((path) => path.endsWith('/events'))).toEqual([]);
-  });
-});
-
-describe('carryOut, of a plan that deletes first', () => {
-  function deletingFirst() {
-    const bench = setup();
-    return { ...bench, work: { ...bench.work, deleteFirst: true } };
-  }
-  const namesIn = (writes: readonly string[]): string[] =>
-    writes.map((write) => write.replace(/.*\/namespaces\/shop\//, ''));
-
-  it('deletes, then applies, and tells of both in the order of any plan', async () => {
-    const { work, reader, tools, server, seen } = deletingFirst();
-    const outcome = await carryOut(work, reader, tools, NEVER);
-    expect(namesIn(server.writes)).toEqual([
-      ...['configmaps/old', 'configmaps/a', 'configmaps/b', 'widgets/web/status', 'events'],
-    ]);
-    expect(outcome.changes.map(({ ref, action }) => `${action} ${ref.name}`)).toEqual([
-      ...['created a', 'created b', 'deleted old'],
-    ]);
-    expect(seen).toEqual({ status: outcome.changes, event: outcome.changes });
-  });
 });
 
 describe('carryOut, given up', () => {
@@ -221,5 +193,45 @@ describe('carryOut, given up', () => {
     expect(actionsOf(outcome)).toEqual(['failed', 'created']);
     expect(outcome.changes[0]?.error).toMatchObject({ reason: 'ReconcileFailed', isBug: true });
     expect(server.get(CONFIG_MAP, 'x')).toBeUndefined();
+  });
+});
+
+describe('Twins', () => {
+  const OWNER = ownedBy('web');
+  const TWIN = { ...ownedBy('web', 'uid-twin'), apiVersion: 'other.example.com/v1' };
+  const NEVER = new AbortController().signal;
+
+  function step(name: string, data = '1'): ApplyStep {
+    const metadata = { name, namespace: 'shop' };
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value: data } };
+    return { object, fieldManager: MANAGER, owner: OWNER };
+  }
+
+  function setup() {
+    const bench = newBench(new FakeApiServer());
+    const { server, reader, tools } = bench;
+    const put = (name: string, owner = TWIN) =>
+      server.put(CONFIG_MAP, configMap(name, '1', { ownerReferences: [owner] }));
+    return {
+      ...bench,
+      put,
+      known: (name: string, owner = TWIN) => {
+        reader.store(CONFIG_MAP).observed(put(name, owner));
+      },
+      run: async (...apply: readonly ApplyStep[]) => {
+        const { changes } = await carryOut(plan({ apply }), reader, tools, NEVER);
+        return changes.map(({ action, error }) => error?.reason ?? action);
+      },
+    };
+  }
+
+  describe('a plan of which an object belongs to one of the same kind and name in another group', () => {
+    it('makes nothing, not even what comes before that object', async () => {
+      const { run, known, server } = setup();
+      known('b');
+
+      expect(await run(step('a'), step('b'), step('c'))).toEqual(['skipped', 'OwnershipConflict', 'skipped']);
+      expect(server.requests).toEqual([]);
+    });
   });
 });

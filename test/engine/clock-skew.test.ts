@@ -93,17 +93,4 @@ describe.each([
     await clock.advance(2 * HOUR);
     expect(deletions).toEqual(['a 2.00', 'b 3.00']);
   });
-
-  it('leaves a Job alone that has come back twice within a day, and no longer', async () => {
-    const { clock, addJob, deletions } = await setup();
-    await clock.advance(2 * HOUR);
-    addJob('a');
-    await clock.advance(HOUR);
-    clock.setWallBy(24 * shift);
-    addJob('a');
-    await clock.advance(22 * HOUR);
-    expect(deletions).toHaveLength(2);
-    await clock.advance(3 * HOUR);
-    expect(deletions).toHaveLength(3);
-  });
 });

@@ -4,7 +4,7 @@ import type { CredentialSource, Credentials } from '../../src/engine/credentials
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { UndiciTransport } from '../../src/engine/transport.js';
 import { H2Server, accessTo } from './support/h2-server.js';
-import { settled, VirtualClock } from './support/virtual-clock.js';
+import { VirtualClock } from './support/virtual-clock.js';
 
 const GET = { method: 'GET', path: '/' } as const;
 
@@ -98,24 +98,5 @@ describe('credentials that do not come', () => {
       { value: { name: 'AbortError' } },
       { reason: { name: 'AbortError' } },
     ]);
-  });
-
-  it('leave the earlier ones in use while they fail, and are asked for every now and then', async () => {
-    const { transport, source, clock, shown } = await newSetup();
-    await transport.request(GET);
-    source.next = fails;
-    for (let n = 0; n < 12; n++) {
-      await clock.advance(10_000);
-      expect((await transport.request(GET)).status).toBe(200);
-    }
-    expect(new Set(shown())).toEqual(new Set(['token-1']));
-    expect(source.reads).toBeGreaterThan(2);
-    expect(source.reads).toBeLessThanOrEqual(5);
-    source.next = () => Promise.resolve('token-new');
-    await clock.advance(40_000);
-    await transport.request(GET);
-    await settled();
-    await transport.request(GET);
-    expect(shown().at(-1)).toBe('token-new');
   });
 });

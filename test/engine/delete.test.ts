@@ -77,37 +77,6 @@ describe('What we may not delete', () => {
     server.intercept = () => undefined;
     expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'deleted']);
   });
-
-  it.each([
-    [403, 'admission webhook "keep" denied the request'],
-    [422, "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: it is evidence"],
-  ])(
-    'is that one object alone where something else than rights refuses it, as it is: %i',
-    async (code, why) => {
-      const swept = setup('a', 'b');
-      const { server, sweep } = swept;
-      server.intercept = ({ path }) => (path.endsWith('/a') ? failure(code, undefined, why) : undefined);
-      expect((await sweep()).map(({ action }) => action)).toEqual(['failed', 'deleted']);
-      await sweep();
-      expect(deletes(swept).filter((path) => path.endsWith('/a'))).toHaveLength(1);
-      swept.seen[0] = server.put(CONFIG_MAP, configMap('a', '1', { labels: { now: 'may' } }));
-      server.intercept = () => undefined;
-      expect((await sweep()).map(({ action }) => action)).toEqual(['deleted', 'unchanged']);
-    },
-  );
-
-  it('is one failure in the log, however many objects it is about', async () => {
-    const runner = startedRunner(() =>
-      plan(sweepOf(['a', 'b', 'c'].map((name) => runner.reader.get(CONFIG_MAP, `shop/${name}`)))),
-    );
-    for (const name of ['a', 'b', 'c'])
-      runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
-    runner.server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);
-    await runner.deliver(widget('web'));
-    await runner.deliver({ ...widget('web'), spec: { size: 2 } });
-    expect(runner.reconciled).toHaveLength(2);
-    expect(runner.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
-  });
 });
 
 describe('A deletion', () => {
@@ -129,29 +98,6 @@ describe('A deletion', () => {
       reason: 'Expired',
       regarding: { kind: 'ConfigMap', name: 'a', uid: 'uid-a' },
     });
-  });
-
-  it.each([
-    ['deleted', 'info', () => undefined],
-    ['gone', 'info', () => failure(404, 'NotFound', 'no')],
-    ['changed', 'info', () => failure(409, 'Conflict', 'no')],
-    ['Forbidden', 'warn', () => failure(403, 'Forbidden', 'no')],
-  ])('leaves one line of audit with its fields and the outcome %s', async (outcome, level, intercept) => {
-    const { sweep, server, lines } = setup('a');
-    server.intercept = ({ method }) => (method === 'DELETE' ? intercept() : undefined);
-    await sweep({ audit: { watcher: 'shop/w', ttlSeconds: 5 } });
-    const audits = lines.filter(({ fields }) => 'watcher' in fields);
-    expect(audits).toMatchObject([
-      {
-        level,
-        fields: {
-          ...{ watcher: 'shop/w', ttlSeconds: 5, outcome },
-          ...{ objectKind: 'ConfigMap', namespace: 'shop', name: 'a', uid: 'uid-a' },
-        },
-      },
-    ]);
-    // The controller's own would be there twice.
-    expect(audits[0]?.fields).not.toHaveProperty('kind');
   });
 
   it('is remembered by name for 24 hours', async () => {

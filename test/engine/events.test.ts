@@ -155,37 +155,6 @@ describe('an event that cannot be sent', () => {
     expect(await counted()).toEqual({ dropped: 1 });
   });
 
-  it('waits as long as the API server asks for', async () => {
-    bench.server.answers.push({ ...failure(429, 'TooManyRequests', 'later'), retryAfterSeconds: 20 });
-    await tell();
-    await bench.clock.advance(19_000);
-    expect(asked()).toEqual(['POST']);
-    await bench.clock.advance(1_000);
-    expect(asked()).toEqual(['POST', 'POST']);
-  });
-
-  it('does not hold up the others where only it fails', async () => {
-    bench.server.respond = (request) =>
-      (request.body as SentEvent).metadata.name.startsWith('bad.')
-        ? failure(500, 'InternalError', 'a webhook fails')
-        : ok(request);
-    for (const name of ['bad', 'good', 'better']) await tell({}, { ...REGARDING, name });
-    expect(await counted()).toEqual({ sent: 2 });
-    await bench.clock.advance(60 * MINUTE);
-    expect(await counted()).toEqual({ sent: 2, dropped: 1 });
-    expect(asked()).toHaveLength(2 + 12);
-  });
-
-  it('holds up the others where there is no answer', async () => {
-    bench.server.respond = () => new Error('connection refused');
-    for (const name of ['a', 'b', 'c']) await tell({}, { ...REGARDING, name });
-    expect(asked()).toHaveLength(1);
-    bench.server.respond = ok;
-    await bench.clock.advance(MINUTE);
-    expect(await counted()).toEqual({ sent: 3 });
-    expect(bodies().map(({ metadata }) => metadata.name.slice(0, 1))).toEqual(['a', 'b', 'c', 'a']);
-  });
-
   it.each<[string, Answer]>([
     ['its namespace is going', failure(403, 'Forbidden', 'unable to create: namespace is being terminated')],
     ['its namespace is gone', failure(404, 'NotFound', 'namespaces "shop" not found')],
@@ -199,14 +168,6 @@ describe('an event that cannot be sent', () => {
     expect(bench.lines).toMatchObject([{ level: 'debug' }]);
     expect(await counted()).toEqual({ dropped: 1 });
   });
-
-  it('keeps no more than a thousand others waiting', async () => {
-    bench.server.respond = () => overloaded;
-    for (let n = 0; n < 1_101; n++) bench.tools.recorder.send({ ...REGARDING, name: `w${String(n)}` }, EVENT);
-    await settled();
-    expect(await counted()).toEqual({ dropped: 100 });
-    expect(bench.lines).toMatchObject([{ level: 'warn', message: 'too many events wait, dropping some' }]);
-  });
 });
 
 describe('at the end of the process', () => {
@@ -215,22 +176,6 @@ describe('at the end of the process', () => {
     bench.tools.recorder.send({ ...REGARDING, name: 'other' }, EVENT);
     await bench.tools.recorder.close();
     expect(asked()).toEqual(['POST', 'PATCH x2', 'POST', 'PATCH x9']);
-    expect(bench.clock.timers).toBe(0);
-  });
-
-  it('a server that does not answer is not waited for', async () => {
-    bench.server.respond = ({ signal }) =>
-      new Promise((_, reject) => {
-        signal?.addEventListener('abort', () => {
-          reject(new Error('aborted'));
-        });
-      });
-    for (const name of ['a', 'b', 'c']) await tell({}, { ...REGARDING, name });
-    const closed = bench.tools.recorder.close();
-    await bench.clock.advance(3_000);
-    await closed;
-    expect(asked()).toEqual(['POST']);
-    expect(await counted()).toEqual({ dropped: 3 });
     expect(bench.clock.timers).toBe(0);
   });
 });

@@ -1,61 +1,12 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { elapsed } from '../../src/engine/clock.js';
 import { Elector } from '../../src/engine/leader.js';
-import type { ApiRequest } from '../../src/engine/transport.js';
-import { UndiciTransport } from '../../src/engine/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { FakeApiServer } from './support/fake-api-server.js';
-import { accessTo } from './support/h2-server.js';
 import { SimulatedProcess } from './support/simulated-process.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
-
-const PATCH: ApiRequest = { method: 'PATCH', path: '/api/v1/namespaces/shop/configmaps/web', body: { a: 1 } };
-
-/** A real server that takes notes of what it receives. */
-async function realServer(): Promise<{ url: string; received: string[]; ports: (number | undefined)[] }> {
-  const received: string[] = [];
-  const ports: (number | undefined)[] = [];
-  const server = createServer((request, response) => {
-    ports.push(request.socket.remotePort);
-    received.push(`${request.method ?? ''} ${request.url ?? ''}`);
-    response.setHeader('content-type', 'application/json').end('{}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, ports };
-}
-
-function transportTo(url: string): UndiciTransport {
-  const transport = new UndiciTransport(accessTo(url), 'test');
-  onTestFinished(() => transport.close());
-  return transport;
-}
-
-describe('UndiciTransport', () => {
-  it('asks whether a write is admitted once everything that it has to wait for is there', async () => {
-    const { url, received } = await realServer();
-    const transport = transportTo(url);
-    let admitted = true;
-    const admit = (): void => {
-      if (!admitted) throw new Error('too late');
-    };
-    // Credentials have to be read first.
-    const late = transport.request({ ...PATCH, admit });
-    admitted = false;
-    await expect(late).rejects.toThrow('too late');
-    expect(received).toEqual([]);
-    admitted = true;
-    await transport.request({ ...PATCH, admit });
-    expect(received).toEqual([`PATCH ${PATCH.path}`]);
-  });
-});
 
 interface Trouble {
   readonly who: number;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplyStep } from '../../src/contract/controller.js';
-import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';
-import { deployment, edit, newSetup, OWNER, settledSetup, step } from './support/apply-setup.js';
+import { settledSetup } from './support/apply-setup.js';
 import { newBench, plan } from './support/bench.js';
 import {
   anObject,
@@ -52,56 +51,6 @@ describe('A hand-over', () => {
       ...replicas().object,
       metadata: { namespace: 'shop', name: 'web', uid },
     });
-  });
-
-  it.each([
-    ['nobody', undefined],
-    ['somebody else', ownedBy('other')],
-    ['one who is not its controller', { ...OWNER, controller: false }],
-  ])('takes nothing by force of what belongs to %s', async (_, other) => {
-    const setup = await settledSetup();
-    edit(setup, (live) => ({
-      ...live,
-      metadata: { ...live.metadata, ownerReferences: other ? [other] : [] },
-    }));
-    setup.sync();
-    await setup.apply({ ...replicas(), force: true, owner: OWNER });
-    expect(setup.last().query).toEqual({ fieldManager: REPLICAS, force: 'false' });
-  });
-
-  it('sends nothing for what is not there, or is going', async () => {
-    const setup = newSetup();
-    expect(await setup.apply(replicas())).toMatchObject({ action: 'skipped' });
-    expect(setup.server.requests).toEqual([]);
-    await setup.apply();
-    edit(setup, (live) => ({
-      ...live,
-      metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
-    }));
-    setup.sync();
-    setup.server.requests.length = 0;
-    expect(await setup.apply(replicas())).toMatchObject({ action: 'skipped' });
-    expect(setup.server.requests).toEqual([]);
-  });
-
-  it('is followed by an apply that lets go of the field, and that is no correction', async () => {
-    const setup = await settledSetup();
-    merging(setup.server);
-    await setup.apply(replicas());
-    const { replicas: _, ...spec } = deployment().spec as Record<string, unknown>;
-    const { action } = await setup.apply(step({ ...deployment(), spec }));
-    expect(action).toBe('configured');
-    expect(setup.last().body.metadata.annotations).toHaveProperty([APPLIED_HASH_ANNOTATION]);
-  });
-
-  it('is tried again at once where the value has moved, with the value that it has now', async () => {
-    const setup = await settledSetup();
-    edit(setup, (live) => ({ ...live, status: { replicas: 7 } }));
-    setup.server.intercept = ({ method }) => (method === 'PATCH' ? fieldConflict('hpa') : undefined);
-    const { action, error } = await setup.apply(replicas());
-    expect(action).toBe('failed');
-    expect(error).toMatchObject({ reason: 'FieldConflict', retry: 'now' });
-    expect(setup.reader.get(DEPLOYMENT, 'shop/web')?.status).toEqual({ replicas: 7 });
   });
 });
 

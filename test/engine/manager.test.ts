@@ -132,14 +132,6 @@ describe('Manager', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
-  it('reports why a watch does not start', async () => {
-    const { manager } = await started((fake) => {
-      fake.stream = () => Promise.reject(new Error('connect ECONNREFUSED'));
-    });
-    // The others wait for it.
-    expect(manager.notReady()).toEqual([{ what: 'widgets.demo.example.com', why: 'connect ECONNREFUSED' }]);
-  });
-
   it('finishes what is in flight when it stops, then closes watches and transport', async () => {
     const answer = Promise.withResolvers<undefined>();
     const { server, stop } = await started(
@@ -235,25 +227,6 @@ describe('Manager', () => {
     server.openWatches('configmaps');
     for (let turn = 0; turn < 5; turn++) await settled();
     expect(writes()).toEqual([]);
-  });
-
-  it('lists once, and works on, where a projection throws for one object', async () => {
-    const { server, clock, lines, manager, writes } = await started(
-      (fake) => fake.put(CONFIG_MAP, configMap('bad', '1', { ownerReferences: [ownedBy('other')] })),
-      (key) => plan(key === 'shop/web' ? { apply: [apply('child')] } : {}),
-      {},
-      {
-        keep: (object) => {
-          if (object.metadata.name === 'bad') throw new Error('bug');
-          return object;
-        },
-      },
-    );
-    await clock.advance(60_000);
-    expect(manager.notReady()).toEqual([]);
-    expect(writes()).toEqual([CHILD]);
-    expect(server.streams.filter(({ plural }) => plural === 'configmaps')).toHaveLength(1);
-    expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 });
 

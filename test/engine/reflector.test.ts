@@ -120,24 +120,6 @@ describe('Reflector, listing', () => {
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '91' });
     expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
   });
-
-  // A server that doesn't know streamed lists takes the request for a plain watch, whose bookmarks close nothing.
-  it.each([
-    ['ends', (setup: Setup): unknown => setup.transport.lastStream.end()],
-    ['falls silent', (setup: Setup): unknown => setup.clock.advance(WATCH.silence)],
-  ])('asks for pages, once, after a stream that %s before the list was complete', async (_, finish) => {
-    const setup = await started();
-    const { transport, clock, names } = setup;
-    transport.answers.push(page('90', [configMap('b', '8')]));
-    transport.lastStream.event('ADDED', configMap('a', '7')).bookmark('80');
-    finish(setup);
-    await settled();
-    await clock.advance(800);
-    expect(names()).toEqual(['shop/b']);
-    transport.lastStream.event('ERROR', { code: 410, reason: 'Expired' });
-    await clock.advance(1_600);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
 });
 
 describe('Reflector, watching', () => {
@@ -187,18 +169,6 @@ describe('Reflector, watching', () => {
     ).toBe(true);
   });
 
-  it('lists again when it is told that its version is of the future', async () => {
-    const { transport, clock } = await watching();
-    const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 3 };
-    transport.refusals.push(failure(504, 'Timeout', 'Too large resource version: 100, current: 50', details));
-    await clock.advance(5_000);
-    transport.lastStream.end();
-    await clock.advance(2_999);
-    expect(transport.streams).toHaveLength(2);
-    await clock.advance(1);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
-
   it.each([500, 502, 504])(
     'asks for the same watch again for half a minute when the server is in trouble (%i), then lists',
     async (code) => {
@@ -210,19 +180,6 @@ describe('Reflector, watching', () => {
       expect(asked).toEqual([undefined, '100', '100', '100', '100', '100', '100', undefined]);
     },
   );
-
-  it.each([
-    ['garbage', '<html>502 Bad Gateway</html>\n'],
-    ['an object without metadata', '{"type":"MODIFIED","object":{}}\n'],
-    ['an object that is none', '{"type":"MODIFIED","object":null}\n'],
-    ['broken characters', Buffer.from([0x22, 0xff, 0x0a])],
-  ])('lists again after %s', async (_, bytes) => {
-    const { transport, clock } = await watching();
-    transport.lastStream.send(bytes);
-    await clock.advance(800);
-    expect(transport.streams[0]?.closed).toBe(true);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-  });
 });
 
 describe('Reflector, from time to time', () => {
@@ -253,29 +210,6 @@ describe('Reflector, from time to time', () => {
     expect(setup.names()).toEqual([]);
     await rotate(setup, 9.5 * HOUR);
     expect(lists(setup)).toBe(2);
-  });
-});
-
-describe('Reflector, after an interruption', () => {
-  /** What was missed has been asked for, and nothing has come yet. */
-  async function reopened(): Promise<Setup> {
-    const setup = await watching();
-    expect(setup.store.followed('shop')).toBe(true);
-    await setup.clock.advance(5_000);
-    setup.transport.lastStream.end();
-    await settled();
-    expect(setup.transport.streams).toHaveLength(2);
-    return setup;
-  }
-
-  it('does not vouch for it at the first event, since more may come, but at a bookmark', async () => {
-    const { transport, store } = await reopened();
-    transport.lastStream.event('ADDED', configMap('c', '101'));
-    await settled();
-    expect(store.followed('shop')).toBe(false);
-    transport.lastStream.bookmark('102');
-    await settled();
-    expect(store.followed('shop')).toBe(true);
   });
 });
 
@@ -353,21 +287,6 @@ describe('Reflector, of a server that is in an older state', () => {
     expect(changes).toEqual([]);
     expect(reflector).toMatchObject({ state: { phase: 'watching', resourceVersion: '101' } });
   });
-
-  it('believes it of a server that has stayed older for two minutes, whatever the wall clock says', async () => {
-    const setup = await relisting();
-    const { clock, changes, store, lines } = setup;
-    await stayOlder(setup, 60_000);
-    clock.setWallBy(3_600_000);
-    await stayOlder(setup, 59_000);
-    expect(changes).toEqual([]);
-    await stayOlder(setup, 32_000);
-    expect(changes).toEqual(['-b', '~a']);
-    expect(store.get('shop/a')?.object.metadata.resourceVersion).toBe('7');
-    expect(lines.map(({ message }) => message)).toContain(
-      'The API server went back to an older state, as after a restored backup',
-    );
-  });
 });
 
 describe('Reflector, failing', () => {
@@ -416,24 +335,6 @@ describe('Reflector, of a kind that is not served', () => {
         message: 'The kind is not served, will look for it again',
       },
     ]);
-  });
-
-  it('is synced by its absence where it is optional, and followed once it is there', async () => {
-    const { transport, clock, reflector, lines, names } = await started(
-      scope,
-      (server) => {
-        uninstalled(server);
-        always(server, missing, 3);
-      },
-      { optional: true },
-    );
-    await reflector.firstSync;
-    expect(reflector.synced).toBe(true);
-    expect(lines).toMatchObject([{ level: 'info' }]);
-    await clock.advance(30_000);
-    transport.lastStream.event('ADDED', configMap('a', '7')).listed('100');
-    await settled();
-    expect(names()).toEqual(['shop/a']);
   });
 
   it('has no objects any more once it was removed, and tells so', async () => {
@@ -494,45 +395,6 @@ describe('Reflector, of a kind that is not served', () => {
     expect(reflector.doubtful).toBeUndefined();
     expect(told).toEqual([true, false]);
   });
-
-  const nothing = (): undefined => undefined;
-  it.each<readonly [string, Answer, (setup: Setup) => void]>([
-    ['is answered with 429', failure(429, 'TooManyRequests', 'later'), nothing],
-    ['is answered with 500', failure(500, 'InternalError', 'no'), nothing],
-    ['is answered with 403, as by an API server that starts', failure(403, 'Forbidden', 'not yet'), nothing],
-    ['is not answered', new Error('ECONNRESET'), nothing],
-    [
-      'is broken off as the lease is gained',
-      new Error('aborted'),
-      ({ reflector, clock }) => {
-        void reflector.presentSince(clock.monotonic(), new AbortController().signal);
-      },
-    ],
-  ])('has no empty list where its CRD was installed, and a later read of it %s', async (_, answer, then) => {
-    let next: Answer = { status: 200, body: crd };
-    const setup = await started(
-      scope,
-      (server) => {
-        server.respond = () => {
-          if (next === answer) then(setup);
-          return next;
-        };
-        always(server, missing, 60);
-      },
-      { optional: true },
-    );
-    const { clock, reflector, store, transport } = setup;
-    await clock.advance(60_000);
-    const asked = transport.requests.length;
-    next = answer;
-    await clock.advance(60_000);
-    expect(transport.requests.length).toBeGreaterThan(asked);
-    expect(store.unservedIn(undefined)).toBe('doubtful');
-    expect(reflector).toMatchObject({ synced: false, doubtful: expect.any(String) as string });
-    uninstalled(transport);
-    await clock.advance(60_000);
-    expect(reflector).toMatchObject({ synced: true, doubtful: undefined });
-  });
 });
 
 describe('Reflector, of a kind whose CRD has changed', () => {
@@ -583,25 +445,5 @@ describe('Reflector, stopping', () => {
     expect(transport.lastStream.closed).toBe(true);
     expect(clock.timers).toBe(0);
     expect(lines).toEqual([]);
-  });
-});
-
-describe('Reflector, asked for what is present', () => {
-  const never = new AbortController().signal;
-
-  it('asks anew where a list is under way that was asked for earlier, and says so when that is complete', async () => {
-    const { transport, reflector, clock } = await started();
-    await clock.advance(1);
-    let present = false;
-    void reflector.presentSince(clock.monotonic(), never).then(() => (present = true));
-    await settled();
-    expect(transport.streams.map(({ closed }) => closed)).toEqual([true, false]);
-    expect(transport.lastStream.request.query).toHaveProperty('sendInitialEvents');
-    expect(present).toBe(false);
-    void reflector.presentSince(clock.monotonic(), never);
-    transport.lastStream.listed('10');
-    await settled();
-    expect(present).toBe(true);
-    expect(transport.streams).toHaveLength(2);
   });
 });

@@ -197,15 +197,3 @@ describe('Runner, failures', () => {
     expect(new Set(others)).toEqual(new Set(['debug']));
   });
 });
-
-it('puts controller, kind, object and reconcile into each line of the log', async () => {
-  const { deliver, lines } = startedRunner();
-  await deliver(widget('web'));
-  expect(lines.find(({ message }) => message === 'Reconciled')?.fields).toMatchObject({
-    controller: 'widget',
-    kind: 'Widget',
-    namespace: 'shop',
-    name: 'web',
-    reconcileId: expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
-  });
-});

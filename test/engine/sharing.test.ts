@@ -78,28 +78,6 @@ function conflictOf(
 }
 
 describe('A shared object', () => {
-  it('carries a hash of its own for each manager, so that several settle on it', async () => {
-    const { apply, server } = setup();
-    await apply(step(entries('9000')));
-    await apply(step(entries('9001'), { fieldManager: 'other' }));
-    expect(Object.keys(server.get(CONFIG_MAP, KEY)?.metadata.annotations ?? {})).toEqual([
-      `${SHARED_HASH_PREFIX}${MANAGER}`,
-      `${SHARED_HASH_PREFIX}other`,
-    ]);
-  });
-
-  it('costs no request while it stands, also after a restart', async () => {
-    const { apply, server, reader } = setup();
-    await apply(step(entries('9000')));
-    const again = setup();
-    const live = server.get(CONFIG_MAP, KEY)!;
-    again.server.put(CONFIG_MAP, live);
-    again.reader.store(CONFIG_MAP).observed(live);
-    expect((await again.apply(step(entries('9000')))).action).toBe('unchanged');
-    expect(again.server.requests).toEqual([]);
-    expect(reader.get(CONFIG_MAP, KEY)).toBeDefined();
-  });
-
   describe('that somebody else has to make', () => {
     it('is waited for', async () => {
       const { apply, server } = setup();
@@ -134,17 +112,6 @@ describe('A shared object', () => {
 });
 
 describe('A conflict', () => {
-  it('fails the step where the plan has no answer, and names fields and managers', async () => {
-    const { apply, others, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
-    others.set('9000', 'helm');
-    expect(await apply(step(entries('9000', '9001')))).toMatchObject({
-      action: 'failed',
-      error: { reason: 'FieldConflict' },
-      conflicts: [{ field: '.data.9000', manager: 'helm' }],
-    });
-    expect(sent()).toEqual(['9000,9001']);
-  });
-
   it('leads to an apply of the rest in the same pass', async () => {
     const { apply, others, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
     others.set('9000', 'helm');

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
-import type { AnyObject } from '../../src/contract/object.js';
-import { newBench } from './support/bench.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
-import { applied, failure, STATUS_MANAGER, widget, WIDGET } from './support/builders.js';
+import { STATUS_MANAGER, WIDGET, applied, apply, failure, ownedBy, widget } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
+import type { Plan } from '../../src/contract/controller.js';
+import { startedRunner } from './support/started-runner.js';
+import type { StartedRunner } from './support/started-runner.js';
 
 const READY = { type: 'Ready', status: 'True', reason: 'Available', message: 'all is well' };
 const STATUS = { observedGeneration: 1, replicas: 1, conditions: [READY] };
@@ -137,5 +140,65 @@ describe('StatusWriter', () => {
     );
     expect(change).toMatchObject({ action: 'failed', error: { reason: 'StatusFailed', retry: 'backoff' } });
     expect(change.error?.message).toContain('cr.spec.ports is undefined');
+  });
+});
+
+describe('Deferred', () => {
+  const COUNT = 30;
+  const names = Array.from({ length: COUNT }, (_, index) => `w${index}`);
+
+  /** A child each, and a status that says so. */
+  function planFor(key: string, parts: Partial<Plan> = {}): Plan {
+    const name = key.replace('shop/', '');
+    const target: CustomResource = widget(name);
+    return plan({
+      apply: [{ ...apply(name), owner: ownedBy(name) }],
+      status: [{ target, fieldManager: STATUS_MANAGER, status: () => ({ phase: 'Made' }) }],
+      ...parts,
+    });
+  }
+
+  /** All of them at once, one worker, and a server that takes 20 ms for each write. */
+  async function burst(
+    reconcile: (key: string) => Plan,
+    answer: FakeApiServer['intercept'] = () => undefined,
+  ): Promise<StartedRunner> {
+    const setup = startedRunner(reconcile, 1);
+    const { server, clock, runner } = setup;
+    server.intercept = async (request) => {
+      await new Promise<void>((resolve) => clock.setTimer(20, resolve));
+      return answer(request);
+    };
+    runner.queue.hold('test');
+    for (const name of names) await setup.deliver(widget(name));
+    runner.queue.release('test');
+    await clock.advance(5_000);
+    return setup;
+  }
+
+  const kindsOf = ({ server }: StartedRunner): string[] =>
+    server.requests
+      .filter(({ method }) => method === 'PATCH')
+      .map(({ path }) => (path.endsWith('/status') ? 'status' : 'child'));
+
+  describe('Runner, in a burst', () => {
+    it('makes the children first, gives each status its turn, and writes each once', async () => {
+      const kinds = kindsOf(await burst((key) => planFor(key)));
+      expect(kinds.filter((kind) => kind === 'child')).toHaveLength(COUNT);
+      expect(kinds.filter((kind) => kind === 'status')).toHaveLength(COUNT);
+      const statusesBefore = kinds.slice(0, kinds.lastIndexOf('child')).filter((kind) => kind === 'status');
+      expect(statusesBefore.length).toBeGreaterThan(0);
+      // Every sixteenth key.
+      expect(statusesBefore.length).toBeLessThanOrEqual(2);
+    });
+
+    it('tells at once that a child was refused', async () => {
+      const setup = await burst(
+        (key) => planFor(key),
+        ({ method, path }) =>
+          method === 'PATCH' && path.endsWith('/w0') ? failure(422, 'Invalid', 'no') : undefined,
+      );
+      expect(kindsOf(setup).slice(0, 2)).toEqual(['child', 'status']);
+    });
   });
 });

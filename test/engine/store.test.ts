@@ -85,15 +85,6 @@ describe('Store', () => {
     expect([...store.keys()].sort()).toEqual(['shop/changed', 'shop/new', 'shop/same']);
   });
 
-  it('says that the server went back where a list has what a watch has told the end of, whatever its version', () => {
-    const { store, changes } = newStore();
-    store.observed(configMap('a', '5'));
-    store.observedDeletion(configMap('a', '10'));
-    changes.length = 0;
-    expect(replace(store, '1000', [configMap('a', '5')])).toBe(true);
-    expect(changes).toEqual([[undefined, 'a@5']]);
-  });
-
   it('does not say so of what is new, nor of what was deleted here while the list was on its way', () => {
     const { store } = newStore();
     store.observed(configMap('a', '5'));
@@ -104,16 +95,6 @@ describe('Store', () => {
     );
     store.observedDeletion(configMap('a', '13'));
     expect(replace(store, '1000', [configMap('a', '5'), configMap('b', '10')])).toBe(true);
-  });
-
-  it('replaces a namespace without touching the others', () => {
-    const { store, changes } = newStore({ perNamespace: true });
-    store.observed(configMap('a', '1', { namespace: 'one' }));
-    store.observed(configMap('a', '2', { namespace: 'two' }));
-    changes.length = 0;
-    replace(store, '10', [], 'one');
-    expect([...store.keys()]).toEqual(['two/a']);
-    expect(changes).toEqual([['a@1', undefined]]);
   });
 
   it('finds objects by their controller, through changes of hands', () => {

@@ -46,23 +46,6 @@ describe('Triggers, changes of the status of a child', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
-  it('are looked at within a second while 32 custom resources have changed in the last one', async () => {
-    const { deliver, reconciled, clock } = startedRunner();
-    await deliver(child());
-    for (let n = 1; n <= 32; n++) await deliver(widget(`other${n}`));
-    reconciled.length = 0;
-    await deliver(child({}, { ready: 1 }));
-    await clock.advance(900);
-    await deliver(child({}, { ready: 2 }));
-    expect(reconciled).toEqual([]);
-    await clock.advance(100);
-    expect(reconciled).toEqual(['shop/web']);
-    // The rush is over.
-    await deliver(child({}, { ready: 3 }));
-    await clock.advance(100);
-    expect(reconciled).toEqual(['shop/web', 'shop/web']);
-  });
-
   it.for<[string, Meta, unknown]>([
     ['its generation', { generation: 2 }, { ready: 1 }],
     ['its labels', { labels: { a: 'b' } }, { ready: 1 }],
@@ -139,19 +122,6 @@ describe('What a plan writes itself', () => {
     echo();
     await clock.advance(5_000);
     expect(reconciled).toHaveLength(1);
-  });
-
-  it('wakes it where others have written the status meanwhile', async () => {
-    const { server, reader, reconciled, deliver, api } = startedRunner((_key, count) => told(count));
-    const send = api.apply.bind(api);
-    vi.spyOn(api, 'apply').mockImplementationOnce(async (...args) => {
-      const answer = await send(...args);
-      const live = server.get(WIDGET, 'shop/web')!;
-      reader.store(WIDGET).observed(server.put(WIDGET, { ...live, status: { count: -1 } }));
-      return answer;
-    });
-    await deliver(widget('web'));
-    expect(reconciled).toHaveLength(2);
   });
 });
 

@@ -1,16 +1,14 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/engine/clock.js';
 import type { Clock } from '../../src/engine/clock.js';
 import { Gate } from '../../src/engine/gate.js';
-import type { ApiRequest, ApiStream, Transport } from '../../src/engine/transport.js';
+import type { ApiRequest, Transport } from '../../src/engine/transport.js';
 import { TruncatedAnswer, UndiciTransport } from '../../src/engine/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { eventually } from '../../src/testing/eventually.js';
-import { accessTo, H2Server, Relay } from './support/h2-server.js';
-import { VirtualClock } from './support/virtual-clock.js';
+import { accessTo, H2Server } from './support/h2-server.js';
 
 const JSON_HEADERS = { ':status': 200, 'content-type': 'application/json' };
 
@@ -53,46 +51,6 @@ async function inFlight(transport: Transport, server: H2Server, count: number, m
   });
   return outcomes;
 }
-
-describe('watches', () => {
-  it('of any number are open at once, on as many connections as the server wants', async () => {
-    const server = await H2Server.start();
-    server.respond = (_, stream) => {
-      stream.respond(JSON_HEADERS);
-      stream.write('{}\n');
-    };
-    const transport = transportTo(server.port);
-    const watches: ApiStream[] = await Promise.all(
-      Array.from({ length: 250 }, (_, n) => transport.stream({ method: 'GET', path: `/watch/${n}` })),
-    );
-    expect(watches.every(({ status }) => status === 200)).toBe(true);
-    expect(server.sessions.length).toBe(3);
-    // Other requests don't wait for them.
-    server.respond = (_, stream) => {
-      answer(stream);
-    };
-    expect((await transport.request({ method: 'GET', path: '/' })).body).toEqual({ ok: true });
-    expect(server.sessions.length).toBe(4);
-  });
-
-  it('end when nothing is heard of their connection, and the next one has a new connection', async () => {
-    const server = await H2Server.start();
-    server.respond = (_, stream) => {
-      stream.respond(JSON_HEADERS);
-      stream.write('{}\n');
-    };
-    const relay = await Relay.to(server.port);
-    const clock = new VirtualClock();
-    const transport = transportTo(relay.port, clock);
-    const { chunks } = await transport.stream({ method: 'GET', path: '/watch' });
-    const ended = buffer(chunks).catch((error: unknown) => error);
-    relay.swallow();
-    await clock.advance(70_000);
-    expect(await ended).toMatchObject({ message: 'The connection went silent' });
-    expect((await transport.stream({ method: 'GET', path: '/watch' })).status).toBe(200);
-    expect(server.sessions.length).toBe(2);
-  });
-});
 
 describe('a connection that ends under requests', () => {
   const ends = {

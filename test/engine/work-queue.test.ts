@@ -120,22 +120,6 @@ describe('Queue, held', () => {
   });
 });
 
-describe('Queue, planned times', () => {
-  it('waits at least as long as it is asked to, also when a shorter pause is not over', () => {
-    const { queue, clock } = newQueue();
-    expect(queue.addRateLimited('a', 60_000)).toBe(60_000);
-    clock.jump(59_000);
-    expect(queue.addRateLimited('a')).toBe(1_000);
-    expect(queue.addRateLimited('a', 5_000)).toBe(5_000);
-    clock.jump(4_999);
-    expect(queue.depth).toBe(0);
-    clock.jump(1);
-    expect(queue.depth).toBe(1);
-    // Only pauses that were over have counted.
-    expect(queue.addRateLimited('a')).toBe(10);
-  });
-});
-
 describe('Queue, measured', () => {
   it('tells since when the oldest key waits, in whichever lane, held back or not', async () => {
     const clock = new VirtualClock();

@@ -4,7 +4,7 @@ import { Api } from '../../../src/engine/api.js';
 import { DryRun, WOULD_DELETE } from '../../../src/engine/preview/dry-run.js';
 import type { DryRunProps } from '../../../src/engine/preview/dry-run.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
-import { anObject, CONFIG_MAP, failure, fieldConflict, ownedBy } from '../support/builders.js';
+import { anObject, CONFIG_MAP, fieldConflict, ownedBy } from '../support/builders.js';
 
 const live = anObject(CONFIG_MAP, 'web', { uid: 'u', resourceVersion: '7' }, { data: { a: '1' } });
 const wanted = anObject(CONFIG_MAP, 'web', { ownerReferences: [ownedBy('web')] }, { data: { a: '2' } });
@@ -74,20 +74,6 @@ describe('A dry run', () => {
       takes: [],
     });
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PATCH', 'GET', 'PATCH']);
-  });
-
-  it('knows of no earlier state of what would be new, and nothing of what is refused', async () => {
-    const missing = newSetup(({ method }) =>
-      method === 'GET' ? failure(404, 'NotFound', 'none') : undefined,
-    );
-    await apply(missing.api);
-    expect(missing.dryRun.tried.get('ConfigMap shop/web')).not.toHaveProperty('before');
-
-    const refused = newSetup(({ method }) =>
-      method === 'PATCH' ? failure(422, 'Invalid', 'no') : undefined,
-    );
-    await expect(apply(refused.api)).rejects.toThrow('no');
-    expect(refused.dryRun.tried.size).toBe(0);
   });
 
   it('asks, where something would change by force, from whom it would be taken', async () => {

@@ -130,22 +130,4 @@ describe('One turn', () => {
     expect(did).toEqual(['created a', 'created b']);
     expect(pauses).toEqual([]);
   });
-
-  it('gives up when it may not wait longer, and at once where a right is missing', async () => {
-    const busy = new Server();
-    busy.intercept = ({ method }) =>
-      method === 'PATCH' ? failure(503, 'ServiceUnavailable', 'busy') : undefined;
-    expect(await once(busy, making(['a']))).toMatchObject({ did: ['failed a'], pauses: [1, 2, 3, 4] });
-
-    const closed = new Server();
-    closed.intercept = ({ method }) =>
-      method === 'PATCH' ? failure(403, 'Forbidden', 'not you') : undefined;
-    expect(await once(closed, making(['a']))).toMatchObject({ did: ['failed a'], pauses: [] });
-
-    const fresh = new Server();
-    const message =
-      'configmaps "a" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for';
-    fresh.intercept = ({ method }) => (method === 'PATCH' ? failure(403, 'Forbidden', message) : undefined);
-    expect(await once(fresh, making(['a']))).toMatchObject({ did: ['failed a'], pauses: [1, 2, 3, 4] });
-  });
 });

@@ -125,27 +125,6 @@ describe('A preview', () => {
     expect(asked).toBe(4);
   });
 
-  it('shows plans the custom resource as it would be, also among all of its kind', async () => {
-    const others = [widget('api'), widget('web')];
-    const after = { ...given, spec: { size: 2 } };
-    const fresh = { ...widget('new'), spec: { size: 3 } };
-    const seen: unknown[] = [];
-    const controller = controllerOf((key, reader) => {
-      seen.push([key, [reader.get(WIDGET, key)?.spec, reader.mappedTo(WIDGET, 'shop/api').length]]);
-      return NOTHING;
-    });
-    await previewed(
-      new Server(others),
-      { ...controller, watches: [{ ...controller.watches[0]!, keep: (object) => object }] },
-      {
-        given: [{ before: given, after }, { after: fresh }],
-      },
-    );
-
-    expect(seen).toContainEqual(['shop/web', [{ size: 2 }, 1]]);
-    expect(seen).toContainEqual(['shop/new', [{ size: 3 }, 1]]);
-  });
-
   it('tells what is new, what changes and what stays, and deletes nothing', async () => {
     const live = [given, owned(map('changed', '1')), owned(map('same', '1')), owned(map('gone', '1'))];
     const server = new Server(live);
@@ -259,18 +238,6 @@ describe('A preview', () => {
     expect(await actions(server, asking(false))).toEqual([]);
     const error = { reason: 'KindNotServed', message: expect.stringContaining(why) as string };
     await expect(previewed(server, asking(true))).rejects.toMatchObject(error);
-  });
-
-  it("looks at no namespace that isn't watched", async () => {
-    const server = new Server([given]);
-    const controller = controllerOf((_, reader) => {
-      reader.get(SERVICE, 'other/web');
-      reader.mappedTo(CONFIG_MAP, 'all');
-      return NOTHING;
-    });
-    await previewed(server, controller, { namespaces: ['shop'] });
-
-    expect(server.requests).toEqual(['GET /api/v1/namespaces/shop/configmaps']);
   });
 
   it("tells what a plan means, and of others' objects what its words tell alone", async () => {

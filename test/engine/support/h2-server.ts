@@ -1,7 +1,6 @@
 import { createSecureServer } from 'node:http2';
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { ClusterAccess } from '../../../src/engine/kubeconfig.js';
 import { selfSigned } from './self-signed.js';
@@ -47,48 +46,6 @@ export class H2Server {
   }
 }
 
-/** Passes bytes on, until it swallows those of the connections that there are, without a word to either side. */
-export class Relay {
-  readonly open = new Set<Socket>();
-  private readonly swallowed = new Set<Socket>();
-  private readonly server: Server;
-
-  private constructor(target: number) {
-    this.server = createServer((near) => {
-      const far = connect(target, '127.0.0.1');
-      this.open.add(near);
-      near.on('data', (bytes) => this.swallowed.has(near) || far.write(bytes));
-      far.on('data', (bytes) => this.swallowed.has(near) || near.write(bytes));
-      for (const socket of [near, far]) {
-        socket.on('error', () => undefined);
-        socket.on('close', () => {
-          this.open.delete(near);
-          near.destroy();
-          far.destroy();
-        });
-      }
-    });
-  }
-
-  static async to(target: number): Promise<Relay> {
-    const relay = new Relay(target);
-    await listening(relay.server);
-    onTestFinished(() => {
-      for (const socket of relay.open) socket.destroy();
-      relay.server.close();
-    });
-    return relay;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  swallow(): void {
-    for (const socket of this.open) this.swallowed.add(socket);
-  }
-}
-
 export function accessTo(server: string, token = 't'): ClusterAccess {
   return {
     ...{ context: 'x', namespace: 'default', inPod: false, clusterAt: 'test', userAt: 'test' },
@@ -97,6 +54,6 @@ export function accessTo(server: string, token = 't'): ClusterAccess {
   };
 }
 
-function listening(server: Server | Http2Server): Promise<void> {
+function listening(server: Http2Server): Promise<void> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 }

@@ -10,8 +10,6 @@ export class LimitedServer implements Transport {
   readonly host = 'api.test:443';
   readonly sent: { readonly at: number; readonly request: ApiRequest }[] = [];
   down = false;
-  /** `hang` is a network that swallows what is sent; who is `deaf` doesn't hear of a signal either. */
-  outage: 'refuse' | 'hang' | 'deaf' = 'refuse';
   /** What it takes within each second; more is refused. */
   perSecond = Infinity;
   retryAfterSeconds: number | undefined = 1;
@@ -33,13 +31,6 @@ export class LimitedServer implements Transport {
     this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
     try {
       request.signal?.throwIfAborted();
-      if (this.down && this.outage !== 'refuse') {
-        await new Promise((_, reject) => {
-          request.signal?.addEventListener('abort', () => {
-            if (this.outage === 'hang') reject(new DOMException('aborted', 'AbortError'));
-          });
-        });
-      }
       this.checkUp();
       await sleep(this.clock, this.latencyMilliseconds, request.signal ?? new AbortController().signal);
       request.signal?.throwIfAborted();

@@ -1,11 +1,48 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from 'fast-check';
 import { Api } from '../../src/engine/api.js';
+import { CONFIG_MAP, DEPLOYMENT, configMap } from './support/builders.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
 import type { Transport } from '../../src/engine/transport.js';
-import { runWatch, WatchFailure } from '../../src/engine/watch.js';
+import { WatchFailure, runWatch } from '../../src/engine/watch.js';
 import type { ObjectEvent } from '../../src/engine/watch.js';
-import { CONFIG_MAP, configMap } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';
+
+function newApi(): { api: Api; transport: ScriptedTransport; signal: AbortSignal } {
+  const transport = new ScriptedTransport();
+  transport.respond = () => ({ status: 200, body: { metadata: { resourceVersion: '7' }, items: [] } });
+  return { api: new Api(transport), transport, signal: new AbortController().signal };
+}
+
+describe('Api, without an answer', () => {
+  const failing = (error: unknown): Promise<unknown> => {
+    const { api, transport } = newApi();
+    transport.respond = () => {
+      throw error;
+    };
+    return api.get(DEPLOYMENT, 'shop/web').catch((thrown: unknown) => thrown);
+  };
+  const fetchFailed = new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
+
+  it.each([
+    new Error('read ECONNRESET'),
+    Object.assign(new Error('too late'), { code: 'UND_ERR_HEADERS_TIMEOUT' }),
+    fetchFailed,
+  ])('says that the server is out of reach: %s', async (error) => {
+    expect(await failing(error)).toMatchObject({
+      ...{ reason: 'Unreachable', retry: 'backoff', cause: error },
+      message: `Get Deployment shop/web: the API server gave no answer (${error.message})`,
+    });
+  });
+
+  it.each([
+    new TypeError('x is not a function'),
+    new RangeError('Maximum call stack size exceeded'),
+    Object.assign(new Error('invalid path'), { code: 'UND_ERR_INVALID_ARG' }),
+  ])('leaves a bug what it is: %s', async (error) => {
+    expect(await failing(error)).toBe(error);
+  });
+});
 
 async function read(chunks: readonly Uint8Array[], events: ObjectEvent[] = []): Promise<ObjectEvent[]> {
   // eslint-disable-next-line @typescript-eslint/require-await -- a stream of bytes
@@ -45,19 +82,6 @@ describe('A watch', () => {
         expect(await read(chunks)).toEqual(EVENTS);
       }),
     );
-  });
-
-  it('lets others have their turn while it reads what has arrived already', async () => {
-    let turns = 0;
-    let reading = true;
-    const turn = (): void => {
-      turns++;
-      if (reading) setImmediate(turn);
-    };
-    setImmediate(turn);
-    await read([Buffer.from(TEXT.repeat(3_000))]);
-    reading = false;
-    expect(turns).toBeGreaterThan(5);
   });
 
   it.each([
