@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind, KindFlag } from '../contract/kind.js';
-import { objectId, objectKey } from '../contract/object.js';
+import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { appliedEntry, definitionType, nameOf, typeOf } from './cluster.js';
+import { appliedEntry, definitionType, keyOf, nameOf, typeOf } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import {
   commandInUse,
@@ -108,14 +108,11 @@ function deploymentIn(objects: readonly AnyObject[]): AnyObject | undefined {
 async function stepsFor(objects: readonly AnyObject[], cluster: Cluster): Promise<readonly Step[]> {
   let steps: readonly Step[] = [];
   await cluster.until(async () => {
-    steps = await Promise.all(
-      objects.map(async (object) => {
-        const { namespace, name } = object.metadata;
-        return { object, present: await cluster.find(typeOf(object), objectKey(namespace, name)) };
-      }),
-    );
-    const going = steps.find(({ present }) => present?.metadata.deletionTimestamp !== undefined);
-    return going ? `${nameOf(going.object)}, which is being deleted, is gone` : '';
+    const presents = objects.map((object) => cluster.find(typeOf(object), keyOf(object)));
+    const found = await Promise.all(presents);
+    steps = objects.map((object, index) => ({ object, present: found[index] }));
+    const going = found.find((present) => present?.metadata.deletionTimestamp !== undefined);
+    return going ? `${nameOf(going)}, which is being deleted, is gone` : '';
   });
   return steps;
 }
@@ -127,13 +124,11 @@ function refuseForeign(namespace: string, steps: readonly Step[]): void {
       present && kind !== 'Namespace' && kind !== definitionType.kind && !isOf(namespace, present),
   )?.present;
   if (!foreign) return;
-  const message = isHelms(foreign)
+  const remedy = isHelms(foreign)
     ? `Helm: change it with "helm upgrade", or remove it first with "${removalOf(foreign)}"`
-    : 'somebody else: remove it, or install into another namespace with --namespace';
-  throw new OperatorError({
-    reason: 'OwnershipConflict',
-    message: `${nameOf(foreign)} is there and was made by ${message}`,
-  });
+    : 'another client: remove it, or install into another namespace with --namespace';
+  const message = `${nameOf(foreign)} exists and was created by ${remedy}`;
+  throw new OperatorError({ reason: 'OwnershipConflict', message });
 }
 
 async function applyStep(
@@ -167,34 +162,41 @@ function withoutInstallLabels(object: AnyObject): AnyObject {
 }
 
 async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {
-  const names = definitions.map(({ object }) => object.metadata.name);
   await cluster.until(async () => {
-    const found = await Promise.all(names.map((name) => cluster.find(definitionType, name)));
-    const waiting = names.filter((_, index) => !isEstablished(found[index]));
-    return waiting.length === 0 ? '' : `the API server serves ${waiting.join(', ')}`;
+    for (const { object } of definitions) {
+      const crd = await cluster.find(definitionType, object.metadata.name);
+      // Null in a CRD that has just been created.
+      type Conditions = readonly { readonly type: string; readonly status: string }[] | null;
+      const { conditions } = (crd?.status ?? {}) as { readonly conditions?: Conditions };
+      if (!conditions?.some(({ type, status }) => type === 'Established' && status === 'True'))
+        return `the API server serves ${object.metadata.name}`;
+    }
+    return '';
   });
-}
-
-function isEstablished(crd: AnyObject | undefined): boolean {
-  // Null in a CRD that has just been created.
-  const { conditions } = (crd?.status ?? {}) as {
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[] | null;
-  };
-  return (conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True');
 }
 
 /**
  * Reports whether our apply has changed nothing, though others may have written their status, or an annotation, between our
  * read and our apply: the time in our own entry of managedFields stays as it is where nothing changes.
  */
-export function isUnchanged(before: AnyObject, after: AnyObject): boolean {
+function isUnchanged(before: AnyObject, after: AnyObject): boolean {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return true;
   const own = appliedEntry(before, INSTALL_MANAGER);
   const isSame = own !== undefined && isDeepStrictEqual(own, appliedEntry(after, INSTALL_MANAGER));
   return isSame && before.metadata.generation === after.metadata.generation;
 }
 
-/** @throws OperatorError `OptionsLeftOut`, with the command that keeps the options in use */
+/** Options of which another value, or none, is no loss. */
+const NO_LOSS: ReadonlySet<string> = new Set([
+  ...['--image', '--replicas', '--monitoring-labels', '--runbooks'],
+]);
+/** Options of which each value is lost by itself. */
+const LISTS: ReadonlySet<string> = new Set(['--kinds', '--watch-namespace', '--monitoring']);
+
+/**
+ * @throws OperatorError `OptionsLeftOut`, with the command that keeps the options in use. Another value of an option is no
+ * loss, nor is more of a list, or Roles in place of a ClusterRole.
+ */
 function refuseLosses(
   objects: readonly AnyObject[],
   installed: readonly Installed[],
@@ -210,13 +212,21 @@ function refuseLosses(
     ...(hasPolicy && { '--policy': POLICY_CONFIG_MAP }),
   };
   const next = optionsInUse(deploymentIn(objects), flags);
-  const options = flags
-    .map(({ name }) => name)
-    .filter((name) => inUse[name] !== undefined && next[name] === undefined);
-  const lost = [
-    ...losses(inUse, next, present, namespace),
-    ...(options.length > 0 ? [`the options ${options.join(', ')}`] : []),
-  ];
+  // A deleted namespace has taken its Roles with it.
+  const isThere = (watched: string): boolean =>
+    present.some(
+      ({ kind, metadata }) =>
+        kind === 'Role' && metadata.namespace === watched && metadata.name === accessName(namespace, 'view'),
+    );
+  const lost = Object.entries(inUse).flatMap(([name, value]) => {
+    if (NO_LOSS.has(name)) return [];
+    const kept = next[name]?.split(',');
+    if (!kept) return [name === '--watch-namespace' ? `its limit to ${name} ${value}` : `${name} ${value}`];
+    if (!LISTS.has(name)) return [];
+    const missing = value.split(',').filter((each) => !kept.includes(each));
+    const gone = name === '--watch-namespace' ? missing.filter(isThere) : missing;
+    return gone.length > 0 ? [`${name} ${gone.join()}`] : [];
+  });
   if (lost.length === 0) return;
   throw new OperatorError({
     reason: 'OptionsLeftOut',
@@ -226,78 +236,35 @@ function refuseLosses(
   });
 }
 
-/** Another value of an option is no loss, nor is more of a list, or Roles in place of a ClusterRole. */
-function losses(
-  inUse: OptionsInUse,
-  next: OptionsInUse,
-  installed: readonly AnyObject[],
-  namespace: string,
-): string[] {
-  const missing = (option: string): string[] => {
-    const kept = next[option]?.split(',') ?? [];
-    return (inUse[option]?.split(',') ?? []).filter((value) => !kept.includes(value));
-  };
-  // A deleted namespace has taken its Roles with it.
-  const isThere = (watched: string): boolean =>
-    installed.some(
-      ({ kind, metadata }) =>
-        kind === 'Role' && metadata.namespace === watched && metadata.name === accessName(namespace, 'view'),
-    );
-  const limited = inUse['--watch-namespace'];
-  const isWidened = limited !== undefined && next['--watch-namespace'] === undefined;
-  const namespaces = isWidened ? [] : missing('--watch-namespace').filter(isThere);
-  const kinds = missing('--kinds');
-  const parts = missing('--monitoring');
-  return [
-    ...(inUse['--policy'] && !next['--policy']
-      ? [`its policy (ConfigMap ${namespace}/${POLICY_CONFIG_MAP})`]
-      : []),
-    ...(kinds.length > 0 ? [`the kinds ${kinds.join(', ')}`] : []),
-    ...(isWidened
-      ? [`its limit to the namespaces ${limited.replaceAll(',', ', ')}, and have rights in the whole cluster`]
-      : []),
-    ...(namespaces.length > 0 ? [`the namespaces ${namespaces.join(', ')}`] : []),
-    ...(parts.length > 0 ? [`its monitoring (${parts.join(', ')})`] : []),
-  ];
-}
-
 /**
  * @throws OperatorError `AlreadyInstalled` where another operator reconciles the same, or writes into the same objects for
  * other namespaces: each would remove what it doesn't know of
  */
 async function refuseOverlap(next: InstalledOperator, props: InstallProps, cluster: Cluster): Promise<void> {
+  const refused = (message: string): OperatorError =>
+    new OperatorError({ reason: 'AlreadyInstalled', message });
   for (const deployment of await otherInstallations(props.namespace, cluster)) {
     const other = operatorOf(deployment);
     const common = props.kinds.filter((kind) => other.kinds.includes(kindName(kind)));
     if (common.length === 0) continue;
-    if (isSharingNamespaces(next, other)) {
-      const names = common.map(kindName).sort().join(', ');
-      throw alreadyInstalled(
-        `An operator in the namespace ${other.namespace} already looks after ${names} here: remove it with ` +
-          `"${removalOf(deployment)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
+    const [mine, theirs] = [next.watchNamespaces, other.watchNamespaces];
+    if (!mine || !theirs || mine.some((name) => theirs.includes(name)))
+      throw refused(
+        `An operator in the namespace ${other.namespace} already looks after ${common.map(kindName).sort().join(', ')} here: ` +
+          `remove it with "${removalOf(deployment)}", or divide kinds or namespaces with --kinds or --watch-namespace`,
       );
-    }
     const taken = await sharedObjectsOf(other.namespace, cluster);
     for (const kind of common) {
       const object = sharedObjects(kind, props).find((each) => taken.has(each));
       if (object === undefined) continue;
-      const both = [...new Set([...(other.watchNamespaces ?? []), ...(next.watchNamespaces ?? [])])].sort();
-      throw alreadyInstalled(
+      const both = [...new Set([...theirs, ...mine])].sort();
+      throw refused(
         `The operator in the namespace ${other.namespace} writes for ${kindName(kind)} to ${object} too, and they ` +
           `would undo each other's work: let it look after all of them, with ${isHelms(deployment) ? 'watchNamespaces' : '--watch-namespace'} ` +
           `${both.join()}, or have this one write elsewhere, by the kind's options or the policy`,
       );
     }
   }
-}
-
-function isSharingNamespaces(a: InstalledOperator, b: InstalledOperator): boolean {
-  if (!a.watchNamespaces || !b.watchNamespaces) return true;
-  return a.watchNamespaces.some((name) => b.watchNamespaces?.includes(name));
-}
-
-function alreadyInstalled(message: string): OperatorError {
-  return new OperatorError({ reason: 'AlreadyInstalled', message });
 }
 
 const roleType = resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' });
@@ -314,16 +281,15 @@ function sharedObjects(kind: Kind, props: InstallProps): string[] {
 
 /** Returns the objects that an installation may write by its Roles; its policy may have changed since it read it. */
 async function sharedObjectsOf(namespace: string, cluster: Cluster): Promise<Set<string>> {
-  const selector = `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
-  const roles = await cluster.list(roleType, { selector });
-  const objects = roles
-    .filter(({ metadata }) => metadata.name === accessName(namespace))
-    .flatMap(({ metadata, rules }) =>
-      ((rules ?? []) as readonly PolicyRule[]).flatMap((rule) =>
-        writtenObjects(metadata.namespace ?? '', rule),
-      ),
-    );
-  return new Set(objects);
+  const roles = await cluster.list(roleType, {
+    selector: `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`,
+  });
+  const own = roles.filter(({ metadata }) => metadata.name === accessName(namespace));
+  return new Set(
+    own.flatMap(({ metadata, rules = [] }) =>
+      (rules as readonly PolicyRule[]).flatMap((rule) => writtenObjects(metadata.namespace ?? '', rule)),
+    ),
+  );
 }
 
 /** A right on all objects of a type, which may be there for another kind, is `*`, and not one on each object. */
@@ -332,9 +298,6 @@ function writtenObjects(
   { apiGroups, resources, verbs, resourceNames = ['*'] }: PolicyRule,
 ): string[] {
   if (!verbs.includes('patch') && !verbs.includes('delete')) return [];
-  return apiGroups.flatMap((group) =>
-    resources.flatMap((resource) =>
-      resourceNames.map((name) => `${resource}${group && `.${group}`} ${namespace}/${name}`),
-    ),
-  );
+  const types = apiGroups.flatMap((group) => resources.map((each) => `${each}${group && `.${group}`}`));
+  return types.flatMap((type) => resourceNames.map((name) => `${type} ${namespace}/${name}`));
 }

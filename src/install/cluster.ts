@@ -1,5 +1,5 @@
 import { OperatorError } from '../contract/error.js';
-import { describeRef, refOf } from '../contract/object.js';
+import { describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -67,6 +67,11 @@ export function isPartial(error: unknown): boolean {
 /** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
 export function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
   return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
+}
+
+/** Key for requests: `shop/web`. */
+export function keyOf({ metadata: { namespace, name } }: AnyObject): string {
+  return objectKey(namespace, name);
 }
 
 /** For messages: `Deployment shop/web`. */

@@ -118,17 +118,12 @@ export function isHelms({ metadata: { labels } }: AnyObject): boolean {
   return labels?.['app.kubernetes.io/managed-by'] === 'Helm';
 }
 
-/** Returns the Helm release of an object. */
-export function releaseOf({ metadata: { annotations } }: AnyObject): string {
-  return annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE';
-}
-
 /** Returns the command that removes the operator which an object is part of. */
 export function removalOf(object: AnyObject): string {
-  const { namespace, labels } = object.metadata;
-  const where = labels?.[INSTALLATION_LABEL] ?? namespace ?? '';
+  const { namespace = '', labels, annotations } = object.metadata;
+  const where = labels?.[INSTALLATION_LABEL] ?? namespace;
   return isHelms(object)
-    ? `helm uninstall ${releaseOf(object)} --namespace ${where}`
+    ? `helm uninstall ${annotations?.['meta.helm.sh/release-name'] ?? 'RELEASE'} --namespace ${where}`
     : `reconstruct uninstall --namespace ${where}`;
 }
 
@@ -205,13 +200,6 @@ export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[]
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
 }
 
-/** A policy in the cluster. */
-interface StoredPolicy {
-  /** For messages. */
-  readonly name: string;
-  readonly text: string;
-}
-
 /**
  * Reads the policy of an operator from the ConfigMap that `install` mounts.
  * @returns undefined where it has none
@@ -220,7 +208,7 @@ interface StoredPolicy {
 export async function policyOf(
   cluster: Pick<Cluster, 'find'>,
   { args, namespace }: InstalledOperator,
-): Promise<StoredPolicy | undefined> {
+): Promise<{ readonly name: string; readonly text: string } | undefined> {
   const file = argumentOf(args, '--policy')?.join();
   if (file === undefined) return undefined;
   const key = objectKey(namespace, POLICY_CONFIG_MAP);

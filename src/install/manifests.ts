@@ -1,9 +1,8 @@
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
-import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { alertGroups, dashboardText } from './chart.js';
-import { prometheusRuleType, serviceMonitorType } from './cluster.js';
+import { keyOf, prometheusRuleType, serviceMonitorType } from './cluster.js';
 import {
   accessName,
   DASHBOARD_CONFIG_MAP,
@@ -58,6 +57,7 @@ export function installManifests(props: InstallProps): AnyObject[] {
   ] as AnyObject[];
   const labels = { ...INSTALL_LABELS, [INSTALLATION_LABEL]: namespace };
   const objects = [...definitions, ...others.map((object) => labelled(object, labels))];
+  const rank = ({ kind }: AnyObject): number => ORDER.indexOf(kind);
   return objects.sort((a, b) => rank(a) - rank(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
@@ -66,14 +66,6 @@ function labelled(
   labels: Readonly<Record<string, string>>,
 ): AnyObject {
   return { apiVersion, kind, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, ...rest };
-}
-
-function rank({ kind }: AnyObject): number {
-  return ORDER.indexOf(kind);
-}
-
-function keyOf({ metadata: { namespace, name } }: AnyObject): string {
-  return objectKey(namespace, name);
 }
 
 function restrictedNamespace(name: string): object {

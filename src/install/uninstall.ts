@@ -7,7 +7,7 @@ import { controllerOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, definitionType, isPartial, nameOf, namespaceType } from './cluster.js';
+import { appliedEntry, definitionType, isPartial, keyOf, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Tell } from './cluster.js';
 import {
   deploymentType,
@@ -49,12 +49,21 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  */
 export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
   const { namespace } = props;
-  await refuseForeign(namespace, cluster);
-  const installed = await withLease(await installedIn(namespace, cluster, tell), namespace, cluster);
-  const left = props.purge ? await leavings(namespace, props.kinds, cluster) : undefined;
+  const operator = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
+  if (operator && isOperator(operator) && !isOf(namespace, operator)) {
+    const who = isHelms(operator)
+      ? `Helm: remove it with "${removalOf(operator)}"`
+      : 'another client: remove it there';
+    throw stillInUse(`The operator in the namespace ${namespace} was installed by ${who}`);
+  }
+  const installed = await installedIn(namespace, cluster, tell);
+  // It has no label; without an installation, it is that of a local process.
+  const lease = installed[0] && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
+  if (lease) installed.splice(1, 0, { type: leaseType, object: lease });
+  const left = props.purge ? await leavings(namespace, props.kinds, cluster) : NOTHING;
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
-  if (installed.length === 0 && !home && !left?.definitions.length && !left?.shares.length)
+  if (installed.length === 0 && !home && left.definitions.length + left.shares.length === 0)
     tell(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
   else if (props.dryRun) await preview(installed, left, home, cluster, tell);
   else await remove(props, installed, home, cluster, tell);
@@ -71,28 +80,8 @@ async function elsewhere(cluster: Cluster): Promise<string> {
   }
 }
 
-async function refuseForeign(namespace: string, cluster: Cluster): Promise<void> {
-  const found = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
-  if (!found || !isOperator(found) || isOf(namespace, found)) return;
-  const who = isHelms(found)
-    ? `Helm: remove it with "${removalOf(found)}"`
-    : 'somebody else: let them remove it';
-  throw stillInUse(`The operator in the namespace ${namespace} was installed by ${who}`);
-}
-
 function stillInUse(message: string): OperatorError {
   return new OperatorError({ reason: 'StillInUse', message });
-}
-
-/** Adds the lease of the controller, which has no label: without an installation, it is that of a local process. */
-async function withLease(
-  installed: readonly Installed[],
-  namespace: string,
-  cluster: Cluster,
-): Promise<readonly Installed[]> {
-  const [first, ...rest] = installed;
-  const lease = first && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
-  return lease ? [first, { type: leaseType, object: lease }, ...rest] : installed;
 }
 
 async function remove(
@@ -102,16 +91,17 @@ async function remove(
   cluster: Cluster,
   tell: Tell,
 ): Promise<void> {
-  const isController = ({ type }: Installed): boolean => type === deploymentType;
-  for (const { type, object } of installed.filter(isController)) {
+  const [controllers, others] = [true, false].map((isController) =>
+    installed.filter(({ type }) => (type === deploymentType) === isController),
+  );
+  for (const { type, object } of controllers ?? []) {
     // With its Pods, so that none of them writes any more.
     await deleteObject(type, object, 'Foreground', cluster, tell);
     await gone(type, object, cluster);
   }
   // What was read before may not be all: the controller has worked until now.
   const refusals = isPurge ? await purge(namespace, kinds, cluster, tell) : [];
-  for (const { type, object } of installed.filter((each) => !isController(each)))
-    await deleteObject(type, object, 'Background', cluster, tell);
+  for (const { type, object } of others ?? []) await deleteObject(type, object, 'Background', cluster, tell);
   const why = home ? await leftoversIn(namespace, cluster) : '';
   if (home && why !== '') tell(`${nameOf(home)} stays, ${why}`);
   else if (home) {
@@ -132,17 +122,16 @@ async function deleteObject(
   tell(`${nameOf(object)} deleted`);
 }
 
-async function gone(type: ResourceType, { metadata }: AnyObject, cluster: Cluster): Promise<void> {
-  const key = objectKey(metadata.namespace, metadata.name);
+async function gone(type: ResourceType, object: AnyObject, cluster: Cluster): Promise<void> {
   await cluster.until(async () => {
-    const found = await cluster.find(type, key);
-    return found?.metadata.uid === metadata.uid ? `${type.kind} ${key} is gone` : '';
+    const found = await cluster.find(type, keyOf(object));
+    return found?.metadata.uid === object.metadata.uid ? `${type.kind} ${keyOf(object)} is gone` : '';
   });
 }
 
 async function preview(
   installed: readonly Installed[],
-  { shares, resources, definitions }: Leavings = { shares: [], resources: [], definitions: [] },
+  { shares, resources, definitions }: Leavings,
   home: AnyObject | undefined,
   cluster: Cluster,
   tell: Tell,
@@ -201,11 +190,8 @@ async function leftoversIn(
   return reasons.length > 0 ? `since ${reasons.join(', and since ')}` : '';
 }
 
-const NAMED = 3;
-
 function firstOf(names: readonly string[]): string {
-  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
-  return names.slice(0, NAMED).join(', ') + more;
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 }
 
 /** Our fields in a shared object. */
@@ -222,6 +208,8 @@ interface Leavings {
   readonly resources: readonly Installed[];
 }
 
+const NOTHING: Leavings = { shares: [], definitions: [], resources: [] };
+
 /**
  * Finds what a purge takes. CRDs that weren't installed with the operator stay, and their custom resources with them.
  * @throws OperatorError `StillInUse` where another operator needs the CRDs, `UnknownKind` where one of them is of none of
@@ -235,10 +223,12 @@ async function leavings(namespace: string, kinds: readonly Kind[], cluster: Clus
       `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "${removalOf(other)}"`,
     );
   }
-  const labelled = await cluster.list(definitionType, { selector: INSTALLED_SELECTOR });
-  const definitions = labelled.filter(isInstalled);
-  const known = new Set(kinds.map(({ crd }) => crd.metadata.name));
-  const unknown = definitions.find(({ metadata }) => !known.has(metadata.name));
+  const definitions = (await cluster.list(definitionType, { selector: INSTALLED_SELECTOR })).filter(
+    isInstalled,
+  );
+  const unknown = definitions.find(
+    ({ metadata: { name } }) => !kinds.some(({ crd }) => crd.metadata.name === name),
+  );
   if (unknown) {
     throw new OperatorError({
       reason: 'UnknownKind',
@@ -344,7 +334,7 @@ async function releaseAll(
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       if (error.reason === 'Invalid') refusals.push(error);
-      else if (await cluster.find(type, objectKey(namespace, name))) throw error;
+      else if (await cluster.find(type, keyOf(object))) throw error;
     }
   }
   return refusals;

@@ -7,7 +7,6 @@ export interface ProgramEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** How long a program is waited for, and what is said meanwhile. */
 export interface WaitProps {
   /** Names the program in lines and errors, e.g. `go env GOVERSION`. */
   readonly what: string;
@@ -22,33 +21,38 @@ export interface WaitProps {
 }
 
 /**
- * Waits for the end of a program, which counts from its last output: on the pipes that it has for that.
+ * Waits for the end of a program, and kills one that gives no output on its pipes for too long.
  *
  * @returns once its pipes are closed too
  * @throws Error where it can't be started or its signal aborts; where it is silent for too long, with the remedy. It is killed then.
  */
 export async function programEnded(
   child: ChildProcess,
-  { what, remedy, say = toStderr, sayMilliseconds = 10_000, limitMilliseconds = 300_000 }: WaitProps,
+  {
+    what,
+    remedy,
+    say = (line) => void process.stderr.write(`${line}\n`),
+    sayMilliseconds = 10_000,
+    limitMilliseconds = 300_000,
+  }: WaitProps,
 ): Promise<ProgramEnd> {
-  let heard = performance.now();
   const pipes = [child.stdout, child.stderr];
-  for (const pipe of pipes) pipe?.on('data', () => (heard = performance.now()));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>();
-  const seconds = (): number => Math.round((performance.now() - heard) / 1000);
+  const seconds = (milliseconds: number): number => Math.round(milliseconds / 1000);
+  let heard = performance.now();
   const line = setInterval(() => {
-    if (performance.now() - heard >= sayMilliseconds)
-      say(`waiting for ${what}: no output for ${seconds()} s, at most ${limitMilliseconds / 1000} s`);
+    const silent = performance.now() - heard;
+    if (silent >= sayMilliseconds)
+      say(`waiting for ${what}: no output for ${seconds(silent)} s, at most ${limitMilliseconds / 1000} s`);
   }, sayMilliseconds);
-  const look = (): void => {
-    const left = limitMilliseconds - (performance.now() - heard);
-    if (left > 0) {
-      limit = setTimeout(look, left);
-      return;
-    }
-    reject(new Error(`${what} gave no output for ${seconds()} s and was killed; ${remedy}`));
-  };
-  let limit = setTimeout(look, limitMilliseconds);
+  const limit = setTimeout(() => {
+    reject(new Error(`${what} gave no output for ${seconds(limitMilliseconds)} s and was killed; ${remedy}`));
+  }, limitMilliseconds);
+  for (const pipe of pipes)
+    pipe?.on('data', () => {
+      heard = performance.now();
+      limit.refresh();
+    });
   child.once('error', reject).once('close', (code, signal) => {
     resolve({ code, signal });
   });
@@ -63,8 +67,4 @@ export async function programEnded(
     clearInterval(line);
     clearTimeout(limit);
   }
-}
-
-function toStderr(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

@@ -93,12 +93,3 @@ test.each([[['a.yaml', '--stdout', '-o', 'x']], [[]], [['a.yaml', '--nonsense']]
     await expect(run(...args)).rejects.toBeInstanceOf(CommanderError);
   },
 );
-
-test('a reader that stops early is no failure', async () => {
-  vi.spyOn(process.stdout, 'write').mockImplementation((_, done) => {
-    if (typeof done === 'function')
-      (done as (error: Error) => void)(Object.assign(new Error(), { code: 'EPIPE' }));
-    return false;
-  });
-  await run(folderWith({ 'a.yaml': WEB }));
-});

@@ -84,19 +84,6 @@ describe('without a controller', () => {
     expect(await cluster.find(apps.childPlace(services, 'web'))).toBeUndefined();
   });
 
-  test('replicas are handed over to an autoscaler without a moment at one', async () => {
-    const spec = { ...web, size: 3, resources: { requests: { cpu: '100m' } } };
-    await own.of([app('scaled', spec)]);
-    const autoscaling = { minReplicas: 2, maxReplicas: 5, cpu: 50 };
-    const { code, stdout } = await own.of([app('scaled', { ...spec, autoscaling })]);
-
-    expect([code, stdout]).toEqual([0, expect.stringContaining('HorizontalPodAutoscaler')]);
-    const { spec: live } = await cluster.get<{ spec: { replicas: number } }>(
-      apps.childPlace(deployments, 'scaled'),
-    );
-    expect(live.replicas).toBe(3);
-  });
-
   test('what belongs to somebody else is refused before anything is written', async () => {
     const { apiVersion, kind } = { apiVersion: 'v1', kind: 'Service' };
     const metadata = { name: 'taken', namespace: apps.namespace };

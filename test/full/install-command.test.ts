@@ -67,13 +67,6 @@ test('cdk8s synth makes the same of lib/install.js', async () => {
   );
 });
 
-test('-o writes the same to a folder', () => {
-  const output = join(folder, 'written');
-  const one = ['--kinds', 'appservice'];
-  expect(reconstruct('install', '-o', output, ...one)).toMatchObject({ status: 0, stdout: '', stderr: '' });
-  expect(readFileSync(join(output, 'reconstruct.yaml'), 'utf8')).toBe(reconstruct('install', ...one).stdout);
-});
-
 test('a chart is written and brought up to date, and what others have put beside it stays', () => {
   const output = join(folder, 'chart');
   const files = (): string[] =>
@@ -91,15 +84,6 @@ test('a chart is written and brought up to date, and what others have put beside
   expect(removed.every((name) => /^files\/(kinds|crds)\/(appservice|streamingress)/.test(name))).toBe(true);
   expect(files()).toContain('templates/mine.yaml');
   expect(readFileSync(join(output, 'values.yaml'), 'utf8')).toMatch(/^kinds:\n {2}jobwatcher: true\n$/m);
-});
-
-test('kinds of a configuration are installed too', () => {
-  const config = join(root, 'examples/scheduled-task/reconstruct.config.mjs');
-  const { stdout } = reconstruct('install', '--config', config, '--kinds', 'scheduledtask');
-  expect(stdout).toContain('name: scheduledtasks.tasks.example.com\n');
-  expect(stdout).toContain('- --kinds=scheduledtask.tasks.example.com\n');
-  expect(stdout).toContain('- cronjobs\n');
-  expect(stdout).not.toContain('appservice');
 });
 
 test('a policy is checked, and installed', () => {
@@ -130,18 +114,17 @@ test.each([
   [['-o', 'c', '--apply'], /cannot be used with/],
   [['--replace'], /--replace needs --apply: add it/],
   [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],
+  [['--monitoring', 'alerts'], /There is no alerts: name some of service-monitor, rules, dashboard/],
+  [['--monitoring', '--monitoring-labels', 'release'], /release is no label: write name=value/],
+  [['--monitoring', '--monitoring-labels', 'app.kubernetes.io/name=x'], /set by the installation itself/],
+  [['--monitoring', '--runbooks', 'docs'], /docs is no URL/],
+  [['--monitoring-labels', 'release=prometheus'], /--monitoring-labels needs --monitoring/],
+  [['--runbooks', 'https://example.com'], /--runbooks needs --monitoring/],
 ])('%s is refused as bad usage', (args, message) => {
   const { status, stdout, stderr } = reconstruct('install', ...args);
   expect([status, stdout]).toEqual([2, '']);
   expect(stderr).toMatch(message);
 });
-
-test.each(['localhost:5000/reconstruct:1', `reconstruct@sha256:${'a'.repeat(64)}`, 'r.io/a/b:v1.2-x'])(
-  '%s names an image',
-  (image) => {
-    expect(reconstruct('install', '--image', image).stdout).toContain(`image: ${image}\n`);
-  },
-);
 
 test.each([[['install', '--apply']], [['uninstall']]])(
   '%j says in one line that there is no cluster',
@@ -184,17 +167,4 @@ test('monitoring is asked for as a whole or in parts, with labels', () => {
   expect(rules?.metadata.labels).toMatchObject({ release: 'prometheus', 'example.com/team': 'ops' });
   expect(JSON.stringify(rules)).toContain('"https://example.com/runbooks/ReconstructDown.md"');
   expect(added()).toEqual([]);
-});
-
-test.each([
-  [['--monitoring', 'alerts'], /There is no alerts: name some of service-monitor, rules, dashboard/],
-  [['--monitoring', '--monitoring-labels', 'release'], /release is no label: write name=value/],
-  [['--monitoring', '--monitoring-labels', 'app.kubernetes.io/name=x'], /set by the installation itself/],
-  [['--monitoring', '--runbooks', 'docs'], /docs is no URL/],
-  [['--monitoring-labels', 'release=prometheus'], /--monitoring-labels needs --monitoring/],
-  [['--runbooks', 'https://example.com'], /--runbooks needs --monitoring/],
-])('install %j is refused with what to do', (args, message) => {
-  const { status, stdout, stderr } = reconstruct('install', ...args);
-  expect([status, stdout]).toEqual([2, '']);
-  expect(stderr).toMatch(message);
 });

@@ -89,56 +89,6 @@ describe.each(Object.keys(variants))('what is installed %s', (variant) => {
   });
 });
 
-/** A file in which something was changed. */
-async function spoilt(what: string | RegExp, by: string, variant = 'cluster-wide'): Promise<string> {
-  const text = texts.get(variant) ?? '';
-  const file = join(folder, 'spoilt.yaml');
-  expect(text).toMatch(what);
-  await writeFile(file, text.replace(what, by));
-  return file;
-}
-
-test.each([
-  [
-    'a field that is misspelt',
-    'serviceAccountName: reconstruct',
-    'serviceAcountName: reconstruct',
-    /serviceAcountName/,
-  ],
-  ['a field at the wrong place', 'automountServiceAccountToken: false', 'spec: {}', /ServiceAccount.*spec/],
-  ['a type that is wrong', 'maxUnavailable: 1', 'maxUnavailable: true', /maxUnavailable/],
-  ['a kind that is not there', 'policy/v1\n', 'policy/v2\n', /could not find schema/],
-])('%s would be found', async (_, what, by, message) => {
-  const { problems } = await conformed([await spoilt(what, by)], schemas, folder);
-  expect(problems).toEqual([expect.stringMatching(message)]);
-});
-
-test.each([
-  ['a ServiceMonitor', 'interval: 30s', 'intervall: 30s', /ServiceMonitor reconstruct: .*intervall/],
-  ['a PrometheusRule', 'for: 5m', 'for: soon', /PrometheusRule reconstruct: .*for/],
-])('%s that the Prometheus operator refuses would be found', async (_, what, by, message) => {
-  const { problems } = await conformed([await spoilt(what, by, 'with monitoring')], schemas, folder);
-  expect(problems).toEqual([expect.stringMatching(message)]);
-});
-
-test.each([
-  ['no limits', /^ {10}resources:\n(?: {12}.*\n)+/m, '', 'container-resources'],
-  [
-    'a root that can be written',
-    'readOnlyRootFilesystem: true',
-    '',
-    'container-security-context-readonlyrootfilesystem',
-  ],
-  ['nothing said of what may leave', '    - Egress\n', '', 'pod-networkpolicy'],
-  ['a Service for no Pods', /(type: ClusterIP)/, '$1\n  selector: { app: none }', 'service-targets-pod'],
-])('%s would be found', async (_, what, by, check) => {
-  const found = await scored(await spoilt(what, by), folder);
-  expect(
-    found.some((finding) => finding.endsWith(` ${check}`)),
-    found.join(),
-  ).toBe(true);
-});
-
 test('every example is as the CRDs say, with no field too many', async () => {
   const groups = new Set(kinds.map(({ crd }) => crd.spec.group));
   const files = globSync('examples/**/*.yaml', { cwd: repoFolder() });

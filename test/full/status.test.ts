@@ -161,16 +161,7 @@ describe('all of every kind', () => {
   });
 });
 
-test('what is not there is bad input, with what is meant', async () => {
-  const missing = await status.run('appsvc/wev');
-  expect(missing).toMatchObject({ code: 2, stdout: '' });
-  expect(missing.stderr).toBe(`There is no AppService ${namespace}/wev; did you mean web?\n`);
-  const unknown = await status.run('apservice/web');
-  expect(unknown).toMatchObject({ code: 2, stdout: '' });
-  expect(unknown.stderr).toMatch(/^apservice\/web: there is no kind apservice; did you mean appservice\?/);
-});
-
-test('--watch appends what changes, by watches, until it is interrupted', async () => {
+test('--watch appends what changes until it is interrupted', async () => {
   await apps.create('watched', web);
   await apps.ready('watched');
   const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');

@@ -54,26 +54,26 @@ describe('an installation with fewer options than are in use', () => {
   it('is refused, with the command that has them: policy and namespaces', async () => {
     await install({ watchNamespaces: ['shop'], policy });
     expect(await refusal()).toBe(
-      'With these options the operator in the namespace ops would lose its policy (ConfigMap ops/reconstruct-policy); ' +
-        'its limit to the namespaces shop, and have rights in the whole cluster: keep the options in use with ' +
+      'With these options the operator in the namespace ops would lose its limit to --watch-namespace shop; ' +
+        '--policy reconstruct-policy: keep the options in use with ' +
         `"${read} && ${inUse} --watch-namespace shop --policy policy.yaml ${rest}", or add --replace to drop what is left out`,
     );
   });
 
   it.each<[string, Partial<InstallProps>, Partial<InstallProps>, string]>([
-    ['kinds', {}, { kinds: [jobWatcher] }, 'the kinds appservice.kosmos.io:'],
-    ['namespaces', { watchNamespaces: ['a', 'b'] }, { watchNamespaces: ['b', 'c'] }, 'the namespaces a:'],
+    ['kinds', {}, { kinds: [jobWatcher] }, '--kinds appservice.kosmos.io:'],
+    ['namespaces', { watchNamespaces: ['a', 'b'] }, { watchNamespaces: ['b', 'c'] }, '--watch-namespace a:'],
     [
       'monitoring',
       { monitoring },
       { monitoring: { parts: ['rules'] } },
-      'its monitoring (service-monitor, dashboard):',
+      '--monitoring service-monitor,dashboard:',
     ],
     [
       'options of a kind',
       { kinds: [streamIngress], flags: { '--ingress-namespace': 'edge' } },
       { kinds: [streamIngress] },
-      'the options --ingress-namespace:',
+      '--ingress-namespace edge:',
     ],
   ])('is refused: %s', async (_, before, after, lost) => {
     await install(before);

@@ -58,12 +58,3 @@ it('starts the ten minutes anew with another signal', async () => {
   expect(told.filter((message) => !message.startsWith('log level'))).toEqual(['still, old', 'still, new']);
   expect(told.filter((message) => message === 'log level restored')).toHaveLength(1);
 });
-
-it('leaves a level that says more as it is', async () => {
-  const told = await messages('trace', ({ clock, signal, tell }) => {
-    signal();
-    clock.jump(10 * MINUTE);
-    tell('after');
-  });
-  expect(told.slice(-2)).toEqual(['after, old', 'after, new']);
-});

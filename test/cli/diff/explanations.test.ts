@@ -94,9 +94,3 @@ test('one that is new takes from another what it decides on', async () => {
     /^would delete 1 of 2 Jobs matched; as things are, it would delete 2 of 2 Jobs matched/,
   );
 });
-
-test('others stay untold where nothing changes for them', async () => {
-  const other = watcherOf('other', { completedTTL: '1s', jobNamePatterns: ['pi'] });
-  const found = await explained([other], { completedTTL: '1s', jobNamePatterns: ['^e$'] });
-  expect(found.map(({ of }) => of.name)).toEqual(['sweeper']);
-});

@@ -91,18 +91,6 @@ test('a name that is too long for its column has a line of its own, and nothing 
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 });
 
-test('a name as long as that of a pod has its state beside it, and a longer one on a wide terminal', () => {
-  const linesOf = (name: string, width: number): string[] => {
-    const one = resource({ children: [child('Deployment', { pods: [pod(name)] })] });
-    return textOf({ resources: [one], notes: [] }, { now, paint: plain, width }).split('\n');
-  };
-  const usual = 'appservice-sample-75675f5897-x7k2p';
-  expect(linesOf(usual, 80)).toContainEqual(expect.stringMatching(`Pod ${usual} +60m  1/1 Running$`));
-  const long = `web-${'x'.repeat(56)}`;
-  expect(linesOf(long, 110)).toContainEqual(expect.stringMatching(`Pod ${long} +60m  1/1 Running$`));
-  expect(linesOf(usual, 80).filter((line) => line.length > 80)).toEqual([]);
-});
-
 test('a status of an earlier generation says so, and is not green', () => {
   const ready = { word: 'Ready', reason: 'Available', message: 'Fine', current: false } as const;
   const text = textOf(
