@@ -1,60 +1,39 @@
 import { Command, Option } from 'commander';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
-import { milliseconds, namespace, sharedOptions } from './options.js';
+import { milliseconds, OF_CONTEXT, SOURCES, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { policyOf } from './policy-file.js';
 import { plain, print, warn } from './output.js';
 import { untilInterrupted } from './exit.js';
 
-const DEFAULT_TIMEOUT = '5m';
-
-interface ApplyOptions extends ClusterOptions {
-  readonly namespace?: string;
-  readonly recursive?: boolean;
+interface ApplyOptions extends SharedOptions {
   readonly prune?: boolean;
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly config?: string;
-  readonly kinds?: readonly string[];
-  readonly policy?: string;
-  readonly operatorNamespace?: string;
 }
 
 /** `reconstruct apply`: applies custom resources and their children once, without a controller. */
 export function applyCommand(): Command {
-  return new Command('apply')
+  const command = new Command('apply')
     .summary('apply custom resources and what is made of them, without a controller')
     .description(
       'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
         'as the controller would. Nothing is written unless all of it could be, by a dry run.',
     )
-    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
-    .addOption(
-      new Option(
-        '-n, --namespace <name>',
-        "the namespace of custom resources that name none (default: the context's)",
-      ).argParser(namespace),
-    )
-    .option('-R, --recursive', 'look into subfolders too')
+    .argument('<source...>', SOURCES)
     .option('--prune', 'delete what these custom resources own, and do not render any more')
-    .option('--wait', 'wait until they are ready, and tell why not')
+    .option('--wait', 'wait until they are ready, and report why not')
     .addOption(
       new Option('--timeout <duration>', 'how long to wait')
         .argParser(milliseconds)
-        .default(milliseconds(DEFAULT_TIMEOUT), DEFAULT_TIMEOUT),
-    )
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy())
-    .addOption(
-      new Option(
-        '--operator-namespace <name>',
-        'where an operator may be installed (default: it is looked for everywhere)',
-      ).argParser(namespace),
+        .default(milliseconds('5m'), '5m'),
     )
     .action(run);
+  return withShared(command, {
+    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
+    ...({ config: true, kinds: true, policy: true } as const),
+    operatorNamespace: 'where an operator may be installed (default: it is looked for everywhere)',
+  });
 }
 
 async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {

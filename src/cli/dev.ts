@@ -2,18 +2,17 @@ import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import type { ProjectOptions } from './dev/load.js';
 import { CliError } from './exit.js';
-import { CONFIG_FILE, sharedOptions } from './options.js';
+import { CONFIG_FILE, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 
-interface DevFlags {
-  readonly config?: string;
-  readonly kinds?: readonly string[];
+interface DevFlags extends SharedOptions {
   /** False where `--no-operator` is given. */
   readonly operator?: boolean;
 }
 
 /** `reconstruct dev`: runs a kind in a cluster of its own, and reloads it on each save. */
 export function devCommand(): Command {
-  return new Command('dev')
+  const command = new Command('dev')
     .summary('try a kind of your own in a cluster of its own, reloaded on each save')
     .description(
       'Starts a control plane on this machine, applies the CRDs of the kinds and the samples, runs the controller, and ' +
@@ -23,8 +22,6 @@ export function devCommand(): Command {
       '[source...]',
       'files, folders and patterns of samples (default: samples/*.yaml, else sample.yaml, beside the configuration)',
     )
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
     .option(
       '--no-operator',
       'the control plane alone, in which nothing is installed: to try an installation on it',
@@ -33,19 +30,19 @@ export function devCommand(): Command {
       const { runControlPlane, runDev } = await import('./dev/session.js');
       await (flags.operator === false ? runControlPlane() : runDev(optionsOf(samples, flags)));
     });
+  return withShared(command, { config: true, kinds: true });
 }
 
 /** `reconstruct dev-load`: loads the author's code for `dev`; hidden. */
 export function devLoadCommand(): Command {
-  return new Command('dev-load')
+  const command = new Command('dev-load')
     .description('loads a configuration and samples, and sends them to its parent process')
     .argument('[source...]')
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
     .action(async (samples: readonly string[], flags: DevFlags) => {
       const { sendProject } = await import('./dev/load.js');
       await sendProject(optionsOf(samples, flags));
     });
+  return withShared(command, { config: true, kinds: true });
 }
 
 function optionsOf(samples: readonly string[], { config, kinds }: DevFlags): ProjectOptions {

@@ -1,22 +1,15 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { FlagValues } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, namespace, sharedOptions } from './options.js';
+import { addKindFlags, kindFlagValues, OF_CONTEXT, outputFormat, SOURCES, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { paint, print, printError, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
 
-interface DiffOptions extends ClusterOptions {
+interface DiffOptions extends SharedOptions {
   readonly output: 'text' | 'json';
-  readonly namespace?: string;
-  readonly recursive?: boolean;
-  readonly config?: string;
-  readonly kinds?: readonly string[];
-  readonly policy?: string;
-  readonly watchNamespace?: readonly string[];
-  readonly operatorNamespace?: string;
 }
 
 /** `reconstruct diff`: shows what would change in the cluster. */
@@ -27,34 +20,17 @@ export function diffCommand(): Command {
       'Shows what would change in the cluster if these custom resources were applied and the controller had acted. ' +
         'Nothing is written. Exit code 0: nothing would change, 1: something would.',
     )
-    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
-    .addOption(
-      new Option('-o, --output <format>', 'for people or for programs')
-        .choices(['text', 'json'])
-        .default('text'),
-    )
-    .addOption(
-      new Option(
-        '-n, --namespace <name>',
-        "the namespace of custom resources that name none (default: the context's)",
-      ).argParser(namespace),
-    )
-    .option('-R, --recursive', 'look into subfolders too')
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy('that of the installed operator'))
-    .addOption(sharedOptions.watchNamespace())
-    .addOption(
-      new Option(
-        '--operator-namespace <name>',
-        `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
-      ).argParser(namespace),
-    )
+    .argument('<source...>', SOURCES)
+    .addOption(outputFormat())
     .action((sources: readonly string[], options: DiffOptions) =>
       run(sources, options, kindFlagValues(options)),
     );
+  withShared(command, {
+    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
+    ...({ config: true, kinds: true, policy: 'that of the installed operator' } as const),
+    watchNamespace: true,
+    operatorNamespace: `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
+  });
   return addKindFlags(command);
 }
 

@@ -9,16 +9,10 @@ import { showValue } from '../synth/problem.js';
 import type { ResourceList } from '../synth/resource-list.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, sharedOptions } from './options.js';
+import { addKindFlags, kindFlagValues, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { print, printError } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
-
-interface FnFlags {
-  readonly namespace?: string;
-  readonly config?: string;
-  readonly kinds?: readonly string[];
-  readonly policy?: string;
-}
 
 /** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */
 export function fnCommand(): Command {
@@ -32,15 +26,11 @@ export function fnCommand(): Command {
 }
 
 function withOptions(command: Command): Command {
-  command
-    .option('-n, --namespace <name>', 'the namespace of custom resources that name none')
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy());
+  withShared(command, { namespace: true, config: true, kinds: true, policy: true });
   return addKindFlags(command);
 }
 
-async function run(flags: FnFlags): Promise<void> {
+async function run(flags: SharedOptions): Promise<void> {
   // Loaded here, so that `--help` needs neither cdk8s nor ajv.
   const [{ parseResourceList, renderList }, { readStdin, remarkLine }] = await Promise.all([
     import('../synth/resource-list.js'),
@@ -69,11 +59,11 @@ async function run(flags: FnFlags): Promise<void> {
 }
 
 /** Returns the options of a list: those of the command line, and of its functionConfig. */
-async function optionsFor({ functionConfig }: ResourceList, flags: FnFlags) {
+async function optionsFor({ functionConfig }: ResourceList, flags: SharedOptions) {
   const object = functionConfig?.object;
   const isOptions = object?.apiVersion === 'v1' && object.kind === 'ConfigMap';
   const { given, policy: text } = isOptions ? readOptions(object, flags) : { given: {} };
-  const all: FnFlags = { ...given, ...flags };
+  const all: SharedOptions = { ...given, ...flags };
   const kinds = await loadKinds(all);
   // A list that isn't understood may restrict something.
   if (object && !isOptions && !kinds.some(({ type }) => groupKind(type) === groupKind(object)))
@@ -102,7 +92,7 @@ const NOT_HERE: readonly string[] = ['config', 'policy'];
  */
 function readOptions(
   { data }: AnyObject,
-  flags: FnFlags,
+  flags: SharedOptions,
 ): { readonly given: object; readonly policy?: string } {
   const command = withOptions(new Command());
   const names = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));

@@ -5,22 +5,18 @@ import { DEFAULT_NAMESPACE, INSTALL_NAME, INSTALLATION_LABELS } from '../install
 import { MONITORING_PARTS } from '../install/props.js';
 import type { InstallProps, MonitoringPart } from '../install/props.js';
 import { builtInFlags } from '../kinds/flags.js';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, list, namespace, positiveInteger, sharedOptions } from './options.js';
+import { addKindFlags, kindFlagValues, list, namespace, positiveInteger, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { print, printError } from './output.js';
 import { policyParser, readPolicy } from './policy-file.js';
 import { operatorImage, packageVersion } from './version.js';
 
-interface InstallOptions extends ClusterOptions {
+interface InstallOptions extends SharedOptions {
   readonly namespace: string;
   readonly image: string;
-  readonly config?: string;
-  readonly kinds?: string[];
-  readonly watchNamespace?: string[];
   readonly replicas: number;
-  readonly policy?: string;
   readonly monitoring?: readonly MonitoringPart[];
   readonly monitoringLabels?: Readonly<Record<string, string>>;
   readonly runbooks?: string;
@@ -35,31 +31,16 @@ const OUTPUT_FILE = 'reconstruct.yaml';
 
 /** `reconstruct install`: prints or applies the operator's own manifests, or writes them as a Helm chart. */
 export function installCommand(): Command {
-  const command = new Command('install')
+  const command = new Command('install');
+  command
     .summary("print or apply the operator's own manifests")
     .description(
       "The operator's own manifests: CRDs, the controller, and the rights that its kinds need and no others. " +
         'Printed, unless they are to be applied.',
     )
-    .addOption(
-      new Option('-n, --namespace <name>', 'where the operator runs')
-        .argParser(namespace)
-        .default(DEFAULT_NAMESPACE),
-    )
-    .addOption(
-      new Option('--image <image>', 'the image of the controller, with a tag or a digest')
-        .argParser(image)
-        .default(operatorImage()),
-    )
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy('everything but routes'))
-    .addOption(sharedOptions.watchNamespace())
-    .addOption(
-      new Option('--replicas <number>', 'controllers, of which one leads')
-        .argParser(positiveInteger)
-        .default(2),
-    )
+    .option('-n, --namespace <name>', 'where the operator runs', namespace, DEFAULT_NAMESPACE)
+    .option('--image <image>', 'image of the controller, with a tag or a digest', image, operatorImage())
+    .option('--replicas <number>', 'controllers, of which one leads', positiveInteger, 2)
     .addOption(
       new Option(
         '--monitoring [parts]',
@@ -68,13 +49,12 @@ export function installCommand(): Command {
         .preset(MONITORING_PARTS.join())
         .argParser(monitoringParts),
     )
-    .addOption(
-      new Option(
-        '--monitoring-labels <labels>',
-        'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
-      ).argParser(labels),
+    .option(
+      '--monitoring-labels <labels>',
+      'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
+      labels,
     )
-    .addOption(new Option('--runbooks <url>', 'where the pages of the alerts are read').argParser(url))
+    .option('--runbooks <url>', 'where the pages of the alerts are read', url)
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
       new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
@@ -87,52 +67,54 @@ export function installCommand(): Command {
       ),
     )
     .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
-    .option(
-      '--replace',
-      'with --apply: drop what an earlier installation has and this one leaves out, such as its policy',
-    )
+    .option('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy')
     .option(
       '--accept-data-loss',
       'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
     )
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
     .action((options: InstallOptions) => {
       refuseContradictions(options, command.getOptionValueSource('namespace') !== 'default');
-      const { replace = false, kubeconfig, context, config } = options;
+      const { replace = false, image: name, replicas } = options;
       // A proposed command takes these over.
-      const text = (name: string, value: string | number | undefined): Record<string, string> =>
-        value === undefined ? {} : { [name]: String(value) };
-      const given = (name: 'image' | 'replicas'): Record<string, string> =>
-        command.getOptionValueSource(name) === 'cli' ? text(`--${name}`, options[name]) : {};
+      const isGiven = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
+      const given: Readonly<Record<string, string | undefined>> = {
+        '--config': options.config,
+        ...(isGiven('image') && { '--image': name }),
+        ...(isGiven('replicas') && { '--replicas': String(replicas) }),
+      };
+      const cluster = { '--kubeconfig': options.kubeconfig, '--context': options.context };
       return install(options, kindFlagValues(options), {
-        ...{ replace, flags: builtInFlags },
-        given: {
-          cluster: { ...text('--kubeconfig', kubeconfig), ...text('--context', context) },
-          options: { ...text('--config', config), ...given('image'), ...given('replicas') },
-        },
+        ...{ replace, flags: builtInFlags, given: { cluster: defined(cluster), options: defined(given) } },
       });
     });
+  withShared(command, {
+    ...({ config: true, kinds: true, policy: 'everything but routes', watchNamespace: true } as const),
+    ...({ kubeconfig: true, context: true } as const),
+  });
   return addKindFlags(command);
+}
+
+function defined(options: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(options).flatMap(([name, value]) => (value ? [[name, value]] : [])),
+  );
 }
 
 /** @throws CliError with exit code 2 */
 function refuseContradictions(options: InstallOptions, hasNamespace: boolean): void {
-  const problems: readonly (readonly [unknown, string])[] = [
-    [
-      options.format === 'helm' && options.apply,
-      '--apply needs no chart: leave out --format helm, or give -o DIR and use "helm install"',
-    ],
-    [
-      options.format === 'helm' && hasNamespace,
-      '--namespace is for Helm to say: leave it out, and use "helm install --namespace"',
-    ],
-    [options.replace && !options.apply, '--replace needs --apply: add it'],
-    [options.acceptDataLoss && !options.apply, '--accept-data-loss needs --apply: add it'],
-    [options.monitoringLabels && !options.monitoring, '--monitoring-labels needs --monitoring: add it'],
-    [options.runbooks !== undefined && !options.monitoring, '--runbooks needs --monitoring: add it'],
-  ];
-  for (const [isWrong, message] of problems) if (isWrong) throw new CliError(message, 2);
+  const isChart = options.format === 'helm';
+  const refuse = (isWrong: unknown, message: string): void => {
+    if (isWrong) throw new CliError(message, 2);
+  };
+  const noChart = '--apply needs no chart: leave out --format helm, or give -o DIR and use "helm install"';
+  refuse(isChart && options.apply, noChart);
+  const byHelm = '--namespace is for Helm to say: leave it out, and use "helm install --namespace"';
+  refuse(isChart && hasNamespace, byHelm);
+  refuse(options.replace && !options.apply, '--replace needs --apply: add it');
+  refuse(options.acceptDataLoss && !options.apply, '--accept-data-loss needs --apply: add it');
+  const { monitoring, monitoringLabels, runbooks } = options;
+  refuse(monitoringLabels && !monitoring, '--monitoring-labels needs --monitoring: add it');
+  refuse(runbooks !== undefined && !monitoring, '--runbooks needs --monitoring: add it');
 }
 
 async function install(options: InstallOptions, flags: FlagValues, request: InstallRequest): Promise<void> {

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { durationSeconds } from '../kinds/job-watcher/duration.js';
-import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 
 /** Loaded from the working directory when no other file is named. */
 export const CONFIG_FILE = 'reconstruct.config.mjs';
@@ -40,28 +39,72 @@ export function milliseconds(value: string): number {
   return seconds * 1000;
 }
 
-/** Options that several commands share; each call makes new ones. */
-export const sharedOptions = {
-  config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
-  kinds: () =>
-    new Option(
-      '--kinds <names>',
-      'only these kinds, e.g. appservice (default: all but those on request)',
-    ).argParser(list),
-  policy: (byDefault = 'everything') =>
-    new Option('--policy <file>', `what an admin allows (default: ${byDefault})`),
-  kubeconfig: () =>
-    new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
-  context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
-  watchNamespace: () =>
-    new Option(
-      '--watch-namespace <namespaces>',
-      'only these; Roles in them suffice then (default: all)',
-    ).argParser(namespaces),
-  logLevel: () => new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
-  logFormat: () =>
-    new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'),
-};
+/** Values of the options that several commands share. */
+export interface SharedOptions {
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+  readonly policy?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+  readonly recursive?: boolean;
+  readonly watchNamespace?: readonly string[];
+  readonly operatorNamespace?: string;
+}
+
+/** Adds options that several commands share, in this order. A text in place of `true` describes the default. */
+export function withShared(
+  command: Command,
+  names: Readonly<Partial<Record<keyof SharedOptions, true | string>>>,
+): Command {
+  const by = (name: keyof SharedOptions, usual: string): string =>
+    typeof names[name] === 'string' ? names[name] : usual;
+  const shared: Readonly<Record<keyof SharedOptions, () => Command>> = {
+    config: () =>
+      command.option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
+    kinds: () =>
+      command.option(
+        '--kinds <names>',
+        'only these kinds, e.g. appservice (default: all but those on request)',
+        list,
+      ),
+    policy: () =>
+      command.option('--policy <file>', `what an admin allows (default: ${by('policy', 'everything')})`),
+    kubeconfig: () =>
+      command.option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
+    context: () => command.option('--context <name>', 'context of the kubeconfig (default: its current one)'),
+    namespace: () =>
+      command.option(
+        '-n, --namespace <name>',
+        `the namespace of custom resources that name none${by('namespace', '')}`,
+        namespace,
+      ),
+    recursive: () => command.option('-R, --recursive', 'look into subfolders too'),
+    watchNamespace: () =>
+      command.option(
+        '--watch-namespace <namespaces>',
+        'only these; Roles in them suffice then (default: all)',
+        namespaces,
+      ),
+    operatorNamespace: () =>
+      command.option('--operator-namespace <name>', by('operatorNamespace', ''), namespace),
+  };
+  for (const name of Object.keys(names)) shared[name as keyof SharedOptions]();
+  return command;
+}
+
+/** Returns the option of the form in which a command prints. */
+export function outputFormat(): Option {
+  return new Option('-o, --output <format>', 'for people or for programs')
+    .choices(['text', 'json'])
+    .default('text');
+}
+
+/** Describes the arguments that name custom resources. */
+export const SOURCES = 'files, folders with .yaml, .yml and .json files, or - for standard input';
+
+/** Describes the default of `--namespace` where a cluster is asked. */
+export const OF_CONTEXT = " (default: the context's)";
 
 /** Adds the flags of the kinds that come with the command. */
 export function addKindFlags(command: Command): Command {

@@ -3,22 +3,19 @@ import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagValues, KindContext, Policy, Render } from '../contract/kind.js';
 import type { Manager } from '../engine/manager.js';
+import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Check } from '../telemetry/checks.js';
 import type { HttpServer, Routes } from '../telemetry/http.js';
 import { loadKinds } from './config.js';
 import { BUG, CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, namespace, positiveInteger, sharedOptions } from './options.js';
+import { addKindFlags, kindFlagValues, namespace, positiveInteger, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
 import { packageVersion } from './version.js';
-import type { ClusterOptions } from './cluster.js';
 
-interface RunOptions extends ClusterOptions {
-  readonly config?: string;
-  readonly kinds?: string[];
-  readonly policy?: string;
-  readonly watchNamespace?: string[];
+interface RunOptions extends SharedOptions {
   readonly workers: number;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
@@ -32,32 +29,23 @@ interface RunOptions extends ClusterOptions {
 export function runCommand(): Command {
   const command = new Command('run')
     .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy('everything but routes'))
-    .addOption(sharedOptions.watchNamespace())
-    .addOption(
-      new Option('--workers <number>', 'custom resources in work at once, per kind')
-        .argParser(positiveInteger)
-        .default(16),
+    .option('--workers <number>', 'custom resources in work at once, per kind', positiveInteger, 16)
+    .option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)')
+    .option('--no-leader-elect', 'work at once; no other may run beside it')
+    .option(
+      '--leader-election-namespace <namespace>',
+      "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
+      namespace,
     )
-    .addOption(new Option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)'))
-    .addOption(new Option('--no-leader-elect', 'work at once; no other may run beside it'))
-    .addOption(
-      new Option(
-        '--leader-election-namespace <namespace>',
-        "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
-      ).argParser(namespace),
-    )
-    .addOption(sharedOptions.logLevel())
-    .addOption(sharedOptions.logFormat())
-    .addOption(new Option('--metrics-bind-address <address>', 'serves /metrics; 0 is off').default(':8080'))
-    .addOption(
-      new Option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
-    )
+    .addOption(new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'))
+    .addOption(new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'))
+    .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
+    .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
     .action((options: RunOptions) => run(options, kindFlagValues(options)));
+  withShared(command, {
+    ...({ kubeconfig: true, context: true, config: true, kinds: true } as const),
+    ...({ policy: 'everything but routes', watchNamespace: true } as const),
+  });
   return addKindFlags(command);
 }
 

@@ -2,45 +2,35 @@ import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import { suggest } from '../contract/suggest.js';
 import { kindName } from '../install/names.js';
-import type { ClusterOptions } from './cluster.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
-import { namespace, sharedOptions } from './options.js';
+import { namespace, outputFormat, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { paint, print } from './output.js';
 import type { List, Target } from './tree/collect.js';
 import type { StatusDocument } from './tree/model.js';
 
-interface StatusOptions extends ClusterOptions {
+interface StatusOptions extends SharedOptions {
   readonly output: 'text' | 'json';
-  readonly namespace?: string;
   readonly allNamespaces?: boolean;
   readonly watch?: boolean;
-  readonly config?: string;
-  readonly kinds?: readonly string[];
 }
 
 /** `reconstruct status`: shows custom resources with their children, pods and events. */
 export function statusCommand(): Command {
-  return new Command('status')
+  const command = new Command('status')
     .summary('show the status of custom resources, with children, pods and events')
     .description(
       'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
         'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
     )
     .argument('[KIND/NAME]', 'one custom resource, as in appservice/web (default: all of every kind)')
-    .addOption(new Option('-n, --namespace <name>', "default: the context's").argParser(namespace))
+    .option('-n, --namespace <name>', "default: the context's", namespace)
     .addOption(new Option('-A, --all-namespaces', 'in every namespace').conflicts('namespace'))
     .option('-w, --watch', 'show what changes, until interrupted')
-    .addOption(
-      new Option('-o, --output <format>', 'for people or for programs')
-        .choices(['text', 'json'])
-        .default('text'),
-    )
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
+    .addOption(outputFormat())
     .action(run);
+  return withShared(command, { kubeconfig: true, context: true, config: true, kinds: true });
 }
 
 async function run(text: string | undefined, options: StatusOptions): Promise<void> {

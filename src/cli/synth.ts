@@ -2,19 +2,15 @@ import { Command, Option } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues } from '../contract/kind.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, sharedOptions } from './options.js';
+import { addKindFlags, kindFlagValues, SOURCES, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { policyOf } from './policy-file.js';
 import { print, printError, warn } from './output.js';
 
-interface SynthFlags {
+interface SynthFlags extends SharedOptions {
   readonly output?: string;
   readonly stdout?: boolean;
-  readonly namespace?: string;
-  readonly recursive?: boolean;
-  readonly config?: string;
-  readonly kinds?: readonly string[];
-  readonly policy?: string;
 }
 
 /** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
@@ -25,22 +21,16 @@ export function synthCommand(): Command {
       'Validates custom resources and renders them to manifests, without asking any cluster. ' +
         'Nothing is written unless all of them can be rendered.',
     )
-    .argument('<source...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
-    .addOption(
-      new Option(
-        '-o, --output <dir>',
-        'write one file per custom resource to this folder; the default is standard output',
-      ),
+    .argument('<source...>', SOURCES)
+    .option(
+      '-o, --output <dir>',
+      'write one file per custom resource to this folder (default: standard output)',
     )
     .addOption(
       new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
     )
-    .option('-n, --namespace <name>', 'the namespace of custom resources that name none')
-    .option('-R, --recursive', 'look into subfolders too')
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kinds())
-    .addOption(sharedOptions.policy())
     .action((sources: readonly string[], flags: SynthFlags) => run(sources, flags, kindFlagValues(flags)));
+  withShared(command, { namespace: true, recursive: true, config: true, kinds: true, policy: true });
   return addKindFlags(command);
 }
 

@@ -1,35 +1,28 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
-import type { ClusterOptions } from './cluster.js';
 import { kindsOnRequest, loadKinds } from './config.js';
-import { namespace, sharedOptions } from './options.js';
+import { namespace, withShared } from './options.js';
+import type { SharedOptions } from './options.js';
 
-interface UninstallOptions extends ClusterOptions {
+interface UninstallOptions extends SharedOptions {
   readonly namespace: string;
-  readonly config?: string;
   readonly purge?: boolean;
   readonly dryRun?: boolean;
 }
 
-/** `reconstruct uninstall`: takes away what `reconstruct install` has made. */
+/** `reconstruct uninstall`: removes what `reconstruct install` has made. */
 export function uninstallCommand(): Command {
-  return new Command('uninstall')
+  const command = new Command('uninstall')
     .summary('remove what install has made')
     .description(
       'Removes what "reconstruct install" has made, and nothing of others. CRDs, custom resources, and what was ' +
         'made of them stay, unless they are purged.',
     )
-    .addOption(
-      new Option('-n, --namespace <name>', 'where the operator was installed')
-        .argParser(namespace)
-        .default(DEFAULT_NAMESPACE),
-    )
+    .option('-n, --namespace <name>', 'where the operator was installed', namespace, DEFAULT_NAMESPACE)
     .option('--purge', 'CRDs, custom resources and what was made of them go too; what is shared is released')
-    .option('--dry-run', 'only tell what would be done')
-    .addOption(sharedOptions.config())
-    .addOption(sharedOptions.kubeconfig())
-    .addOption(sharedOptions.context())
+    .option('--dry-run', 'only print what would be done')
     .action(run);
+  return withShared(command, { config: true, kubeconfig: true, context: true });
 }
 
 async function run(options: UninstallOptions): Promise<void> {
