@@ -123,7 +123,7 @@ test.each([
   ],
   [{ kinds: 'nonsense' }, '--kinds: there is no kind nonsense'],
   [{ namespace: 7 }, 'data.namespace: 7 is not text; put it in quotes'],
-  [{ namespace: 'a b' }, '--namespace "a b" is not a DNS label'],
+  [{ namespace: 'a b' }, "a b can't name a namespace"],
   [{ policy: 'appservice: { maxsize: 1 }' }, 'appservice.maxsize: unknown field; did you mean maxSize?'],
   [{ 'jobwatcher-deletes-per-second': 'many' }, 'jobwatcher-deletes-per-second'],
 ])('%j is refused, as a result too', async (data, message) => {
