@@ -1,26 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf, OperatorError } from '../contract/error.js';
+import { messageOf } from '../contract/error.js';
 import { isHashAnnotation } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { groupKind, resourceType } from '../contract/resource.js';
+import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
-import { differences, isContainer, rendered } from './render.js';
-import { withoutMoment } from './sweep.js';
+import { differences, isContainer } from './render.js';
 import type { Failure, Outcome } from './sweep.js';
 import * as trials from './trial.js';
-import type { LiveResource, Sample, Stand, Trial } from './trial.js';
-import { fieldsOf, goalsOf, planWalks, shorten } from './walk.js';
-import type { Fields, Spec, Walk, WalkPlan } from './walk.js';
+import type { LiveResource, Normal, Sample, Stand, Trial } from './trial.js';
 import type { AcceptedApply, EventFault, KillPoint, RecordedLists, Wire } from './wire.js';
 
-const { attempt, becomes, conditionOf, fresh, hasCondition, isGone, ownEntries, rolledOut, trialOfEach } =
-  trials;
+const { attempt, becomes, conditionOf, isGone, ownEntries, rolledOut, trialOfEach, undisturbed } = trials;
 
 const NO_OBJECTS: Outcome = { tried: '', failures: [], notApplicable: 'it makes no objects' };
 const WATCHED_MILLISECONDS = 2_000;
@@ -31,9 +27,7 @@ const TOLD_MILLISECONDS = 10_000;
 /** Checks that a settled custom resource costs no request, and a restart no write. */
 export async function settling(stand: Stand): Promise<Outcome> {
   const failures = await trialOfEach(stand, stand.samples, async (trial, sample) => {
-    await trial.start();
-    await trial.create(sample);
-    await rolledOut(trial);
+    await trial.startWith(sample);
     trial.steps.push('wait until it is settled');
     await requireSilence(trial);
     const last = new Map<string, AcceptedApply>();
@@ -192,9 +186,7 @@ const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
 export async function status(stand: Stand): Promise<Outcome> {
   let held = 0;
   const undisturbed = await trialOfEach(stand, stand.samples, async (trial, sample) => {
-    await trial.start();
-    await trial.create(sample);
-    await rolledOut(trial);
+    await trial.startWith(sample);
     await requireTrue(trial);
     if (!stand.waits(sample.spec)) await soon(trial, TOLD_MILLISECONDS, () => requireReady(trial));
   });
@@ -277,9 +269,7 @@ export async function drift(stand: Stand): Promise<Outcome> {
   const failures: Failure[] = [];
   await trials.several(stand.samples, async (sample) => {
     const driftAll = async (trial: Trial): Promise<void> => {
-      await trial.start();
-      await trial.create(sample);
-      await rolledOut(trial);
+      await trial.startWith(sample);
       const begun = [...trial.steps];
       const conditions = await trial.conditions();
       for (const object of await trial.objects()) {
@@ -314,7 +304,7 @@ export async function drift(stand: Stand): Promise<Outcome> {
           if (!again || again.metadata.uid === object.metadata.uid)
             throw new Error(`${object.kind} isn't created again when it is deleted`);
         });
-        await becomes(trial, await fresh(stand, sample));
+        await becomes(trial, await undisturbed(stand, sample));
       }
     };
     failures.push(...(await attempt(stand, removeAll)));
@@ -337,7 +327,7 @@ async function driftOne(
   trial: Trial,
   object: AnyObject,
   path: FieldPath,
-  conditions: trials.Normal,
+  conditions: Normal,
 ): Promise<DriftOutcome> {
   const { cluster, settleMilliseconds, pace } = trial.stand;
   const place = trial.placeOf(object);
@@ -462,9 +452,9 @@ export async function kills(stand: Stand): Promise<Outcome> {
       await act();
       await rolledOut(trial);
       // Nor does it die later, when no other one would be started.
-      wire.spare();
+      wire.killAt(undefined);
       await restarted();
-      await becomes(trial, await trials.undisturbed(stand, ...path));
+      await becomes(trial, await undisturbed(stand, ...path));
     };
     await trial.start();
     await killed(() => trial.create(from), from);
@@ -484,33 +474,18 @@ export async function kills(stand: Stand): Promise<Outcome> {
 async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {
   await using trial = await trials.Trial.begin(stand);
   const { wire } = await trial.start();
-  const written = async (act: () => Promise<void>, end: () => Promise<unknown>): Promise<number> => {
-    const before = wire.writes.length;
+  const counts = [0];
+  for (const [act, end] of [
+    [() => trial.create(from), () => rolledOut(trial)],
+    [() => trial.edit(to), () => rolledOut(trial)],
+    [() => trial.delete(), () => isGone(trial).then(() => trial.quiet())],
+  ] as const) {
     await act();
     await end();
-    return wire.writes.length - before;
-  };
-  const creating = await written(
-    () => trial.create(from),
-    () => rolledOut(trial),
-  );
-  const updating = await written(
-    () => trial.edit(to),
-    () => rolledOut(trial),
-  );
-  const deleting = await written(
-    () => trial.delete(),
-    () => isGone(trial).then(() => trial.quiet()),
-  );
-  return { most: Math.max(creating, updating, deleting), deleting };
-}
-
-/** A fault in the events of watches. */
-interface WatchFault {
-  readonly name: string;
-  readonly begin: (wire: Wire, trial: Trial) => void;
-  /** Ends it where it would leave something unknown. */
-  readonly end?: (wire: Wire) => void;
+    counts.push(wire.writes.length);
+  }
+  const written = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+  return { most: Math.max(...written), deleting: written[2] ?? 0 };
 }
 
 const LATE_MILLISECONDS = 300;
@@ -521,8 +496,7 @@ const MOST_CUTS = 3;
 export async function events(stand: Stand): Promise<Outcome> {
   const [from, to = from] = stand.samples;
   const types = [stand.kind.type, ...stand.types, ...stand.removes];
-  const faults = [...types.map(lost), ...types.map(late), doubled, cut];
-  const failures = await trialOfEach(stand, faults, async (trial, { name, begin, end }) => {
+  const failures = await trialOfEach(stand, watchFaults(types), async (trial, [name, begin, end]) => {
     const through = async (act: () => Promise<void>): Promise<void> => {
       // A new one, since an engine takes longer to list again each time that a watch fails.
       const { wire } = await trial.start();
@@ -535,9 +509,9 @@ export async function events(stand: Stand): Promise<Outcome> {
       end(wire);
     };
     await through(() => trial.create(from));
-    await becomes(trial, await fresh(stand, from));
+    await becomes(trial, await undisturbed(stand, from));
     await through(() => trial.edit(to));
-    const edited = await trials.undisturbed(stand, from, to);
+    const edited = await undisturbed(stand, from, to);
     await becomes(trial, edited);
     await through(async () => {
       const object = (await trial.objects()).find((one) => trial.isCreatedAgain(one));
@@ -556,13 +530,13 @@ export async function events(stand: Stand): Promise<Outcome> {
     await trial.settled();
     trial.steps.push('kill the operator, and start it with lists from before all of this');
     await trial.start(served(early.lists));
-    await becomes(trial, await fresh(stand, from));
+    await becomes(trial, await undisturbed(stand, from));
     const { wire: middle } = await trial.restart();
     await trial.edit(to);
     await trial.settled();
     trial.steps.push('kill the operator, and start it with lists from before the edit');
     await trial.start(served(middle.lists));
-    await becomes(trial, await trials.undisturbed(stand, from, to));
+    await becomes(trial, await undisturbed(stand, from, to));
     await trial.delete();
     await isGone(trial);
   });
@@ -572,257 +546,50 @@ export async function events(stand: Stand): Promise<Outcome> {
   };
 }
 
-function ofType(type: ResourceType, fault: EventFault): WatchFault['begin'] {
+/** A fault in the events of watches: its name, its begin, and its end where it would leave something unknown. */
+type WatchFault = readonly [
+  name: string,
+  begin: (wire: Wire, trial: Trial) => void,
+  end?: (wire: Wire) => void,
+];
+
+function ofType(type: ResourceType, fault: EventFault): WatchFault[1] {
   return (wire, { namespaces }) => {
     const watched = namespaces.map((namespace) => collection(type, namespace));
     wire.eventFault = (path) => (watched.includes(path) ? fault : () => 'pass');
   };
 }
 
-function lost(type: ResourceType): WatchFault {
-  return {
-    name: `events of ${type.plural} are lost, until the next list`,
-    begin: ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
-    end: (wire) => {
+function watchFaults(types: readonly ResourceType[]): WatchFault[] {
+  const lost = types.map((type): WatchFault => [
+    `events of ${type.plural} are lost, until the next list`,
+    ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
+    (wire) => {
       wire.expire();
     },
-  };
-}
-
-function late(type: ResourceType): WatchFault {
-  const name = `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`;
-  return { name, begin: ofType(type, () => LATE_MILLISECONDS) };
-}
-
-const doubled: WatchFault = {
-  name: 'every event comes twice',
-  begin: (wire) => {
-    wire.eventFault = () => () => 'double';
-  },
-};
-
-const cut: WatchFault = {
-  name: `all watches are cut at every third event, ${MOST_CUTS} times`,
-  begin: (wire) => {
-    let seen = 0;
-    wire.eventFault = () => () => {
-      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
-        setImmediate(() => {
-          wire.cut();
-        });
-      return 'pass';
-    };
-  },
-};
-
-const WALKS = 4;
-/** Longer where a spec has many fields. */
-const MOST_EDITS = 120;
-const EDITS_PER_GOAL = 0.35;
-const SHORTENING_MILLISECONDS = 60_000;
-/** While a walk is shortened, a fault has to show in so long. */
-const HASTY_MILLISECONDS = 4_000;
-const NOT_AGAIN = 'it did not come again when the same edits were made once more';
-
-/** What came of one walk. */
-interface Walked {
-  readonly edits: number;
-  readonly refused: number;
-  /** Edits whose conditions alone are compared, since they are stalled. */
-  readonly stalled: number;
-  /** Others' objects that were deleted, and that were left. */
-  readonly gone: number;
-  readonly there: number;
-  readonly failures: readonly Failure[];
-  /** Specs up to where it went wrong. */
-  readonly until: Walk;
-}
-
-/** Checks that after any edits of the spec the objects are those of a new custom resource with that spec. */
-export async function walk(stand: Stand): Promise<Outcome> {
-  const { cluster, samples } = stand;
-  const specs = samples.map(({ spec }) => spec);
-  const fields = fieldsOf(stand.kind, specs, stand.notWalked);
-  const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
-  const goals = goalsOf(fields).length;
-  if (goals === 0) return nothing;
-  const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
-  const mostEdits = Math.max(MOST_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
-  const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
-  const namespace = await cluster.makeNamespace('sweep');
-  const plan = await planWalks(fields, stand.random, props, acceptance(stand, namespace)).finally(() =>
-    trials.removeNamespace(cluster, namespace),
-  );
-  if (plan.walks.every(({ length }) => length < 2)) return nothing;
-  const walked = await trials.several(plan.walks, (one) => walkOne(stand, one));
-  // One is enough to look for, and each takes its time to be shortened.
-  const first = walked.find(({ failures }) => failures.length > 0);
-  const isRefused = walked.every(({ edits }) => edits === 0);
-  const sequence = specs.map((spec) => `create it with ${JSON.stringify(spec)}`);
-  const refused = isRefused ? [{ what: 'every spec of the walk is refused', sequence }] : [];
-  const started = performance.now();
-  const failures = first
-    ? await shortened(first, {
-        walk: async (one, isHasty) =>
-          (await walkOne(isHasty ? { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS } : stand, one))
-            .failures,
-        isValid: (spec) => fields.problems(spec).length === 0,
-        hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
-      })
-    : refused;
-  const notWalked = barredOf(stand, fields);
-  return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
-}
-
-/** Returns the fields for which there is no value. */
-function barredOf({ notWalked }: Stand, fields: Fields): string[] {
-  return fields.leaves
-    .filter((path) => {
-      const within = path.map((_, end) => path.slice(0, end + 1));
-      return (
-        within.some((one) => fields.isBarred(one)) && !within.some((one) => notWalked.includes(one.join('.')))
-      );
-    })
-    .map((path) => path.join('.'));
-}
-
-function triedBy(
-  stand: Stand,
-  fields: Fields,
-  plan: WalkPlan,
-  walked: readonly Walked[],
-  barred: readonly string[],
-): string {
-  const sum = (of: (one: Walked) => number): number => walked.reduce((total, one) => total + of(one), 0);
-  const fixed = fields.leaves.filter((path) => fields.isFixed?.(path)).map((path) => path.join('.'));
-  const kept = plan.walks.flat().filter((spec) => stand.keepsEarlier(spec)).length;
-  const [stalled, refused] = [sum((one) => one.stalled), sum((one) => one.refused)];
-  const listed = (what: string, names: readonly string[]): string[] => {
-    const rest = names.length > 5 ? ` and ${names.length - 5} more` : '';
-    return names.length === 0 ? [] : [`${what} ${names.slice(0, 5).join(', ')}${rest}`];
-  };
-  return [
-    `${sum(({ edits }) => edits)} edits, ${plan.goals - plan.open.length} of ${plan.goals} things to do to fields`,
-    ...listed('not done:', plan.open),
-    ...listed('no sample has', barred),
-    ...listed("can't be changed:", fixed),
-    ...listed('left out:', stand.notWalked),
-    ...(kept > 0 ? [`${kept} compared by their conditions alone, since they keep what was before`] : []),
-    ...(stalled > 0 ? [`${stalled} compared by their conditions alone, since they are stalled`] : []),
-    ...(stand.removes.length > 0
-      ? [`others' objects: ${sum(({ gone }) => gone)} deleted, ${sum(({ there }) => there)} left`]
-      : []),
-    ...(refused > 0 ? [`${refused} refused`] : []),
-  ].join('; ');
-}
-
-async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
-  const samples = specs.map((spec) => ({ ...stand.samples[0], spec }));
-  let [edits, refused, stalled, failedAt, gone, there] = [0, 0, 0, -1, 0, 0];
-  let ahead: Promise<unknown> = Promise.resolve();
-  const failures = await attempt(stand, async (trial) => {
-    await trial.start();
-    for (const [index, sample] of samples.entries()) {
-      failedAt = index;
-      const next = samples[index + 1];
-      // The expected state of the next spec takes as long as the edit itself.
-      if (next) ahead = fresh(stand, next).catch(() => undefined);
-      const state = await goTo(trial, sample, edits > 0);
-      if (!state) {
-        refused++;
-        continue;
-      }
-      edits++;
-      if (hasCondition(state, 'Stalled')) stalled++;
-      for (const left of Object.values(state['<found>'] as Json))
-        if (left === 'gone') gone++;
-        else there++;
-    }
-  });
-  await ahead;
-  return { edits, refused, stalled, gone, there, failures, until: specs.slice(0, failedAt + 1) };
-}
-
-/** Gives a custom resource a spec, and compares. @returns the expected state, or undefined where the API server refuses the spec */
-async function goTo(trial: Trial, sample: Sample, isThere: boolean): Promise<trials.Normal | undefined> {
-  const { stand } = trial;
-  const expected = await trials.unlessRefused(() => fresh(stand, sample));
-  if (!expected) return undefined;
-  const isTaken = await trials.unlessRefused(async () => {
-    await (isThere ? trial.edit(sample) : trial.create(sample));
-    return true;
-  });
-  if (!isTaken) {
-    trial.steps.push('which the API server refuses');
-    return undefined;
-  }
-  if (isThere) {
-    await trial.settled();
-    await trial.renew();
-  }
-  await becomes(trial, expected, hasCondition(expected, 'Stalled') || stand.keepsEarlier(sample.spec));
-  return expected;
-}
-
-interface Shortening {
-  /** Walks from the start. In haste, a slow state counts as wrong. */
-  readonly walk: (specs: Walk, isHasty: boolean) => Promise<readonly Failure[]>;
-  readonly isValid: (spec: Spec) => boolean;
-  readonly hasTime: () => boolean;
-}
-
-/**
- * Returns the failure of the shortest walk found in time that goes wrong in the same place once more, without haste. One
- * that doesn't come again may hang on an order or a moment: it remains a failure, which says so.
- */
-export async function shortened(
-  { failures, until }: Pick<Walked, 'failures' | 'until'>,
-  { walk: walkAgain, ...props }: Shortening,
-): Promise<readonly Failure[]> {
-  const placeOf = ([failure]: readonly Failure[]): string | undefined =>
-    failure && withoutMoment(failure.what).split(/ is |; /)[0];
-  const isTheSame = (found: readonly Failure[]): boolean => placeOf(found) === placeOf(failures);
-  const goesWrong = async (specs: Walk): Promise<boolean> => isTheSame(await walkAgain(specs, true));
-  let again: readonly Failure[] = [];
-  for (const specs of new Set([await shorten(until, { ...props, goesWrong }), until])) {
-    again = await walkAgain(specs, false);
-    if (isTheSame(again)) return again;
-  }
-  return [...failures.map(({ what, sequence }) => ({ what: `${what}; ${NOT_AGAIN}`, sequence })), ...again];
-}
-
-/** Asks the cluster by dry runs whether it accepts what a spec is rendered to, once for each object. */
-function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<boolean> {
-  const { cluster, types, kind } = stand;
-  const answers = new Map<string, Promise<boolean>>();
-  const ask = async (object: AnyObject): Promise<boolean> => {
-    const type = types.find((one) => groupKind(one) === groupKind(object));
-    if (!type) return true;
-    const { status: code } = await cluster.send(
-      'PATCH',
-      `${collection(type, object.metadata.namespace)}/${object.metadata.name}`,
-      {
-        ...{ body: object, contentType: 'application/apply-patch+yaml' },
-        query: { dryRun: 'All', fieldManager: 'sweep', force: 'true' },
-      },
-    );
-    // A type that isn't installed is no fault of the spec.
-    return code < 400 || code === 404;
-  };
-  return async (spec) => {
-    if (!('each' in kind.rendering)) return true;
-    try {
-      const objects = rendered(stand, { metadata: { name: 'accepted', namespace }, spec });
-      const asked = objects.map((object) => {
-        const id = JSON.stringify(object);
-        const answer = answers.get(id) ?? ask(object);
-        answers.set(id, answer);
-        return answer;
-      });
-      return (await Promise.all(asked)).every(Boolean);
-    } catch (error) {
-      if (error instanceof OperatorError) return false;
-      throw error;
-    }
-  };
+  ]);
+  const late = types.map((type): WatchFault => [
+    `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`,
+    ofType(type, () => LATE_MILLISECONDS),
+  ]);
+  const doubled: WatchFault = [
+    'every event comes twice',
+    (wire) => {
+      wire.eventFault = () => () => 'double';
+    },
+  ];
+  const cut: WatchFault = [
+    `all watches are cut at every third event, ${MOST_CUTS} times`,
+    (wire) => {
+      let seen = 0;
+      wire.eventFault = () => () => {
+        if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
+          setImmediate(() => {
+            wire.cut();
+          });
+        return 'pass';
+      };
+    },
+  ];
+  return [...lost, ...late, doubled, cut];
 }

@@ -9,7 +9,7 @@ import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, showValue } from '../synth/problem.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
-import { collisions, drift, events, kills, ownership, settling, status, walk } from './checks.js';
+import { collisions, drift, events, kills, ownership, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 import { withSandbox } from './operator.js';
@@ -24,6 +24,7 @@ import {
   sweptOf,
 } from './trial.js';
 import type { Sample, Stand } from './trial.js';
+import { walk } from './walk-check.js';
 import { leavesOf, Random } from './walk.js';
 import type { Spec } from './walk.js';
 

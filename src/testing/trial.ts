@@ -20,7 +20,6 @@ import { Operator } from './operator.js';
 import { differences, digestsOf, rendered, withoutDigests } from './render.js';
 import type { Failure, MakeSurroundings, Site, Surroundings, SweepOptions } from './sweep.js';
 import type { Random, Spec } from './walk.js';
-import type { Wire } from './wire.js';
 
 /** A custom resource without its identity. */
 export interface Sample {
@@ -88,12 +87,12 @@ export function sweptOf(
 }
 
 /** Objects of one type that a kind applies. */
-export interface Made {
+interface Made {
   readonly type: ResourceType;
-  /** Namespaces of shared objects. @default - they belong to the custom resource, in its namespace */
-  readonly namespaces?: readonly string[];
-  /** Name of a shared object. @default - any */
-  readonly name?: string;
+  /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Name of a shared object. */
+  readonly name: string | undefined;
   /** Whether a deleted one is created again. */
   readonly isCreated: boolean;
 }
@@ -105,25 +104,18 @@ export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; rem
     .flatMap((controller) => controller.watches)
     .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
   const made = watches.flatMap(({ type, namespaces, name, writes = [] }): Made[] => {
-    if (!writes.includes('create') && !writes.includes('patch')) return [];
-    const where = { ...(namespaces && { namespaces }), ...(name !== undefined && { name }) };
-    return [{ type, ...where, isCreated: writes.includes('create') }];
+    const isCreated = writes.includes('create');
+    return isCreated || writes.includes('patch') ? [{ type, namespaces, name, isCreated }] : [];
   });
   const applied = made.map(({ type }) => groupKind(type));
-  const removed = watches.filter(
-    ({ type, writes = [] }) => writes.includes('delete') && !applied.includes(groupKind(type)),
-  );
-  return { made, removes: distinct(removed.map(({ type }) => type)) };
+  const removed = watches
+    .filter(({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)))
+    .map(({ type }) => type);
+  return { made, removes: distinct(removed) };
 }
 
 function distinct(types: readonly ResourceType[]): ResourceType[] {
   return [...new Map(types.map((type) => [groupKind(type), type])).values()];
-}
-
-function isOf({ type, namespaces, name }: Made, object: AnyObject): boolean {
-  const { metadata } = object;
-  const isThere = namespaces?.includes(metadata.namespace ?? '') ?? true;
-  return groupKind(type) === groupKind(object) && isThere && (name ?? metadata.name) === metadata.name;
 }
 
 /** Longest start of an operator on an idle machine. */
@@ -168,7 +160,7 @@ export class Trial implements AsyncDisposable {
     private site: Site,
   ) {
     this.around = stand.surroundings?.(site) ?? {};
-    this.made = effectsOf(stand.kind, this.context).made;
+    this.made = effectsOf(stand.kind, contextOf(this.around)).made;
   }
 
   /** @throws where something of it can't be made; then nothing of it stays */
@@ -180,7 +172,7 @@ export class Trial implements AsyncDisposable {
         namespaces.push(await cluster.makeNamespace(purpose));
       const [namespace = '', elsewhere = namespace] = namespaces;
       const trial = new Trial(stand, { namespace, elsewhere, round: 0 });
-      if (surroundings) await grant(cluster, { user, rules: rulesFor([kind], trial.context) });
+      if (surroundings) await grant(cluster, { user, rules: rulesFor([kind], contextOf(trial.around)) });
       for (const object of trial.around.objects ?? []) await make(cluster, object);
       trial.untouched = await trial.content();
       return trial;
@@ -207,21 +199,15 @@ export class Trial implements AsyncDisposable {
     return this.operator.wire.diedAt === undefined;
   }
 
-  private get context(): KindContext {
-    return contextOf(this.around);
-  }
-
   /** Starts an operator in place of the one before, which is killed. */
-  async start(prepare?: (wire: Wire) => void): Promise<Operator> {
+  async start(prepare?: (wire: Operator['wire']) => void): Promise<Operator> {
     this.running?.kill();
     const { kind, kubeconfig, pace } = this.stand;
-    const { flags, policy } = this.context;
+    const { render: _, ...given } = contextOf(this.around);
     const started = performance.now();
-    this.running = await Operator.start({
-      ...{ kubeconfig, kinds: [kind], namespaces: [this.namespace] },
-      given: { ...(flags && { flags }), ...(policy !== undefined && { policy }) },
-      ...(prepare && { prepare }),
-    });
+    const namespaces = [this.namespace];
+    const props = { kubeconfig, kinds: [kind], namespaces, given, ...(prepare && { prepare }) };
+    this.running = await Operator.start(props);
     pace.started(performance.now() - started);
     return this.running;
   }
@@ -231,16 +217,19 @@ export class Trial implements AsyncDisposable {
     return this.start();
   }
 
-  async create({ spec, labels, annotations }: Sample, name = this.name): Promise<void> {
+  async create({ spec, ...meta }: Sample, name = this.name): Promise<void> {
     const { kind, cluster } = this.stand;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
-    const metadata = {
-      ...{ name, namespace: this.namespace },
-      ...(labels && { labels }),
-      ...(annotations && { annotations }),
-    };
+    const metadata = { name, namespace: this.namespace, ...meta };
     await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
+  }
+
+  /** Starts an operator, creates a custom resource, and waits until nothing is left to do. */
+  async startWith(sample: Sample): Promise<void> {
+    await this.start();
+    await this.create(sample);
+    await rolledOut(this);
   }
 
   async edit({ spec }: Sample): Promise<void> {
@@ -291,18 +280,13 @@ export class Trial implements AsyncDisposable {
 
   /** Waits until the operator has seen the present generation and sends nothing more, or is dead. */
   async settled(name = this.name): Promise<LiveResource> {
-    await eventually(
-      async () => {
-        if (!this.isAlive) return;
-        const { metadata, status } = await this.get(name);
-        const { observedGeneration } = status ?? {};
-        if (observedGeneration !== metadata.generation)
-          throw new Error(
-            `its status is of generation ${observedGeneration ?? 'none'}, not of ${metadata.generation ?? 0}`,
-          );
-      },
-      { deadlineMilliseconds: 30_000 },
-    );
+    const requireSeen = async (): Promise<void> => {
+      if (!this.isAlive) return;
+      const { metadata, status } = await this.get(name);
+      const [seen, present] = [status?.observedGeneration ?? 'none', metadata.generation ?? 0];
+      if (seen !== present) throw new Error(`its status is of generation ${seen}, not of ${present}`);
+    };
+    await eventually(requireSeen, { deadlineMilliseconds: 30_000 });
     await this.quiet();
     return this.get(name);
   }
@@ -340,14 +324,14 @@ export class Trial implements AsyncDisposable {
 
   /** Reports whether an object belongs to many custom resources, so that none owns it. */
   isShared(object: AnyObject): boolean {
-    return this.made.some((made) => made.namespaces && isOf(made, object));
+    return this.madeAs(object).some(({ namespaces }) => namespaces);
   }
 
   /** Reports whether an object that is deleted goes at once, and is created again by the operator or its author. */
   isCreatedAgain(object: AnyObject): boolean {
     const { finalizers = [] } = object.metadata as { readonly finalizers?: readonly string[] };
     if (finalizers.length > 0) return false;
-    return !!this.original(object) || this.made.some((made) => made.isCreated && isOf(made, object));
+    return !!this.original(object) || this.madeAs(object).some(({ isCreated }) => isCreated);
   }
 
   /** The namespaces go by and by. */
@@ -364,6 +348,15 @@ export class Trial implements AsyncDisposable {
     const { namespace = this.namespace, name } = object.metadata;
     const type = this.stand.types.find((one) => groupKind(one) === groupKind(object));
     return { type: type ?? resourceType(object), namespace, name };
+  }
+
+  private madeAs({ metadata, ...object }: AnyObject): Made[] {
+    return this.made.filter(
+      ({ type, namespaces, name }) =>
+        groupKind(type) === groupKind(object) &&
+        (namespaces?.includes(metadata.namespace ?? '') ?? true) &&
+        (name ?? metadata.name) === metadata.name,
+    );
   }
 
   /** Returns an object of the surroundings as it was made. */
@@ -389,7 +382,7 @@ export class Trial implements AsyncDisposable {
     const { cluster, surroundings } = this.stand;
     const names = surroundings?.(ANY_SITE).objects ?? [];
     const entries = (this.around.objects ?? []).map(async (object, index) => {
-      if (this.made.some((made) => isOf(made, object))) return [];
+      if (this.madeAs(object).length > 0) return [];
       const found = await cluster.find(this.placeOf(object));
       const isThere = found !== undefined && found.metadata.deletionTimestamp === undefined;
       return [[objectId(names[index] ?? object), isThere ? 'there' : 'gone'] as const];
@@ -402,7 +395,7 @@ export class Trial implements AsyncDisposable {
     const { kind } = this.stand;
     if (!('each' in kind.rendering)) return [];
     const made = (name: string): AnyObject[] =>
-      rendered({ kind, context: this.context }, { ...cr, metadata: { ...cr.metadata, name } });
+      rendered({ kind, context: contextOf(this.around) }, { ...cr, metadata: { ...cr.metadata, name } });
     try {
       return digestsOf(made, cr.metadata.name);
     } catch (error) {
@@ -442,16 +435,14 @@ function isApplied({ metadata }: AnyObject): boolean {
 /** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
 export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {
   return managedFieldsOf(object).filter(({ operation, subresource, fieldsV1 }) => {
-    if (operation !== 'Apply' || subresource !== undefined) return false;
     const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
-    return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+    const isHashed = annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+    return operation === 'Apply' && subresource === undefined && isHashed;
   });
 }
 
 /** Objects without their identity, by `<kind> <name>`. */
 export type Normal = Readonly<Record<string, unknown>>;
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Fields that the cluster fills differently for each object, unless they are applied. */
 const CHOSEN = new Set([
@@ -474,56 +465,48 @@ interface Named {
 
 /** Returns objects as two custom resources of the same spec have them in common, with the fields that each manager owns. */
 export function normal(objects: readonly AnyObject[], cr: Named): Normal {
-  const names = [
-    ...[[cr.uid, '<uid>'] as const],
-    ...(cr.elsewhere === undefined ? [] : [[cr.elsewhere, '<elsewhere>'] as const]),
-    ...([[cr.namespace, '<namespace>'] as const, [cr.name, '<name>'] as const] as const),
-  ];
-  const anonymous = (text: string): string =>
-    names.reduce((left, [own, any]) => left.replaceAll(own, any), text);
+  const { name, namespace, elsewhere, uid, digests } = cr;
+  const anonymous = (text: string): string => {
+    const here = elsewhere === undefined ? text : text.replaceAll(elsewhere, '<elsewhere>');
+    return here.replaceAll(uid, '<uid>').replaceAll(namespace, '<namespace>').replaceAll(name, '<name>');
+  };
   const entries = objects.map((object) => {
-    const { namespace, name, uid = ' ' } = object.metadata;
-    const json = withoutDigests(JSON.stringify(comparable(object)), cr.digests);
-    const place = namespace === cr.elsewhere && namespace !== undefined ? '<elsewhere>/' : '';
-    const value = JSON.parse(anonymous(json.replaceAll(uid, '<own uid>'))) as unknown;
-    return [`${groupKind(object)} ${place}${anonymous(name)}`, value] as const;
+    const { metadata } = object;
+    const json = withoutDigests(JSON.stringify(comparable(object)), digests);
+    const isElsewhere = elsewhere !== undefined && metadata.namespace === elsewhere;
+    const value = JSON.parse(anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))) as unknown;
+    const place = isElsewhere ? '<elsewhere>/' : '';
+    return [`${groupKind(object)} ${place}${anonymous(metadata.name)}`, value] as const;
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function comparable(object: AnyObject): Json {
+function comparable(object: AnyObject): Normal {
   const { metadata, status: _, ...content } = object;
-  const { labels = {}, annotations = {}, finalizers, ownerReferences } = metadata as Json & typeof metadata;
+  const { labels = {}, annotations = {}, finalizers, ownerReferences } = metadata as Normal & typeof metadata;
   const owned = ownEntries(object).map(({ manager, fieldsV1 }) => ({ manager, fieldsV1 }));
   const applied = JSON.stringify(owned);
-  const withoutChosen = (value: unknown, key: string): unknown => {
-    if (CHOSEN.has(key) && !applied.includes(`"f:${key}"`)) return 'chosen';
-    if (Array.isArray(value)) return value.map((item) => withoutChosen(item, ''));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, withoutChosen(member, name)]),
-    );
-  };
+  const isChosen = (key: string): boolean => CHOSEN.has(key) && !applied.includes(`"f:${key}"`);
   const kept = Object.entries(annotations).filter(
     ([key]) => !isHashAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
   );
   return {
-    ...(withoutChosen(content, '') as Json),
+    ...(JSON.parse(
+      JSON.stringify(content, (key, value: unknown) => (isChosen(key) ? 'chosen' : value)),
+    ) as Normal),
     metadata: { labels, annotations: Object.fromEntries(kept), finalizers, ownerReferences },
     owned,
   };
 }
 
 /** The API server refuses the spec of the custom resource. Any other refusal is a failure. */
-export class SpecRefused extends Error {}
+class SpecRefused extends Error {}
 
 async function refusable(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
+  await write.catch((error: unknown) => {
     const message = messageOf(error);
     throw message.includes('answered 422') ? new SpecRefused(message) : error;
-  }
+  });
 }
 
 /** Returns undefined where the spec is refused. */
@@ -641,13 +624,10 @@ export async function becomes(trial: Trial, expected: Normal, isOfConditions = f
     const now = performance.now();
     const isPaused = isRolling || !trial.operator.wire.isWatching;
     if (isPaused) since = now;
-    const isOver = isPaused
-      ? now - started > ROLLOUT_MILLISECONDS
-      : now - since > pace.scaled(convergenceMilliseconds);
-    if (isOver) {
+    const most = isPaused ? ROLLOUT_MILLISECONDS : pace.scaled(convergenceMilliseconds);
+    if (now - (isPaused ? started : since) > most) {
       const message = waits && conditionOf(await trial.get(), 'Ready')?.message;
-      const told = message ? `; Ready has the message: ${message}` : '';
-      throw new Error(lines.slice(0, 3).join('; ') + told);
+      throw new Error(lines.slice(0, 3).join('; ') + (message ? `; Ready has the message: ${message}` : ''));
     }
     await delay(200);
   }
@@ -655,34 +635,28 @@ export async function becomes(trial: Trial, expected: Normal, isOfConditions = f
 
 /** Waits until the custom resource and its objects are gone and shared objects are as before; or the operator is dead. */
 export async function isGone(trial: Trial, orDead = false): Promise<void> {
-  const { stand, untouched } = trial;
   const requireGone = async (): Promise<void> => {
     if (orDead && !trial.isAlive) return;
-    if (await stand.cluster.find(trial.place())) throw new Error('it is still there');
+    if (await trial.stand.cluster.find(trial.place())) throw new Error('it is still there');
     const left = await trial.objects();
     const names = (objects: AnyObject[]): string =>
       objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ');
     const own = left.filter((object) => !trial.isShared(object));
     if (own.length > 0) throw new Error(`${names(own)} stays when it is deleted`);
     if (left.length > 0) throw new Error(`of its fields in ${names(left)} some stay when it is deleted`);
-    const [changed] = differences(untouched, await trial.content());
+    const [changed] = differences(trial.untouched, await trial.content());
     if (changed) throw new Error(`when it is deleted, ${changed.text}`);
   };
   // The garbage collector looks for new kinds every half minute only.
   await eventually(requireGone, { deadlineMilliseconds: 45_000, intervalMilliseconds: 100 });
 }
 
-/** Returns the state that a new custom resource of this spec leads to when nothing is disturbed. */
-export function fresh(stand: Stand, sample: Sample): Promise<Normal> {
-  return expectedOf(stand, [sample]);
-}
-
-/** Returns the state that these specs lead to in turn, undisturbed: that of a new one with the last, but for deletions. */
-export function undisturbed(stand: Stand, ...path: readonly Sample[]): Promise<Normal> {
-  return expectedOf(stand, stand.removes.length === 0 ? path.slice(-1) : path);
-}
-
-function expectedOf(stand: Stand, path: readonly Sample[]): Promise<Normal> {
+/**
+ * Returns the state that these specs lead to in turn when nothing is disturbed: that of a new custom resource with the last
+ * one, since deletions alone can't be undone by an edit.
+ */
+export function undisturbed(stand: Stand, ...specs: readonly Sample[]): Promise<Normal> {
+  const path = stand.removes.length === 0 ? specs.slice(-1) : specs;
   const id = JSON.stringify(path);
   const state = stand.expected.get(id) ?? endOf(stand, path);
   stand.expected.set(id, state);

@@ -89,8 +89,6 @@ export interface Fields {
   companions?(field: string): readonly Path[];
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Returns every field of a schema that holds a value. */
 export function leavesOf(schema: StructuralSchema, path: Path = []): Path[] {
   const { items, properties = {}, additionalProperties } = schema;
@@ -101,25 +99,15 @@ export function leavesOf(schema: StructuralSchema, path: Path = []): Path[] {
 }
 
 /** Returns a path and all that it lies in, the path last. */
-function pathsTo(path: Path): Path[] {
+export function pathsTo(path: Path): Path[] {
   return path.map((_, end) => path.slice(0, end + 1));
-}
-
-/** Returns every list, by the path of its items. */
-function listsOf(leaves: readonly Path[]): Path[] {
-  const all = leaves.flatMap(pathsTo).filter((path) => path.at(-1) === '[]');
-  return [...new Map(all.map((path) => [path.join('.'), path])).values()];
 }
 
 /** @throws where the schema has nothing at the path */
 export function schemaAt(schema: StructuralSchema, path: Path): StructuralSchema {
   return path.reduce((at, step) => {
-    const below =
-      step === '[]' && at.items
-        ? at.items
-        : typeof at.additionalProperties === 'object'
-          ? at.additionalProperties
-          : at.properties?.[step];
+    const { items, additionalProperties: values, properties } = at;
+    const below = step === '[]' && items ? items : typeof values === 'object' ? values : properties?.[step];
     if (!below) throw new Error(`The schema has no ${step}`);
     return below;
   }, schema);
@@ -129,22 +117,13 @@ export function schemaAt(schema: StructuralSchema, path: Path): StructuralSchema
 export function valuesAt(value: unknown, [step, ...rest]: Path): unknown[] {
   if (value === undefined) return [];
   if (step === undefined) return [value];
-  if (step === '[]') return (value as readonly unknown[]).flatMap((item) => valuesAt(item, rest));
-  const inner = step === '*' ? Object.values(value as Json) : [(value as Json)[step]];
+  const inner = step === '[]' || step === '*' ? Object.values(value as Spec) : [(value as Spec)[step]];
   return inner.flatMap((member) => valuesAt(member, rest));
 }
 
 function choicesAt({ schema, choices }: Pick<Fields, 'schema' | 'choices'>, path: Path): readonly unknown[] {
   const { type, enum: values } = schemaAt(schema, path);
   return values ?? (type === 'boolean' ? [true, false] : choices(path));
-}
-
-interface Limits {
-  readonly pattern?: string;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minimum?: number;
-  readonly maximum?: number;
 }
 
 /** Reads the fields of a kind: values come from its samples, and from the schema where it says enough. */
@@ -159,8 +138,9 @@ export function fieldsOf(kind: Kind, samples: readonly Spec[], notWalked: readon
   const choices = (path: Path): readonly unknown[] => {
     // Another key of a map may hold another kind of value.
     const ofKey = given(path);
-    const sampled = ofKey.length > 0 ? ofKey : given(generalized(schema, path));
-    return distinct([...sampled, ...fromSchema(schemaAt(schema, path))]);
+    const all = [...(ofKey.length > 0 ? ofKey : given(generalized(schema, path)))];
+    all.push(...fromSchema(schemaAt(schema, path)));
+    return all.filter((value, index) => all.findIndex((one) => isDeepStrictEqual(one, value)) === index);
   };
   const problems = (spec: Spec, before?: Spec): readonly Problem[] =>
     judge(version, whole(spec), before && whole(before));
@@ -170,7 +150,7 @@ export function fieldsOf(kind: Kind, samples: readonly Spec[], notWalked: readon
     isBarred: (path) =>
       notWalked.includes(path.join('.')) || !isMakeable(schemaAt(schema, path), path, choices),
     keys: (path) => {
-      const keys = new Set(given(generalized(schema, path)).flatMap((map) => Object.keys(map as Json)));
+      const keys = new Set(given(generalized(schema, path)).flatMap((map) => Object.keys(map as Spec)));
       return keys.size > 1 ? [...keys] : [...new Set([...keys, 'one', 'two'])];
     },
     consistent: (path, value) =>
@@ -205,20 +185,14 @@ function generalized(schema: StructuralSchema, path: Path): Path {
   });
 }
 
-function distinct(values: readonly unknown[]): unknown[] {
-  return values.filter(
-    (value, index) => values.findIndex((other) => isDeepStrictEqual(other, value)) === index,
-  );
-}
-
 /** Returns values that the schema allows. A text with a pattern or a format is known from samples alone. */
-function fromSchema(schema: StructuralSchema & Limits): unknown[] {
-  const { type, pattern, format, minLength = 0, maxLength = Infinity, minimum, maximum } = schema;
+function fromSchema(schema: StructuralSchema): unknown[] {
+  const { type, pattern, format, minLength = 0, maxLength = Infinity, minimum, maximum = Infinity } = schema;
   if (schema.enum) return [...schema.enum];
   if (type === 'boolean') return [true, false];
   if (type === 'integer' || type === 'number') {
-    const least = minimum ?? Math.min(0, maximum ?? 0);
-    return [least, least + 1, least + 2].filter((value) => value <= (maximum ?? Infinity));
+    const least = minimum ?? Math.min(0, maximum);
+    return [least, least + 1, least + 2].filter((value) => value <= maximum);
   }
   if (schema['x-kubernetes-int-or-string']) return pattern === undefined ? [1, 2] : [];
   if (type !== 'string' || pattern !== undefined || format !== undefined) return [];
@@ -244,7 +218,7 @@ export function withoutDuplicates(schema: StructuralSchema, list: readonly unkno
   if (kind !== 'map' && kind !== 'set') return [...list];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   const keyed = list.map((item) => {
-    const whole = applyDefaults(item, schema.items) as Json;
+    const whole = applyDefaults(item, schema.items) as Spec;
     return [JSON.stringify(kind === 'set' ? item : keys.map((key) => whole[key])), item] as const;
   });
   return [...new Map(keyed).values()];
@@ -273,7 +247,8 @@ export function goalsOf(fields: Fields): readonly Goal[] {
       ...(mayChange && !fields.isFixed?.(path) ? [{ action: 'change', path } as const] : []),
     ];
   });
-  const ofLists = listsOf(fields.leaves)
+  const items = fields.leaves.flatMap(pathsTo).filter((path) => path.at(-1) === '[]');
+  const ofLists = [...new Map(items.map((path) => [path.join('.'), path])).values()]
     .filter((path) => !fields.isRefused?.(path) && isOpen(path))
     .flatMap((path) => (['add an item', 'drop an item'] as const).map((action) => ({ action, path })));
   return [...ofFields, ...ofLists];
@@ -286,103 +261,92 @@ export function isRequired({ schema }: Pick<Fields, 'schema'>, path: Path): bool
   return schemaAt(schema, path.slice(0, -1)).required?.includes(field) ?? false;
 }
 
-function isPossible({ action, path }: Goal, spec: Spec): boolean {
-  const values = valuesAt(spec, path).length;
-  if (action === 'set') return values === 0;
-  return action === 'drop an item' ? values > 1 : values > 0;
-}
-
 /** Reports whether an edit has done it. */
-export function isReached(goal: Goal, before: Spec, after: Spec): boolean {
-  if (!isPossible(goal, before)) return false;
-  const [old, now] = [valuesAt(before, goal.path), valuesAt(after, goal.path)];
-  switch (goal.action) {
-    case 'set':
-      return now.length > 0;
-    case 'remove':
-      return now.length === 0;
-    case 'change':
-      return now.length > 0 && !isDeepStrictEqual(old, now);
-    case 'add an item':
-      return now.length > old.length;
-    case 'drop an item':
-      return now.length > 0 && now.length < old.length;
-  }
+export function isReached({ action, path }: Goal, before: Spec, after: Spec): boolean {
+  const [old, now] = [valuesAt(before, path), valuesAt(after, path)];
+  if (action === 'set') return old.length === 0 && now.length > 0;
+  if (action === 'remove') return old.length > 0 && now.length === 0;
+  if (old.length === 0 || now.length === 0) return false;
+  if (action === 'change') return !isDeepStrictEqual(old, now);
+  return action === 'add an item' ? now.length > old.length : now.length < old.length;
 }
 
 /** Share of optional fields that a new object has, in percent. */
 const OPTIONAL_PERCENT = 35;
 
-/** Edits of values at paths. */
+/** Random edits: what is generated is mixed with what is there, so that some of it stays. */
 class Editor {
   readonly goals: readonly Goal[];
-  private readonly lists: readonly Path[];
+  private readonly names: readonly string[];
 
   constructor(
-    readonly fields: Fields,
-    readonly chance: Chance,
+    private readonly fields: Fields,
+    private readonly chance: Chance,
   ) {
     this.goals = goalsOf(fields);
-    this.lists = listsOf(fields.leaves);
+    const names = Object.keys(fields.schema.properties ?? {});
+    this.names = names.filter((name) => !fields.isBarred([name]));
   }
 
-  /** Returns the spec with the goal reached, beside random edits for other goals, or undefined where that failed. */
-  edited(before: Spec, goal: Goal, others: readonly Goal[] | undefined): Spec | undefined {
-    const { fields, chance } = this;
-    const start = others && chance.yes(5) ? this.clearedOrNew(before) : before;
-    let spec = this.act(isPossible(goal, start) ? start : before, goal);
-    for (let more = others ? chance.upTo(5) : 0; spec && more > 0; more--) {
-      const other = this.randomEdit(spec, others && chance.yes(70) ? others : this.goals);
-      if (other && isReached(goal, before, other)) spec = other;
+  /** Returns a valid spec that may have reached the goal. @param isAlone whether no other field is edited */
+  edited(before: Spec, { action, path }: Goal, isAlone: boolean): Spec | undefined {
+    const { fields, chance, names } = this;
+    const { required = [] } = fields.schema;
+    const [field = '', ...inner] = path;
+    const least = Object.fromEntries(required.map((name) => [name, before[name]]));
+    let spec: Spec = !isAlone && chance.yes(5) ? least : before;
+    const others = isAlone ? [] : Array.from({ length: chance.upTo(4) }, () => chance.one(names));
+    // A field that the API server refuses doesn't stay.
+    const broken = names.filter((name) =>
+      fields.leaves.some((leaf) => leaf[0] === name && fields.isRefused?.(leaf) && valuesAt(spec, leaf)[0]),
+    );
+    const isRemoved = action === 'remove' || action === 'drop an item';
+    const parts = isRemoved && chance.yes(60) ? partsOf([spec]).filter((part) => isAt(part, path)) : [];
+    // From the last to the first, so that indexes stay true.
+    const gone = action === 'remove' ? parts.toReversed() : parts.length > 1 ? [chance.one(parts)] : [];
+    for (const part of gone) spec = without(spec, part) as Spec;
+    const edits = new Set([...others, ...broken, field]);
+    if (gone.length > 0) edits.delete(field);
+    for (const name of edits) {
+      const wanted = name === field && !isRemoved ? inner : undefined;
+      const { [name]: old, ...rest } = spec;
+      const isDropped = !wanted && !required.includes(name) && chance.yes(25);
+      const made = isDropped ? undefined : this.mixed(old, this.make([name], wanted), [name], wanted);
+      spec = made === undefined ? rest : { ...spec, [name]: made };
     }
-    const [field = ''] = goal.path;
-    if (spec && !chance.yes(30))
-      for (const path of fields.companions?.(field) ?? [])
-        if (valuesAt(spec, path).length === 0) spec = this.set(spec, path) as Spec;
-    const after = spec && this.withoutProblems(spec, before, field);
-    return after && isReached(goal, before, after) ? after : undefined;
+    for (const missing of chance.yes(30) ? [] : (fields.companions?.(field) ?? []))
+      if (valuesAt(spec, missing).length === 0) {
+        const [name = '', ...below] = missing;
+        spec = { ...spec, [name]: this.mixed(spec[name], this.make([name], below), [name], below) };
+      }
+    return this.withoutProblems(spec, before, field);
   }
 
-  /** Returns undefined where nothing valid would be left. */
-  private act(spec: Spec, { action, path }: Goal): Spec | undefined {
-    const { chance } = this;
-    const list = path.slice(0, -1);
-    switch (action) {
-      case 'set':
-        return this.set(spec, path) as Spec;
-      case 'change':
-        return this.change(spec, path, (value, at) => this.another(value, at)) as Spec;
-      case 'remove':
-        return this.remove(spec, path) as Spec | undefined;
-      case 'add an item':
-        return this.changeList(spec, list, (items, at) => {
-          const item = this.make([...at, '[]']);
-          return items.toSpliced(chance.upTo(items.length), 0, item);
-        });
-      case 'drop an item':
-        return this.changeList(spec, list, (items) =>
-          items.toSpliced(chance.upTo(Math.max(0, items.length - 1)), 1),
-        );
+  /** Returns a value with parts of two. @param wanted path in what was made that has to be there */
+  private mixed(old: unknown, made: unknown, path: Path, wanted?: Path): unknown {
+    const { fields, chance } = this;
+    const [first, ...inner] = wanted ?? [];
+    const isMade = old === undefined || (wanted && first === undefined) || fields.isRefused?.(path);
+    if (made === undefined || isMade) return made;
+    const hasParts = typeof old === 'object' && typeof made === 'object' && !fields.union?.(path);
+    if (!hasParts || chance.yes(20)) return wanted || chance.yes(50) ? made : old;
+    if (Array.isArray(old) && Array.isArray(made)) {
+      const item = (old_: unknown, index: number): unknown =>
+        index < made.length ? this.mixed(old_, made[index], [...path, '[]']) : old_;
+      const list = [...old.map(item), ...(made.slice(old.length) as unknown[])].filter(() => chance.yes(75));
+      if (wanted) list.push(made.at(-1));
+      return fields.consistent(path, chance.yes(10) ? list.toReversed() : list);
     }
-  }
-
-  private randomEdit(spec: Spec, among: readonly Goal[]): Spec | undefined {
-    const { fields, chance } = this;
-    const possible = among.filter((goal) => isPossible(goal, spec) && !fields.isRefused?.(goal.path));
-    if (possible.length > 0 && !chance.yes(10)) return this.act(spec, chance.one(possible));
-    const long = this.lists.filter((path) => valuesAt(spec, path).length > 1);
-    if (long.length === 0) return spec;
-    return this.changeList(spec, chance.one(long).slice(0, -1), (list) => list.toReversed());
-  }
-
-  /** Returns a spec of nothing but what is required, or with half of the fields made anew. */
-  private clearedOrNew(spec: Spec): Spec {
-    const { fields, chance } = this;
-    const { required = [], properties = {} } = fields.schema;
-    const least = Object.fromEntries(required.map((field) => [field, spec[field]]));
-    if (chance.yes(50)) return least;
-    const some = Object.keys(properties).filter((field) => !fields.isBarred([field]) && chance.yes(50));
-    return { ...least, ...Object.fromEntries(some.map((field) => [field, this.make([field])])) };
+    const [before, after] = [old as Spec, made as Spec];
+    const members = [...new Set([...Object.keys(before), ...Object.keys(after)])].map((key) => {
+      const isWanted = key === first || (first === '*' && Object.hasOwn(after, key));
+      const both = Object.hasOwn(before, key) && Object.hasOwn(after, key);
+      const place = [...path, key];
+      if (isWanted || (both && chance.yes(50)))
+        return [key, this.mixed(before[key], after[key], place, isWanted ? inner : undefined)] as const;
+      return [key, both || chance.yes(60) ? (before[key] ?? after[key]) : undefined] as const;
+    });
+    return fields.consistent(path, Object.fromEntries(members.filter(([, member]) => member !== undefined)));
   }
 
   /** Drops the fields that don't go with the others, or returns undefined where that is the one to keep. */
@@ -397,81 +361,6 @@ class Editor {
         return undefined;
       left = Object.fromEntries(others);
     }
-  }
-
-  /** Puts a value at one place of a path. What is missing on the way is made. */
-  private set(value: unknown, rest: Path, path: Path = []): unknown {
-    const { fields, chance } = this;
-    const [step, ...inner] = rest;
-    if (step === undefined) return this.another(value, path);
-    const union = fields.union?.(path);
-    const isOther = union?.members.includes(step) && !Object.hasOwn(value ?? {}, step);
-    if (value === undefined || isOther || step === union?.named) return this.make(path, rest);
-    if (step === '[]') {
-      const list = value as readonly unknown[];
-      const isNew = list.length === 0 || chance.yes(40);
-      const at = chance.upTo(isNew ? list.length : list.length - 1);
-      const place = [...path, '[]'];
-      const item = isNew ? this.make(place, inner) : this.set(list[at], inner, place);
-      return fields.consistent(path, list.toSpliced(at, isNew ? 0 : 1, item));
-    }
-    const key = step === '*' ? chance.one(fields.keys(path)) : step;
-    const member = this.set((value as Json)[key], inner, [...path, key]);
-    return fields.consistent(path, { ...(value as Json), [key]: member });
-  }
-
-  /** Replaces one of the values at a path. */
-  private change(
-    value: unknown,
-    [step, ...inner]: Path,
-    act: (value: unknown, path: Path) => unknown,
-    path: Path = [],
-  ): unknown {
-    const { fields, chance } = this;
-    if (step === undefined) return act(value, path);
-    if (fields.union?.(path)?.named === step) return this.make(path);
-    const isFit = (child: unknown): boolean => valuesAt(child, inner).length > 0;
-    if (step === '[]') {
-      const list = value as readonly unknown[];
-      const at = chance.one([...list.keys()].filter((index) => isFit(list[index])));
-      return fields.consistent(path, list.with(at, this.change(list[at], inner, act, [...path, '[]'])));
-    }
-    const members = value as Json;
-    const key = step === '*' ? chance.one(Object.keys(members).filter((one) => isFit(members[one]))) : step;
-    const member = this.change(members[key], inner, act, [...path, key]);
-    return fields.consistent(path, { ...members, [key]: member });
-  }
-
-  private changeList(spec: Spec, path: Path, act: (list: readonly unknown[], path: Path) => unknown[]): Spec {
-    const changed = (list: unknown, at: Path): unknown =>
-      this.fields.consistent(at, act(list as readonly unknown[], at));
-    return this.change(spec, path, changed) as Spec;
-  }
-
-  private another(value: unknown, path: Path): unknown {
-    const others = choicesAt(this.fields, path).filter((choice) => !isDeepStrictEqual(choice, value));
-    return others.length === 0 ? value : this.chance.one(others);
-  }
-
-  /** Removes every value at a path, and what can't be without it. */
-  private remove(value: unknown, [step, ...inner]: Path, path: Path = []): unknown {
-    if (value === undefined || step === undefined) return undefined;
-    const isList = step === '[]';
-    const left = Object.entries(value as Json).flatMap(([key, member]) => {
-      const isMeant = isList || step === '*' || key === step;
-      const stays = isMeant ? this.remove(member, inner, [...path, isList ? step : key]) : member;
-      return stays === undefined ? [] : [[key, stays] as const];
-    });
-    if (isList) return left.length === 0 ? undefined : left.map(([, item]) => item);
-    const members = Object.fromEntries(left);
-    return this.isWhole(path, members) ? this.fields.consistent(path, members) : undefined;
-  }
-
-  private isWhole(path: Path, value: Json): boolean {
-    const { required = [] } = schemaAt(this.fields.schema, path);
-    const { mayBeNone = false, members } = this.fields.union?.(path) ?? { mayBeNone: true, members: [] };
-    const hasMember = mayBeNone || members.some((member) => Object.hasOwn(value, member));
-    return hasMember && required.every((key) => Object.hasOwn(value, key));
   }
 
   /** Makes a value for the field at a path, in which everything is that `wanted` leads to. */
@@ -539,13 +428,6 @@ const NOT_ACCEPTED_COUNTS = 12;
 /** Accepted specs between two that aren't. */
 const ACCEPTED_BETWEEN = 6;
 
-interface Planned {
-  readonly specs: Spec[];
-  /** The last one that is accepted. */
-  last: Spec;
-  sinceRefused: number;
-}
-
 /**
  * Plans walks that together do everything to every field, each edit beside random others.
  * @param isAccepted whether the cluster accepts what a valid spec leads to; of specs where it doesn't, few are planned, each
@@ -558,33 +440,35 @@ export async function planWalks(
   isAccepted: (spec: Spec) => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<WalkPlan> {
   const editor = new Editor(fields, chance);
-  const open = new Map(editor.goals.map((goal) => [nameOf(goal), goal]));
-  const inVain = new Map<string, number>();
-  const wanted = (): Goal[] =>
-    [...open.values()].filter((goal) => (inVain.get(nameOf(goal)) ?? 0) < mostInVain);
-  const count = (goal: Goal, attempts: number): unknown =>
-    inVain.set(nameOf(goal), (inVain.get(nameOf(goal)) ?? 0) + attempts);
+  const open = new Set(editor.goals);
+  const inVain = new Map<Goal, number>();
+  const wanted = (): Goal[] => [...open].filter((goal) => (inVain.get(goal) ?? 0) < mostInVain);
   const next = async (before: Spec): Promise<{ spec: Spec; refused: Spec | undefined } | undefined> => {
     let refused: Spec | undefined;
     for (let attempt = 0; attempt < 400; attempt++) {
-      // An open goal may need more than one edit to get there; any other edit will do meanwhile.
-      const goals = attempt < 200 ? wanted() : [];
-      const chosen = chooseGoal(editor, before, goals);
-      if (!chosen) return undefined;
+      const goals = wanted();
+      const possible = goals.filter(
+        ({ action, path }) => (action === 'set') === (valuesAt(before, path).length === 0),
+      );
+      const goal = chance.one([possible, goals, editor.goals].find(({ length }) => length > 0) ?? []);
+      // A goal may need more than one edit to get there; any other edit will do meanwhile.
+      const isEnough = (spec: Spec): boolean =>
+        attempt >= 6 || goals.length === 0 || goals.some((one) => isReached(one, before, spec));
+      let cost = 1;
       // A goal that isn't accepted along with others may be by itself.
-      for (const others of [goals, undefined, undefined]) {
-        const spec = editor.edited(before, chosen.goal, others);
-        if (!spec) break;
+      for (const isAlone of [false, true, true]) {
+        const spec = editor.edited(before, goal, isAlone);
+        if (!spec || isDeepStrictEqual(spec, before) || !isEnough(spec)) continue;
         if (await isAccepted(spec)) return { spec, refused };
         refused = spec;
-        count(chosen.towards, others ? 0 : NOT_ACCEPTED_COUNTS);
+        if (isAlone && isReached(goal, before, spec)) cost += NOT_ACCEPTED_COUNTS;
       }
-      count(chosen.towards, 1);
+      inVain.set(goal, (inVain.get(goal) ?? 0) + cost);
     }
     return undefined;
   };
-  const planned = starts.map((spec): Planned => ({ specs: [spec], last: spec, sinceRefused: 0 }));
-  const going = [...planned];
+  const walks = starts.map((spec) => ({ specs: [spec], last: spec, sinceRefused: 0 }));
+  const going = [...walks];
   for (let edits = 0; edits < leastEdits || (wanted().length > 0 && edits < mostEdits);) {
     const walk = going.shift();
     if (!walk) break;
@@ -594,38 +478,17 @@ export async function planWalks(
     const { spec, refused } = found;
     going.push(walk);
     edits++;
-    for (const [name, goal] of open) if (isReached(goal, walk.last, spec)) open.delete(name);
+    for (const goal of open) if (isReached(goal, walk.last, spec)) open.delete(goal);
     const isDue = walk.sinceRefused >= ACCEPTED_BETWEEN;
     const isBetween = refused && isDue && fields.problems(spec, refused).length === 0;
     walk.specs.push(...(isBetween ? [refused] : []), spec);
     walk.sinceRefused = isBetween ? 0 : walk.sinceRefused + 1;
     walk.last = spec;
   }
-  return { walks: planned.map(({ specs }) => specs), goals: editor.goals.length, open: [...open.keys()] };
-}
-
-/** Chooses an open goal, or one that makes it possible. A field that is refused doesn't stay for long. */
-function chooseGoal(
-  { goals, fields, chance }: Editor,
-  spec: Spec,
-  open: readonly Goal[],
-): { readonly goal: Goal; readonly towards: Goal } | undefined {
-  const isRefused = (path: Path): boolean => fields.isRefused?.(path) ?? false;
-  const isBroken = fields.leaves.some((path) => isRefused(path) && valuesAt(spec, path).length > 0);
-  const isNext = (goal: Goal): boolean => isPossible(goal, spec) && (!isBroken || isRefused(goal.path));
-  const possible = (open.length > 0 ? open : goals.filter(({ path }) => !isRefused(path))).filter(isNext);
-  const left = isBroken ? goals.filter((goal) => goal.action === 'remove' && isNext(goal)) : [];
-  const choices = possible.length > 0 ? possible : left;
-  if (choices.length > 0) {
-    const goal = chance.one(choices);
-    return { goal, towards: goal };
-  }
-  if (open.length === 0) return undefined;
-  const towards = chance.one(open);
-  const { action, path } = towards;
-  if (action === 'set') return { goal: { action: 'remove', path }, towards };
-  const isThere = valuesAt(spec, path).length > 0;
-  return { goal: { action: isThere ? 'add an item' : 'set', path }, towards };
+  return {
+    walks: walks.map(({ specs }) => specs),
+    ...{ goals: editor.goals.length, open: [...open].map(nameOf) },
+  };
 }
 
 interface ShortenProps {
@@ -644,15 +507,13 @@ export async function shorten(walk: Walk, { goesWrong, isValid, hasTime }: Short
   const tried = new Set<string>();
   let shortest = walk;
   const takeFirst = async (candidates: readonly Walk[], atOnce = 1): Promise<boolean> => {
-    for (let start = 0; start < candidates.length && hasTime(); start += atOnce) {
-      const untried = candidates
-        .slice(start, start + atOnce)
-        .filter((candidate) => !tried.has(JSON.stringify(candidate)));
-      for (const candidate of untried) tried.add(JSON.stringify(candidate));
-      const found = untried[(await Promise.all(untried.map(goesWrong))).indexOf(true)];
-      if (!found) continue;
-      shortest = found;
-      return true;
+    const untried = candidates.filter((candidate) => !tried.has(JSON.stringify(candidate)));
+    for (let start = 0; start < untried.length && hasTime(); start += atOnce) {
+      const some = untried.slice(start, start + atOnce);
+      for (const candidate of some) tried.add(JSON.stringify(candidate));
+      const found = some[(await Promise.all(some.map(goesWrong))).indexOf(true)];
+      if (found) shortest = found;
+      if (found) return true;
     }
     return false;
   };
@@ -676,13 +537,19 @@ export async function shorten(walk: Walk, { goesWrong, isValid, hasTime }: Short
 /** Part of a spec: names of members, and indexes of items. */
 type Part = readonly (string | number)[];
 
+function isAt(part: Part, path: Path): boolean {
+  const isStep = (step: string | undefined, index: number): boolean =>
+    step === '*' || (step === '[]' ? typeof part[index] === 'number' : step === part[index]);
+  return part.length === path.length && path.every(isStep);
+}
+
 /** Returns the parts of all specs, the largest first. */
 function partsOf(walk: Walk): Part[] {
-  const below = (value: unknown, path: Part): Part[] => {
+  const below = (value: unknown, part: Part): Part[] => {
     if (typeof value !== 'object' || value === null) return [];
     return Object.entries(value).flatMap(([name, member]) => {
-      const part = [...path, Array.isArray(value) ? Number(name) : name];
-      return [part, ...below(member, part)];
+      const inner = [...part, Array.isArray(value) ? Number(name) : name];
+      return [inner, ...below(member, inner)];
     });
   };
   const parts = walk.flatMap((spec) => below(spec, []));
@@ -691,13 +558,10 @@ function partsOf(walk: Walk): Part[] {
 }
 
 function without(value: unknown, [step, ...rest]: Part): unknown {
-  if (typeof value !== 'object' || value === null || step === undefined) return value;
-  const child = (value as Readonly<Record<string | number, unknown>>)[step];
-  if (child === undefined) return value;
-  if (Array.isArray(value)) {
-    const index = Number(step);
-    return rest.length === 0 ? value.toSpliced(index, 1) : value.with(index, without(child, rest));
-  }
-  const { [step]: _, ...others } = value as Json;
-  return rest.length === 0 ? others : { ...value, [step]: without(child, rest) };
+  if (typeof value !== 'object' || value === null || step === undefined || !(step in value)) return value;
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string | number, unknown>;
+  if (rest.length > 0) copy[step] = without(copy[step], rest);
+  else if (Array.isArray(copy)) copy.splice(step as number, 1);
+  else delete copy[step];
+  return copy;
 }

@@ -11,7 +11,7 @@ export class WatchLine {
     return new WatchLine(Buffer.from(JSON.stringify({ type, object })));
   }
 
-  /** The end of a watch by the server: HTTP status 200, and an error as the last event. */
+  /** Returns the end of a watch by the server: HTTP status 200, and an error as the last event. */
   static error(code: number, reason: string): WatchLine {
     const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
     return WatchLine.of('ERROR', { ...status, message: `${reason}, by the test`, reason, code });

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AnyObject } from '../contract/object.js';
 import { APPLY } from '../engine/api.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
@@ -18,10 +20,14 @@ export interface AcceptedApply {
   readonly kept: AnyObject;
 }
 
-/** The streamed lists that a wire has delivered, by path and selectors. */
+/** Streamed lists that a wire has delivered, by path and selectors. */
 export type RecordedLists = ReadonlyMap<string, readonly WatchLine[]>;
 
+/** Fate of an event of a watch: it passes, is lost, comes twice, or comes late by so many milliseconds. */
+export type EventFault = (line: WatchLine) => 'pass' | 'lose' | 'double' | number;
+
 const LISTED = 'k8s.io/initial-events-end';
+const NEWLINE = Buffer.from('\n');
 
 /**
  * Stands between an engine and its API server, in the same process, and does what networks, servers and kills do.
@@ -37,7 +43,7 @@ export class Wire implements Transport {
   readonly applies = new Map<string, AcceptedApply>();
   /** Requests so far, watches included. */
   requests = 0;
-  /** What happens to events from now on, also of watches that are open; told the path of the watch. */
+  /** Fault of events from now on, also of watches that are open, by the path of the watch. */
   eventFault: (path: string) => EventFault = () => () => 'pass';
   /** Lists that are answered from a recording, once each, as by an API server that is behind. */
   stale = new Map<string, readonly WatchLine[]>();
@@ -49,16 +55,16 @@ export class Wire implements Transport {
   private seen = 0;
   private underWay = 0;
   private lastEnd = performance.now();
-  private readonly open = new Map<EventStream, { readonly path: string; readonly end: AbortController }>();
+  private readonly open = new Map<EventFeed, { readonly path: string; readonly end: AbortController }>();
   private readonly recorded = new Map<string, WatchLine[]>();
-  /** The paths of watches that were cut, and aren't open again. */
+  /** Paths of watches that were cut, and aren't open again. */
   private readonly cutOff = new Set<string>();
 
   constructor(private readonly inner: Transport) {
     this.host = inner.host;
   }
 
-  /** For how many milliseconds nothing has been asked for; open watches don't count. */
+  /** Milliseconds since the last request ended; open watches don't count. */
   get quietMilliseconds(): number {
     return this.underWay > 0 ? 0 : performance.now() - this.lastEnd;
   }
@@ -67,37 +73,37 @@ export class Wire implements Transport {
     return this.recorded;
   }
 
-  /** Whether no watch that was cut has yet to be opened again. */
+  /** Reports whether every watch that was cut is open again. */
   get isWatching(): boolean {
     return this.cutOff.size === 0;
   }
 
-  /** Kills at a write, counted from now on. */
-  killAt(point: KillPoint): void {
+  /** Kills at a write, counted from now on; at none if undefined. */
+  killAt(point: KillPoint | undefined): void {
     this.killPoint = point;
     this.seen = 0;
-  }
-
-  /** Lives on, where the write to be killed at hasn't come. */
-  spare(): void {
-    this.killPoint = undefined;
   }
 
   kill(at = 'by hand'): void {
     if (this.isDead()) return;
     this.diedAt = at;
-    this.breakStreams();
+    this.cut();
     this.onDeath();
   }
 
-  /** Cuts every open watch; the engine goes on from where it was. */
+  /** Cuts every open watch; the engine resumes from where it was. */
   cut(): void {
-    this.breakStreams();
+    for (const [feed, { path, end }] of this.open) {
+      this.cutOff.add(path);
+      feed.out.destroy(lost());
+      end.abort();
+    }
+    this.open.clear();
   }
 
-  /** Says on every open watch that its version has expired, so that everything is listed again. */
+  /** Ends every open watch with an expired version, so that everything is listed again. */
   expire(): void {
-    for (const stream of this.open.keys()) stream.inject(WatchLine.error(410, 'Expired'));
+    for (const feed of this.open.keys()) feed.send(WatchLine.error(410, 'Expired'));
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
@@ -131,8 +137,9 @@ export class Wire implements Transport {
     this.requests++;
     const { path, query = {} } = request;
     const isList = query.sendInitialEvents !== undefined;
-    const selectors = [query.fieldSelector, query.labelSelector].filter((one) => one !== undefined);
-    const list = [path, ...selectors].join('?');
+    const list = [path, query.fieldSelector, query.labelSelector]
+      .filter((one) => one !== undefined)
+      .join('?');
     const old = isList ? this.stale.get(list) : undefined;
     if (old) {
       this.stale.delete(list);
@@ -144,7 +151,21 @@ export class Wire implements Transport {
     if (this.isDead()) end.abort();
     this.requireAlive();
     if (answer.status !== 200) return answer;
-    return { ...answer, chunks: this.follow(answer, { path, list, isList }, end) };
+    const listed: WatchLine[] = [];
+    let isListing = isList;
+    const feed = new EventFeed(answer.chunks, (line) => {
+      if (isListing) {
+        listed.push(line);
+        if (!line.object.metadata.annotations?.[LISTED]) return 'pass';
+        this.recorded.set(list, listed);
+        isListing = false;
+      }
+      return line.type === 'ERROR' ? 'pass' : this.eventFault(path)(line);
+    });
+    this.open.set(feed, { path, end });
+    this.cutOff.delete(path);
+    end.signal.addEventListener('abort', () => this.open.delete(feed));
+    return { ...answer, chunks: feed.out };
   }
 
   withdraw(): void {
@@ -153,40 +174,6 @@ export class Wire implements Transport {
 
   async close(): Promise<void> {
     await this.inner.close();
-  }
-
-  private follow(
-    { chunks }: ApiStream,
-    { path, list, isList }: { readonly path: string; readonly list: string; readonly isList: boolean },
-    end: AbortController,
-  ): AsyncIterable<Uint8Array> {
-    const listed: WatchLine[] = [];
-    let isListing = isList;
-    const stream = new EventStream(
-      chunks,
-      (line) => (isListing || line.type === 'ERROR' ? 'pass' : this.eventFault(path)(line)),
-      (line) => {
-        if (!isListing) return;
-        listed.push(line);
-        if (!line.object.metadata.annotations?.[LISTED]) return;
-        this.recorded.set(list, listed);
-        // The bookmark itself passes like an event, which bookmarks do in any case.
-        isListing = false;
-      },
-    );
-    this.open.set(stream, { path, end });
-    this.cutOff.delete(path);
-    end.signal.addEventListener('abort', () => this.open.delete(stream));
-    return stream;
-  }
-
-  private breakStreams(): void {
-    for (const [stream, { path, end }] of this.open) {
-      this.cutOff.add(path);
-      stream.break(lost());
-      end.abort();
-    }
-    this.open.clear();
   }
 
   /** Asked again after each await. */
@@ -204,106 +191,66 @@ function lost(): Error {
 }
 
 async function* chunksOf(lines: readonly WatchLine[]): AsyncIterable<Uint8Array> {
-  for (const { bytes } of lines) yield await Promise.resolve(Buffer.concat([bytes, Buffer.from('\n')]));
+  for (const { bytes } of lines) yield await Promise.resolve(Buffer.concat([bytes, NEWLINE]));
 }
 
-/** `configmaps/web` of `/api/v1/namespaces/shop/configmaps/web`. */
+/** Returns `configmaps/web` of `/api/v1/namespaces/shop/configmaps/web`. */
 export function shortPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '');
-  const start = parts[0] === 'api' ? 2 : 3;
-  const rest = parts.slice(start);
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
   return (rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest).join('/');
 }
 
-/** What happens to an event of a watch: it passes, is lost, comes twice, or comes late by so many milliseconds. */
-export type EventFault = (line: WatchLine) => 'pass' | 'lose' | 'double' | number;
-
-const NEWLINE = Buffer.from('\n');
-
-/** The lines of a watch on their way to the engine. None overtakes another: what follows a late one is as late. */
-class EventStream implements AsyncIterable<Uint8Array> {
-  private readonly splitter = new LineSplitter();
-  private readonly ready: Buffer[] = [];
-  private ended: { readonly error?: unknown } | undefined;
-  private wake: (() => void) | undefined;
-  /** What is on its way, in order; due in milliseconds since the epoch, or as soon as what is before it. */
-  private readonly waiting: { readonly due: number; readonly act: () => unknown }[] = [];
+/** Lines of a watch on their way to the engine. None overtakes another: what follows a late one is as late. */
+class EventFeed {
+  readonly out = new Readable({ objectMode: true, read: () => undefined });
+  /** Ends when everything so far has been passed on; undefined where nothing is late. */
+  private late: Promise<unknown> | undefined;
 
   constructor(
     chunks: AsyncIterable<Uint8Array>,
     private readonly fault: EventFault,
-    private readonly onEvent: (line: WatchLine) => void,
   ) {
+    // Nothing may read it any more when it breaks.
+    this.out.on('error', () => undefined);
     void this.pump(chunks);
   }
 
-  /** Sends an event of its own, after those that are on their way. */
-  inject({ bytes }: WatchLine): void {
-    this.inTurn(0, () => this.ready.push(Buffer.concat([bytes, NEWLINE])));
-  }
-
-  /** Breaks it off, as a lost connection does. */
-  break(error: unknown): void {
-    this.ended ??= { error };
-    this.wake?.();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
-    for (;;) {
-      for (let line = this.ready.shift(); line; line = this.ready.shift()) {
-        yield line;
-        // What broke off in between brings nothing more.
-        if (this.ended && 'error' in this.ended) throw this.ended.error;
-      }
-      if (this.ended) {
-        if ('error' in this.ended) throw this.ended.error;
-        return;
-      }
-      await new Promise<void>((resolve) => {
-        this.wake = resolve;
-      });
-    }
+  /** Sends an event after those that are on their way. */
+  send({ bytes }: WatchLine, milliseconds = 0, copies = 1): void {
+    const line = Buffer.concat([bytes, NEWLINE]);
+    this.inTurn(milliseconds, () => {
+      for (let left = copies; left > 0; left--) this.out.push(line);
+    });
   }
 
   private async pump(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const splitter = new LineSplitter();
     try {
       for await (const chunk of chunks)
-        for (const line of this.splitter.lines(chunk)) this.take(new WatchLine(line));
-      this.inTurn(0, () => (this.ended ??= {}));
+        for (const line of splitter.lines(chunk)) this.take(new WatchLine(line));
+      this.inTurn(0, () => this.out.push(null));
     } catch (error) {
-      this.break(error);
+      this.out.destroy(error as Error);
     }
   }
 
   private take(line: WatchLine): void {
-    this.onEvent(line);
     const verdict = this.fault(line);
     if (verdict === 'lose') return;
-    const bytes = Buffer.concat([line.bytes, NEWLINE]);
-    this.inTurn(typeof verdict === 'number' ? verdict : 0, () => {
-      this.ready.push(bytes);
-      if (verdict === 'double') this.ready.push(bytes);
-    });
+    this.send(line, typeof verdict === 'number' ? verdict : 0, verdict === 'double' ? 2 : 1);
   }
 
-  private inTurn(delay: number, act: () => unknown): void {
-    this.waiting.push({ due: Date.now() + delay, act });
-    // One that waits has a timer, and does what follows it too.
-    if (this.waiting.length === 1) this.doWhatIsDue();
-  }
-
-  private doWhatIsDue(): void {
-    for (let [first] = this.waiting; first; [first] = this.waiting) {
-      const milliseconds = first.due - Date.now();
-      if (milliseconds > 0) {
-        setTimeout(() => {
-          this.doWhatIsDue();
-        }, milliseconds).unref();
-        return;
-      }
-      this.waiting.shift();
-      first.act();
-      this.wake?.();
+  private inTurn(milliseconds: number, act: () => unknown): void {
+    if (!this.late && milliseconds === 0) {
+      act();
+      return;
     }
+    const due = delay(milliseconds, undefined, { ref: false });
+    const turn = Promise.all([this.late, due]).then(() => {
+      act();
+      if (this.late === turn) this.late = undefined;
+    });
+    this.late = turn;
   }
 }

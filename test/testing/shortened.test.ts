@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shortened } from '../../src/testing/checks.js';
+import { shortened } from '../../src/testing/walk-check.js';
 import type { Failure } from '../../src/testing/sweep.js';
 import type { Walk } from '../../src/testing/walk.js';
 

@@ -97,7 +97,7 @@ test('spared, it lives on at the write that it was to be killed at', async () =>
   const { server, wire } = started();
   wire.killAt({ write: 1, when: 'before' });
 
-  wire.spare();
+  wire.killAt(undefined);
   await wire.request(patch('a'));
 
   expect(server.got).toEqual([`PATCH ${PATH}/a`]);

@@ -1,0 +1,228 @@
+import { OperatorError } from '../contract/error.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { collection } from './cluster.js';
+import { rendered } from './render.js';
+import { withoutMoment } from './sweep.js';
+import type { Failure, Outcome } from './sweep.js';
+import {
+  attempt,
+  becomes,
+  hasCondition,
+  removeNamespace,
+  several,
+  undisturbed,
+  unlessRefused,
+} from './trial.js';
+import type { Normal, Sample, Stand, Trial } from './trial.js';
+import { fieldsOf, goalsOf, pathsTo, planWalks, shorten } from './walk.js';
+import type { Fields, Spec, Walk, WalkPlan } from './walk.js';
+
+const WALKS = 4;
+/** Longer where a spec has many fields. */
+const MOST_EDITS = 120;
+const EDITS_PER_GOAL = 0.35;
+const SHORTENING_MILLISECONDS = 60_000;
+/** While a walk is shortened, a fault has to show in so long. */
+const HASTY_MILLISECONDS = 4_000;
+const NOT_AGAIN = 'it did not come again when the same edits were made once more';
+
+/** What came of one walk. */
+interface Walked {
+  readonly edits: number;
+  readonly refused: number;
+  /** Edits whose conditions alone are compared, since they are stalled. */
+  readonly stalled: number;
+  /** Others' objects that were deleted, and that were left. */
+  readonly gone: number;
+  readonly there: number;
+  readonly failures: readonly Failure[];
+  /** Specs up to where it went wrong. */
+  readonly until: Walk;
+}
+
+/** Checks that after any edits of the spec the objects are those of a new custom resource with that spec. */
+export async function walk(stand: Stand): Promise<Outcome> {
+  const { cluster, samples } = stand;
+  const specs = samples.map(({ spec }) => spec);
+  const fields = fieldsOf(stand.kind, specs, stand.notWalked);
+  const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
+  const goals = goalsOf(fields).length;
+  if (goals === 0) return nothing;
+  const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
+  const mostEdits = Math.max(MOST_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
+  const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
+  const namespace = await cluster.makeNamespace('sweep');
+  const plan = await planWalks(fields, stand.random, props, acceptance(stand, namespace)).finally(() =>
+    removeNamespace(cluster, namespace),
+  );
+  if (plan.walks.every(({ length }) => length < 2)) return nothing;
+  const walked = await several(plan.walks, (one) => walkOne(stand, one));
+  // One is enough to look for, and each takes its time to be shortened.
+  const first = walked.find(({ failures }) => failures.length > 0);
+  const isRefused = walked.every(({ edits }) => edits === 0);
+  const sequence = specs.map((spec) => `create it with ${JSON.stringify(spec)}`);
+  const refused = isRefused ? [{ what: 'every spec of the walk is refused', sequence }] : [];
+  const started = performance.now();
+  const failures = first
+    ? await shortened(first, {
+        walk: async (one, isHasty) =>
+          (await walkOne(isHasty ? { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS } : stand, one))
+            .failures,
+        isValid: (spec) => fields.problems(spec).length === 0,
+        hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
+      })
+    : refused;
+  const notWalked = barredOf(stand, fields);
+  return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
+}
+
+/** Returns the fields for which there is no value. */
+function barredOf({ notWalked }: Stand, fields: Fields): string[] {
+  const isBarred = (path: readonly string[]): boolean =>
+    pathsTo(path).some((one) => fields.isBarred(one)) &&
+    !pathsTo(path).some((one) => notWalked.includes(one.join('.')));
+  return fields.leaves.filter(isBarred).map((path) => path.join('.'));
+}
+
+function triedBy(
+  stand: Stand,
+  fields: Fields,
+  plan: WalkPlan,
+  walked: readonly Walked[],
+  barred: readonly string[],
+): string {
+  const sum = (of: 'edits' | 'refused' | 'stalled' | 'gone' | 'there'): number =>
+    walked.reduce((total, one) => total + one[of], 0);
+  const fixed = fields.leaves.filter((path) => fields.isFixed?.(path)).map((path) => path.join('.'));
+  const kept = plan.walks.flat().filter((spec) => stand.keepsEarlier(spec)).length;
+  const counted = (count: number, what: string): string => (count > 0 ? `${count} ${what}` : '');
+  const listed = (what: string, names: readonly string[]): string => {
+    const rest = names.length > 5 ? ` and ${names.length - 5} more` : '';
+    return names.length === 0 ? '' : `${what} ${names.slice(0, 5).join(', ')}${rest}`;
+  };
+  return [
+    `${sum('edits')} edits, ${plan.goals - plan.open.length} of ${plan.goals} things to do to fields`,
+    listed('not done:', plan.open),
+    listed('no sample has', barred),
+    listed("can't be changed:", fixed),
+    listed('left out:', stand.notWalked),
+    counted(kept, 'compared by their conditions alone, since they keep what was before'),
+    counted(sum('stalled'), 'compared by their conditions alone, since they are stalled'),
+    stand.removes.length > 0 ? `others' objects: ${sum('gone')} deleted, ${sum('there')} left` : '',
+    counted(sum('refused'), 'refused'),
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
+  const samples = specs.map((spec) => ({ ...stand.samples[0], spec }));
+  let [edits, refused, stalled, failedAt, gone, there] = [0, 0, 0, -1, 0, 0];
+  let ahead: Promise<unknown> = Promise.resolve();
+  const failures = await attempt(stand, async (trial) => {
+    await trial.start();
+    for (const [index, sample] of samples.entries()) {
+      failedAt = index;
+      const next = samples[index + 1];
+      // The expected state of the next spec takes as long as the edit itself.
+      if (next) ahead = undisturbed(stand, next).catch(() => undefined);
+      const state = await goTo(trial, sample, edits > 0);
+      if (!state) {
+        refused++;
+        continue;
+      }
+      edits++;
+      if (hasCondition(state, 'Stalled')) stalled++;
+      for (const left of Object.values(state['<found>'] as Normal))
+        if (left === 'gone') gone++;
+        else there++;
+    }
+  });
+  await ahead;
+  return { edits, refused, stalled, gone, there, failures, until: specs.slice(0, failedAt + 1) };
+}
+
+/** Gives a custom resource a spec, and compares. @returns the expected state, or undefined where the API server refuses the spec */
+async function goTo(trial: Trial, sample: Sample, isThere: boolean): Promise<Normal | undefined> {
+  const { stand } = trial;
+  const expected = await unlessRefused(() => undisturbed(stand, sample));
+  if (!expected) return undefined;
+  const isTaken = await unlessRefused(async () => {
+    await (isThere ? trial.edit(sample) : trial.create(sample));
+    return true;
+  });
+  if (!isTaken) {
+    trial.steps.push('which the API server refuses');
+    return undefined;
+  }
+  if (isThere) {
+    await trial.settled();
+    await trial.renew();
+  }
+  await becomes(trial, expected, hasCondition(expected, 'Stalled') || stand.keepsEarlier(sample.spec));
+  return expected;
+}
+
+interface Shortening {
+  /** Walks from the start. In haste, a slow state counts as wrong. */
+  readonly walk: (specs: Walk, isHasty: boolean) => Promise<readonly Failure[]>;
+  readonly isValid: (spec: Spec) => boolean;
+  readonly hasTime: () => boolean;
+}
+
+/**
+ * Returns the failure of the shortest walk found in time that goes wrong in the same place once more, without haste. One
+ * that doesn't come again may hang on an order or a moment: it remains a failure, which says so.
+ */
+export async function shortened(
+  { failures, until }: Pick<Walked, 'failures' | 'until'>,
+  { walk: walkAgain, ...props }: Shortening,
+): Promise<readonly Failure[]> {
+  const placeOf = ([failure]: readonly Failure[]): string | undefined =>
+    failure && withoutMoment(failure.what).split(/ is |; /)[0];
+  const isTheSame = (found: readonly Failure[]): boolean => placeOf(found) === placeOf(failures);
+  const goesWrong = async (specs: Walk): Promise<boolean> => isTheSame(await walkAgain(specs, true));
+  let again: readonly Failure[] = [];
+  for (const specs of new Set([await shorten(until, { ...props, goesWrong }), until])) {
+    again = await walkAgain(specs, false);
+    if (isTheSame(again)) return again;
+  }
+  return [...failures.map(({ what, sequence }) => ({ what: `${what}; ${NOT_AGAIN}`, sequence })), ...again];
+}
+
+/** Asks the cluster by dry runs whether it accepts what a spec is rendered to, once for each object. */
+function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<boolean> {
+  const { cluster, types, kind } = stand;
+  const answers = new Map<string, Promise<boolean>>();
+  const ask = async (object: AnyObject): Promise<boolean> => {
+    const type = types.find((one) => groupKind(one) === groupKind(object));
+    if (!type) return true;
+    const { status: code } = await cluster.send(
+      'PATCH',
+      `${collection(type, object.metadata.namespace)}/${object.metadata.name}`,
+      {
+        ...{ body: object, contentType: 'application/apply-patch+yaml' },
+        query: { dryRun: 'All', fieldManager: 'sweep', force: 'true' },
+      },
+    );
+    // A type that isn't installed is no fault of the spec.
+    return code < 400 || code === 404;
+  };
+  return async (spec) => {
+    if (!('each' in kind.rendering)) return true;
+    try {
+      const objects = rendered(stand, { metadata: { name: 'accepted', namespace }, spec });
+      const asked = objects.map((object) => {
+        const id = JSON.stringify(object);
+        const answer = answers.get(id) ?? ask(object);
+        answers.set(id, answer);
+        return answer;
+      });
+      return (await Promise.all(asked)).every(Boolean);
+    } catch (error) {
+      if (error instanceof OperatorError) return false;
+      throw error;
+    }
+  };
+}
