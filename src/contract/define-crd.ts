@@ -1,10 +1,9 @@
 import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import type { CrdColumn, StructuralSchema } from './crd.js';
-import { misdefined } from './error.js';
-import type { OperatorError } from './error.js';
+import { checkOptions, isText, listOf, misdefined, optional } from './definition.js';
+import type { Option } from './definition.js';
 import { isMap } from './object.js';
 import { guessPlural } from './resource.js';
-import { suggest } from './suggest.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
 
 /** What a kind of one's own is called, and what its custom resources look like. */
@@ -148,122 +147,75 @@ const MESSAGE: CrdColumn = {
   description: 'Why it is ready, or why not, in a sentence.',
 };
 
-const OPTIONS = [
-  ...['group', 'kind', 'version', 'plural', 'shortNames', 'categories', 'scope'],
-  ...['description', 'spec', 'status', 'columns', 'rules'],
+const isObjectSchema = (value: unknown): boolean => isMap(value) && value.type === 'object';
+/** A schema in place of its members: authors who copy from a CRD write that. */
+const isMembers = (value: unknown): boolean =>
+  isMap(value) && !(typeof value.type === 'string' && isMap(value.properties));
+const isScope = (value: unknown): boolean => value === 'Namespaced' || value === 'Cluster';
+const isVersion = (value: unknown): boolean =>
+  typeof value === 'string' && /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/.test(value);
+const NAMES = 'give a list of names in lower case';
+
+const OPTIONS: readonly Option[] = [
+  ['group', isGroup, "is a domain in lower case; write group: 'web.example.com'"],
+  ['kind', isKind, "is one word in PascalCase; write kind: 'Guestbook'"],
+  ['version', optional(isVersion), "is v1, v1beta1 or the like; write version: 'v1'"],
+  ['plural', optional(isLabel), "is in lower case; write plural: 'guestbooks'"],
+  ['shortNames', optional(listOf(isLabel)), NAMES],
+  ['categories', optional(listOf(isLabel)), NAMES],
+  ['scope', optional(isScope), "is 'Namespaced' or 'Cluster'"],
+  ['description', isText, "say what the kind is; write description: 'A guestbook on the web.'"],
+  ['spec', isObjectSchema, "is the schema of an object; write spec: { type: 'object', properties: { ... } }"],
+  ['status', optional(isMembers), 'give schemas by name; write status: { pods: { type: "integer" } }'],
+  ['columns', optional(Array.isArray), 'give a list'],
+  ['rules', optional(Array.isArray), 'give a list'],
 ];
-/** @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
-const OF_A_RULE = ['rule', 'message', 'messageExpression', 'fieldPath', 'reason', 'optionalOldSelf'];
 
-/**
- * Holds what was given to `defineCrd` against what it takes, for authors who write plain JavaScript too.
- * @throws OperatorError `InvalidDefinition`
- */
-function checkCrdProps(given: unknown): void {
-  if (!isMap(given)) throw invalid('', 'takes { group, kind, description, spec }');
-  const unknown = Object.keys(given).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined)
-    throw invalid('', `doesn't know the option ${unknown}; it takes ${OPTIONS.join(', ')}`);
-  checkNames(given);
-  if (typeof given.description !== 'string' || given.description.trim() === '')
-    throw invalid('description', `say what the kind is; write description: 'A guestbook on the web.'`);
-  if (!isMap(given.spec) || given.spec.type !== 'object')
-    throw invalid('spec', `is the schema of an object; write spec: { type: 'object', properties: { ... } }`);
-  checkSchema('defineCrd: spec', given.spec);
-  checkStatus(given.status ?? {});
-  for (const list of ['columns', 'rules', 'shortNames', 'categories'])
-    if (given[list] !== undefined && !Array.isArray(given[list])) throw invalid(list, 'give a list');
-  for (const list of ['shortNames', 'categories']) checkLabels(list, given[list] ?? []);
-  checkRules(given.rules ?? []);
-}
+const RULE = "write { rule: 'self.metadata.name.size() <= 52', message: '...' }";
+const OF_A_RULE = ['rule', 'message', 'messageExpression', 'fieldPath', 'reason', 'optionalOldSelf'].map(
+  (name): Option => [name, name === 'rule' ? isText : () => true, RULE],
+);
 
-function checkNames({ group, kind, version, plural, scope }: Readonly<Record<string, unknown>>): void {
-  if (!isGroup(group))
-    throw invalid('group', `is a domain in lower case, not ${shown(group)}; write group: 'web.example.com'`);
+/** @throws OperatorError `InvalidDefinition` */
+function checkCrdProps(props: CrdProps<StructuralSchema, SchemaProperties>): void {
+  const { group, spec, status = {}, rules = [] } = props;
+  checkOptions('defineCrd', props, OPTIONS, 'takes { group, kind, description, spec }');
   if (isKubernetesGroup(group))
-    throw invalid('group', `${group} is kept for Kubernetes itself; take a domain of your own`);
-  if (!isKind(kind))
-    throw invalid('kind', `is one word in PascalCase, not ${shown(kind)}; write kind: '${pascalCase(kind)}'`);
-  if (plural !== undefined && !isLabel(plural))
-    throw invalid('plural', `is in lower case, not ${shown(plural)}; write plural: '${guessPlural(kind)}'`);
-  if (
-    version !== undefined &&
-    (typeof version !== 'string' || !/^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/.test(version))
-  )
-    throw invalid('version', `is v1, v1beta1 or the like, not ${shown(version)}; write version: 'v1'`);
-  if (scope !== undefined && scope !== 'Namespaced' && scope !== 'Cluster')
-    throw invalid('scope', `is 'Namespaced' or 'Cluster', not ${shown(scope)}`);
-}
-
-function checkLabels(list: string, names: unknown): void {
-  (names as readonly unknown[]).forEach((name, index) => {
-    if (isLabel(name)) return;
-    const lower = typeof name === 'string' ? name.toLowerCase() : undefined;
-    const line = isLabel(lower) ? `; write '${lower}'` : '';
-    throw invalid(`${list}[${index}]`, `is a name in lower case, not ${shown(name)}${line}`);
-  });
-}
-
-function checkRules(rules: unknown): void {
-  (rules as readonly unknown[]).forEach((rule, index) => {
-    const where = `rules[${index}]`;
-    if (!isMap(rule) || typeof rule.rule !== 'string')
-      throw invalid(
-        where,
-        `write { rule: 'self.metadata.name.size() <= 52', message: '...' }, not ${shown(rule)}`,
-      );
-    const unknown = Object.keys(rule).find((member) => !OF_A_RULE.includes(member));
-    if (unknown === undefined) return;
-    const near = suggest(unknown, OF_A_RULE);
-    const remedy = near === undefined ? `it knows ${OF_A_RULE.join(', ')}` : `did you mean ${near}?`;
-    throw invalid(where, `a rule knows no ${unknown}; ${remedy}`);
-  });
-}
-
-function checkStatus(status: unknown): void {
-  if (!isMap(status))
-    throw invalid('status', 'give schemas by name; write status: { pods: { type: "integer" } }');
-  const own = OWN_STATUS.find((name) => Object.hasOwn(status, name));
-  if (own !== undefined)
-    throw invalid(
-      `status.${own}`,
-      `the operator writes it for every kind; leave it out, it is there by itself`,
-    );
-  // A schema in place of its members: who copies from a CRD writes that.
-  if (typeof status.type === 'string' && isMap(status.properties))
-    throw invalid(
-      'status',
-      'give the members alone, without type and properties; write status: { pods: { ... } }',
-    );
-  for (const [name, schema] of Object.entries(status)) checkSchema(`defineCrd: status.${name}`, schema);
-}
-
-function pascalCase(kind: unknown): string {
-  const words = typeof kind === 'string' ? (kind.match(/[A-Za-z0-9]+/g) ?? []) : [];
-  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return /^[A-Z]/.test(name) ? name : 'Guestbook';
-}
-
-function shown(value: unknown): string {
-  return value === undefined ? 'nothing' : JSON.stringify(value);
-}
-
-function invalid(option: string, what: string): OperatorError {
-  return misdefined(option ? `defineCrd: ${option}` : 'defineCrd', what);
+    throw misdefined('defineCrd: group', `${group} is kept for Kubernetes itself; take a domain of your own`);
+  checkSchema('defineCrd: spec', spec);
+  for (const [name, schema] of Object.entries(status)) {
+    if (OWN_STATUS.includes(name))
+      throw misdefined(`defineCrd: status.${name}`, 'the operator writes it for every kind; leave it out');
+    checkSchema(`defineCrd: status.${name}`, schema);
+  }
+  rules.forEach((rule, index) => checkOptions(`defineCrd: rules[${index}]`, rule, OF_A_RULE, RULE));
 }
 
 const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
+const isType = (value: unknown): boolean => TYPES.includes(value as string);
+const any = (): boolean => true;
 
 /** What the API server knows in the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
-const KEYWORDS = [
-  ...['type', 'format', 'title', 'description', 'default', 'example', 'externalDocs', 'enum', 'nullable'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems', 'uniqueItems'],
-  ...['properties', 'additionalProperties', 'required', 'minProperties', 'maxProperties'],
-  ...['allOf', 'anyOf', 'oneOf', 'not'],
-  ...['x-kubernetes-int-or-string', 'x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'],
-  ...['x-kubernetes-list-type', 'x-kubernetes-list-map-keys', 'x-kubernetes-map-type'],
-  'x-kubernetes-validations',
+const KEYWORDS: readonly Option[] = [
+  ['type', optional(isType), `is one of ${TYPES.join(', ')}`],
+  ['enum', optional(Array.isArray), "give a list of the values; write enum: ['a', 'b']"],
+  [
+    'required',
+    optional(listOf(isText)),
+    "give a list of names, on the object that has the members; write required: ['image']",
+  ],
+  ['properties', optional(isMap), 'give schemas by name'],
+  ['uniqueItems', (value) => value !== true, "can't be in a CRD; write 'x-kubernetes-list-type': 'set'"],
+  ...[
+    ...['format', 'title', 'description', 'default', 'example', 'externalDocs', 'nullable'],
+    ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+    ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems'],
+    ...['additionalProperties', 'minProperties', 'maxProperties', 'allOf', 'anyOf', 'oneOf', 'not'],
+    ...['int-or-string', 'preserve-unknown-fields', 'embedded-resource', 'list-type', 'list-map-keys'].map(
+      (name) => `x-kubernetes-${name}`,
+    ),
+    ...['x-kubernetes-map-type', 'x-kubernetes-validations'],
+  ].map((keyword): Option => [keyword, any, '']),
 ];
 
 /**
@@ -272,133 +224,82 @@ const KEYWORDS = [
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  * @throws OperatorError `InvalidDefinition`
  */
-function checkSchema(where: string, schema: unknown): void {
-  if (!isMap(schema)) throw misdefined(where, `is no schema; write { type: 'string' } or the like`);
-  const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.includes(keyword));
-  if (unknown !== undefined)
-    throw misdefined(where, `a schema of a CRD knows no ${unknown}${remedyFor(unknown)}`);
-  checkType(where, schema);
-  checkDefault(where, schema);
-  const { properties, additionalProperties, items, required } = schema;
-  if (required !== undefined && !Array.isArray(required))
-    throw misdefined(
-      where,
-      `give a list of names, on the object that has the members; write required: ['image']`,
-    );
-  if (properties !== undefined) checkProperties(where, schema, properties);
+function checkSchema(where: string, given: unknown): void {
+  const schema = checkOptions(
+    where,
+    given,
+    KEYWORDS,
+    "give a schema such as { type: 'string' }",
+  ) as StructuralSchema;
+  const { type, properties, additionalProperties, items, required = [] } = schema;
+  const isIntOrString = schema['x-kubernetes-int-or-string'] === true;
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const isMissing = (name: string): boolean => !Object.hasOwn(properties ?? {}, name);
+  const missing = properties && !isOpen ? required.find(isMissing) : undefined;
+  const wrong =
+    (isIntOrString && type && 'a number or a string has no type beside; leave the type out') ||
+    (!type && !isIntOrString && !isOpen && `has no type; write one of ${TYPES.join(', ')}`) ||
+    (type === 'array' &&
+      !items &&
+      "doesn't say what is in the list; write items: { type: 'string' } or the like") ||
+    (properties && additionalProperties && 'has properties and additionalProperties; choose one') ||
+    (missing !== undefined && `requires ${missing}, which isn't among its properties`) ||
+    (schema['x-kubernetes-list-type'] === 'map' && wrongKeys(schema)) ||
+    wrongDefault(schema);
+  if (wrong) throw misdefined(where, wrong);
+  for (const [name, member] of Object.entries(properties ?? {})) checkSchema(`${where}.${name}`, member);
   if (isMap(additionalProperties)) checkSchema(`${where}.additionalProperties`, additionalProperties);
   if (items !== undefined) checkSchema(`${where}.items`, items);
 }
 
-function checkType(where: string, schema: Readonly<Record<string, unknown>>): void {
-  const { type } = schema;
-  const open =
-    schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true;
-  if (schema['x-kubernetes-int-or-string'] === true && type !== undefined)
-    throw misdefined(where, 'what is a number or a string has no type beside; leave the type out');
-  if (type === undefined && !open) throw misdefined(where, `has no type; write one of ${TYPES.join(', ')}`);
-  if (type !== undefined && (typeof type !== 'string' || !TYPES.includes(type)))
-    throw misdefined(where, `has the type ${JSON.stringify(type)}; write one of ${TYPES.join(', ')}`);
-  if (type === 'array' && schema.items === undefined)
-    throw misdefined(where, `doesn't say what is in the list; write items: { type: 'string' } or the like`);
-  if (schema.uniqueItems === true)
-    throw misdefined(where, `a CRD can't have uniqueItems; write 'x-kubernetes-list-type': 'set'`);
-  if (schema['x-kubernetes-list-type'] === 'map') checkListKeys(where, schema);
-  if (schema.enum !== undefined && !Array.isArray(schema.enum))
-    throw misdefined(where, `give a list of the values; write enum: ['a', 'b']`);
+/** Returns what the API server would refuse of the keys of a list. */
+function wrongKeys({
+  items = {},
+  'x-kubernetes-list-map-keys': keys = [],
+}: StructuralSchema): string | undefined {
+  if (keys.length === 0)
+    return "write 'x-kubernetes-list-map-keys': ['name'], with one or more members of the items";
+  const { properties = {}, required = [] } = items;
+  const key = keys.find(
+    (name) => !Object.hasOwn(properties, name) || !(required.includes(name) || hasDefault(properties[name])),
+  );
+  return key && `the key ${key} has to be among the properties of the items, and required or with a default`;
 }
 
-/** The API server asks for the same. */
-function checkListKeys(where: string, schema: Readonly<Record<string, unknown>>): void {
-  const keys = schema['x-kubernetes-list-map-keys'];
-  if (!isNames(keys))
-    throw misdefined(
-      where,
-      `doesn't say what its items go by; write 'x-kubernetes-list-map-keys': ['name'], with one or more of their members`,
-    );
-  const { properties, required } = isMap(schema.items) ? schema.items : {};
-  for (const key of keys) {
-    const member = isMap(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
-    if (!isMap(member))
-      throw misdefined(
-        where,
-        `its items go by ${key}, which isn't among their properties; write one that is, or 'x-kubernetes-list-type': 'atomic'`,
-      );
-    if (!(Array.isArray(required) && required.includes(key)) && member.default === undefined)
-      throw misdefined(
-        where,
-        `its items go by ${key}, which they needn't have; add it to "required" of the items, or give it a default`,
-      );
-  }
+/** Returns why the API server would refuse a default. */
+function wrongDefault(schema: StructuralSchema): string | undefined {
+  const { default: value, nullable } = schema;
+  if (value === undefined || (value === null && nullable === true)) return undefined;
+  const what = mismatch(schema, value, '');
+  return what && `has the default ${JSON.stringify(value)}, which ${what}`;
 }
 
-function checkProperties(
-  where: string,
-  schema: Readonly<Record<string, unknown>>,
-  properties: unknown,
-): void {
-  if (!isMap(properties)) throw misdefined(where, 'properties are schemas by name');
-  if (schema.additionalProperties !== undefined)
-    throw misdefined(
-      where,
-      'has properties and additionalProperties, of which a CRD may have one; choose one',
-    );
-  const { required = [] } = schema as { readonly required?: readonly string[] };
-  const missing = required.find((name) => !Object.hasOwn(properties, name));
-  if (missing !== undefined && schema['x-kubernetes-preserve-unknown-fields'] !== true)
-    throw misdefined(
-      where,
-      `requires ${missing}, which isn't among its properties; add it, or require it no more`,
-    );
-  for (const [name, member] of Object.entries(properties)) checkSchema(`${where}.${name}`, member);
+/** Returns where a value differs from its schema in type, enum or required members; one with a default may be left out. */
+function mismatch(schema: StructuralSchema | undefined, value: unknown, path: string): string | undefined {
+  if (!schema) return undefined;
+  const { type, enum: values, required = [], properties = {}, additionalProperties, items } = schema;
+  const place = path && ` at ${path.slice(1)}`;
+  if (type && !isOfType(value, type)) return `is no ${type}${place}`;
+  if (values && !values.some((known) => JSON.stringify(known) === JSON.stringify(value)))
+    return `is none of ${JSON.stringify(values)}${place}`;
+  if (Array.isArray(value))
+    return first(value.map((item, index) => mismatch(items, item, `${path}.${index}`)));
+  if (!isMap(value)) return undefined;
+  const of = (name: string): StructuralSchema | undefined => {
+    if (Object.hasOwn(properties, name)) return properties[name];
+    return typeof additionalProperties === 'object' ? additionalProperties : undefined;
+  };
+  const missing = required.find((name) => !Object.hasOwn(value, name) && !hasDefault(of(name)));
+  if (missing !== undefined) return `lacks ${`${path}.${missing}`.slice(1)}`;
+  return first(Object.entries(value).map(([name, member]) => mismatch(of(name), member, `${path}.${name}`)));
 }
 
-/** What other dialects of JSON Schema have, and what to write here. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  const: '; write enum with one value',
-  $ref: '; write the schema itself',
-  patternProperties: '; write additionalProperties',
-  definitions: '; write the schemas where they are used',
-  optional: '; what is optional is left out of "required"',
-};
-
-function remedyFor(keyword: string): string {
-  const near = suggest(keyword, KEYWORDS);
-  if (near !== undefined) return `; did you mean ${near}?`;
-  const remedy = Object.hasOwn(REMEDIES, keyword) ? REMEDIES[keyword] : undefined;
-  return remedy ?? `; it knows ${KEYWORDS.join(', ')}`;
+function first(found: readonly (string | undefined)[]): string | undefined {
+  return found.find((one) => one !== undefined);
 }
 
-function isNames(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string');
-}
-
-type Schema = Readonly<Record<string, unknown>>;
-
-/**
- * The API server refuses a CRD with a default that its own schema refuses.
- * @param where it stands, for the message
- * @throws OperatorError `InvalidDefinition`
- */
-function checkDefault(where: string, schema: Schema): void {
-  const { type, default: value, enum: values } = schema;
-  if (value === undefined || (value === null && schema.nullable === true)) return;
-  const text = JSON.stringify(value);
-  if (typeof type === 'string' && !isOfType(value, type)) {
-    const meant =
-      typeof value === 'string' && isOfType(parsed(value), type) ? `; write default: ${value}` : '';
-    throw misdefined(where, `has the default ${text}, which is no ${type}${meant}`);
-  }
-  if (Array.isArray(values) && !values.some((known) => JSON.stringify(known) === text)) {
-    const known = values.map((one) => JSON.stringify(one)).join(', ');
-    throw misdefined(where, `has the default ${text}, which isn't among the values; write one of ${known}`);
-  }
-  const [path] = lackingIn(schema, value, '');
-  if (path !== undefined)
-    throw misdefined(
-      where,
-      `has the default ${text}, which lacks ${path}; add it to the default, or require it no more`,
-    );
+function hasDefault(schema: StructuralSchema | undefined): boolean {
+  return schema?.default !== undefined;
 }
 
 function isOfType(value: unknown, type: string): boolean {
@@ -407,96 +308,45 @@ function isOfType(value: unknown, type: string): boolean {
   return type === 'object' ? isMap(value) : typeof value === type;
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+const COLUMN = "write { name: 'Image', type: 'string', jsonPath: '.spec.image' }";
+const COLUMN_TYPES: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'date'];
+const OF_A_COLUMN: readonly Option[] = [
+  ['name', isText, COLUMN],
+  ['type', (type) => COLUMN_TYPES.includes(type), `is one of ${COLUMN_TYPES.join(', ')}`],
+  ['jsonPath', (path) => isText(path) && path.startsWith('.'), `a path begins with a dot; ${COLUMN}`],
+  ...['description', 'format', 'priority'].map((name): Option => [name, any, '']),
+];
 
-/** The paths of members that a value has to have and hasn't; those with a default of their own may be left out. */
-function lackingIn(schema: unknown, value: unknown, path: string): string[] {
-  if (!isMap(schema)) return [];
-  if (Array.isArray(value))
-    return value.flatMap((item, index) => lackingIn(schema.items, item, `${path}[${index}]`));
-  if (!isMap(value)) return [];
-  const at = (name: string): string => (path ? `${path}.${name}` : name);
-  const properties = isMap(schema.properties) ? schema.properties : {};
-  const required = Array.isArray(schema.required) ? (schema.required as readonly string[]) : [];
-  const memberOf = (name: string): unknown =>
-    Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
-  const missing = required.filter((name) => !Object.hasOwn(value, name) && !hasDefault(memberOf(name)));
-  return [
-    ...missing.map(at),
-    ...Object.entries(value).flatMap(([name, member]) => lackingIn(memberOf(name), member, at(name))),
-  ];
-}
-
-function hasDefault(schema: unknown): boolean {
-  return isMap(schema) && schema.default !== undefined;
-}
-
-const COLUMN_TYPES = ['string', 'integer', 'number', 'boolean', 'date'];
-const ALWAYS_THERE = ['Ready', 'Reason', 'Age', 'Message'];
-
-/**
- * A column whose path is misspelt stays empty without a word.
- * @param schema of the whole custom resource
- * @throws OperatorError `InvalidDefinition`
- */
+/** A column whose path is misspelt stays empty without a word. @throws OperatorError `InvalidDefinition` */
 function checkColumns(columns: readonly CrdColumn[], schema: StructuralSchema): void {
+  const names = new Set([...OUTCOME, AGE, MESSAGE].map(({ name }) => name));
   columns.forEach((column, index) => {
     const where = `defineCrd: columns[${index}]`;
-    const given = column as Partial<Record<keyof CrdColumn, unknown>> | null;
-    const { name, type, jsonPath } = given ?? {};
-    if (typeof name !== 'string' || typeof jsonPath !== 'string')
-      throw misdefined(where, `write { name: 'Image', type: 'string', jsonPath: '.spec.image' }`);
-    if (ALWAYS_THERE.includes(name))
-      throw misdefined(where, `the column ${name} is there by itself; leave it out, or give it another name`);
-    if (columns.findIndex((other) => other.name === name) < index)
-      throw misdefined(where, `there is a column ${name} already; give it another name`);
-    if (typeof type !== 'string' || !COLUMN_TYPES.includes(type))
-      throw misdefined(
-        where,
-        `a column has one of the types ${COLUMN_TYPES.join(', ')}; write type: 'string'`,
-      );
-    if (!jsonPath.startsWith('.'))
-      throw misdefined(
-        where,
-        `a path begins with a dot; write jsonPath: '.${jsonPath.replace(/^\$\.?/, '')}'`,
-      );
+    checkOptions(where, column, OF_A_COLUMN, COLUMN);
+    const { name, jsonPath } = column;
+    if (names.has(name)) throw misdefined(where, `there is a column ${name} already; give it another name`);
+    names.add(name);
     checkPath(where, jsonPath, schema);
   });
 }
 
 /** Followed as far as it is made of names alone; what filters and indexes lead to is left to the API server. */
 function checkPath(where: string, jsonPath: string, schema: StructuralSchema): void {
-  let at: StructuralSchema = schema;
+  let at = schema;
   let done = '';
   for (const [step, name = ''] of jsonPath.matchAll(/\.([\w-]+)/gy)) {
-    if (isOpen(at, done)) return;
-    const { properties = {} } = at;
+    const { properties = {}, additionalProperties } = at;
+    const isOpen = additionalProperties !== undefined || at['x-kubernetes-preserve-unknown-fields'] === true;
+    if (isOpen || done === '.metadata') return;
     const next = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!next) {
       const known = Object.keys(properties).join(', ') || 'nothing';
-      throw misdefined(
-        where,
-        `${jsonPath} leads nowhere, since ${done || 'the custom resource'} has no ${name}, only ${known}; mend the path, or add ${name} to the schema`,
-      );
+      const place = done || 'the custom resource';
+      throw misdefined(where, `${jsonPath} leads nowhere, since ${place} has no ${name}, only ${known}`);
     }
     at = next;
     done += step;
   }
-}
-
-/** Whether members are allowed that no schema names. */
-function isOpen(schema: StructuralSchema, path: string): boolean {
-  return (
-    path === '.metadata' ||
-    schema.additionalProperties !== undefined ||
-    schema['x-kubernetes-preserve-unknown-fields'] === true
-  );
 }
 
 /** What the operator writes into the status of every kind. */

@@ -1,15 +1,15 @@
 import type { Controller } from './controller.js';
 import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CrdVersion, StructuralSchema, CustomResourceDefinition } from './crd.js';
-import { misdefined } from './error.js';
-import type { OperatorError } from './error.js';
+import { checkOptions, isBoolean, isFunction, isText, listOf, misdefined, optional } from './definition.js';
+import type { Given, Option } from './definition.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
-import { isGroup, isKubernetesGroup, isLabel } from './names.js';
+import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
 import { OwnedChildren } from './owned-children.js';
-import type { ChildType, RelatedType, OwnFunctions } from './owned-children.js';
+import type { ChildType, OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceType, ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
@@ -113,7 +113,11 @@ export interface KindProps<Spec, Status extends object> {
 export function defineKind<Spec, Status extends object = Record<string, unknown>>(
   props: KindProps<Spec, Status>,
 ): OwnedKind {
-  checkKindProps(props);
+  checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
+  for (const [list, options] of TYPE_LISTS)
+    (props[list] ?? []).forEach((type: object, index) => {
+      checkType(`defineKind: ${list}[${index}]`, type, options);
+    });
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
   checkStatusSchema(crd, version);
@@ -124,7 +128,9 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     construct: props.construct as KindConstruct<never>,
     children: props.children.map(childType),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
-    related: (props.related ?? []).map(relatedType),
+    related: (props.related ?? []).map(({ selector, keep, nameOf, ...type }) => ({
+      ...{ ...resourceType(type), selector, keep, nameOf },
+    })),
     ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
@@ -155,20 +161,14 @@ function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: reado
   return { statusFields: Object.keys(status.properties) };
 }
 
-function childType(props: ChildTypeProps): ChildType {
-  const { recreate, optional, keep, claims } = props;
+function childType({ recreate, optional: isOptional, keep, claims, ...type }: ChildTypeProps): ChildType {
   return {
-    ...resourceType(props),
+    ...resourceType(type),
     ...(recreate && { recreate }),
-    ...(optional && { optional }),
+    ...(isOptional && { optional: true }),
     ...(keep && { keep }),
     ...(claims && { claims }),
   };
-}
-
-function relatedType(props: RelatedTypeProps): RelatedType {
-  const { selector, keep, nameOf } = props;
-  return { ...resourceType(props), selector, keep, nameOf };
 }
 
 /** The types of Kubernetes itself that have no namespace and that somebody may want to make. */
@@ -194,12 +194,11 @@ function checkScopes(owner: ResourceType, children: readonly ResourceType[]): vo
     const name = groupKind(child);
     const where = `defineKind: children[${index}]`;
     if (child.namespaced && !CLUSTER_SCOPED.has(name)) return;
-    if (owner.namespaced) {
+    if (owner.namespaced)
       throw misdefined(
         where,
-        `${name} has no namespace, and ${owner.kind} has one: the cluster would delete it, since nothing in a namespace can own it; set "scope: Cluster" in the CRD, or leave it out`,
+        `${name} has no namespace, and ${owner.kind} has one: nothing in a namespace can own it, so the cluster would delete it; set "scope: Cluster" in the CRD, or leave it out`,
       );
-    }
     if (child.namespaced) {
       const { apiVersion, kind } = child;
       const type = `{ apiVersion: '${apiVersion}', kind: '${kind}', namespaced: false }`;
@@ -208,183 +207,132 @@ function checkScopes(owner: ResourceType, children: readonly ResourceType[]): vo
   });
 }
 
-const OPTIONS = [
-  'crd',
-  'construct',
-  'children',
-  'formerChildren',
-  'related',
-  'handOver',
-  'policySchema',
-  'status',
-];
-const TYPE_OPTIONS = ['apiVersion', 'kind', 'plural', 'namespaced'];
-const CHILD_OPTIONS = [...TYPE_OPTIONS, 'recreate', 'optional', 'keep', 'claims'];
-const RELATED_OPTIONS = [...TYPE_OPTIONS, 'selector', 'keep', 'nameOf'];
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
+const TYPES = `give a list such as [${EXAMPLE}]`;
 
-/**
- * Holds what was given to `defineKind` against what it takes, for authors who write plain JavaScript.
- * @throws OperatorError `InvalidDefinition`
- */
-function checkKindProps(props: unknown): void {
-  if (!isMap(props))
-    throw misdefined('defineKind', `takes { crd, construct, children }, not ${shown(props)}`);
-  checkOptions('defineKind', props, OPTIONS);
-  if (!isMap(props.crd) && typeof props.crd !== 'string') {
-    throw misdefined(
-      'defineKind: crd',
-      `give the CRD or its file, e.g. new URL('./crd.yaml', import.meta.url)`,
-    );
-  }
-  // Known by what a subclass inherits, of whatever copy of the package.
-  if (typeof (props.construct as { isConstruct?: unknown } | undefined)?.isConstruct !== 'function') {
-    throw misdefined(
-      'defineKind: construct',
-      `give a class that extends Construct, such as class Website extends Construct { constructor(scope, id, { metadata, spec }) { super(scope, id); ... } }, not ${shown(props.construct)}`,
-    );
-  }
-  checkTypes('defineKind: children', props.children, CHILD_OPTIONS);
-  if (props.formerChildren !== undefined)
-    checkTypes('defineKind: formerChildren', props.formerChildren, TYPE_OPTIONS);
-  if (props.related !== undefined) checkRelated(props.related);
-  for (const option of ['handOver', 'status'])
-    if (props[option] !== undefined) checkFunction(`defineKind: ${option}`, props[option]);
-  if (props.policySchema !== undefined && !isMap(props.policySchema))
-    throw misdefined('defineKind: policySchema', `give a schema, not ${shown(props.policySchema)}`);
+/** Known by what a subclass inherits, of whatever copy of the package. */
+function isConstruct(value: unknown): boolean {
+  return isFunction((value as { readonly isConstruct?: unknown } | undefined)?.isConstruct);
 }
 
+const OPTIONS: readonly Option[] = [
+  [
+    'crd',
+    (crd) => isMap(crd) || isText(crd),
+    "give the CRD or its file: new URL('./crd.yaml', import.meta.url)",
+  ],
+  ['construct', isConstruct, 'give a class that extends Construct'],
+  ['children', Array.isArray, TYPES],
+  ['formerChildren', optional(Array.isArray), TYPES],
+  ['related', optional(Array.isArray), TYPES],
+  ['handOver', optional(isFunction), 'give a function'],
+  ['policySchema', optional(isMap), 'give a schema'],
+  ['status', optional(isFunction), 'give a function'],
+];
+
+const OF_A_TYPE: readonly Option[] = [
+  ['apiVersion', isText, `write ${EXAMPLE}`],
+  ['kind', isText, `write ${EXAMPLE}`],
+  ['plural', optional(isText), 'give the name in request paths'],
+  ['namespaced', optional(isBoolean), 'give true or false'],
+];
+
+/** Lists of types, and the options of their items. */
+const TYPE_LISTS = [
+  [
+    'children',
+    [
+      ...OF_A_TYPE,
+      ['recreate', optional(isBoolean), 'give true or false'],
+      ['optional', optional(isBoolean), 'give true or false'],
+      ['keep', optional(isFunction), 'give a function'],
+      ['claims', optional(isFunction), 'give a function'],
+    ],
+  ],
+  ['formerChildren', OF_A_TYPE],
+  [
+    'related',
+    [
+      ...OF_A_TYPE,
+      [
+        'selector',
+        isText,
+        "give a label selector such as 'demo.io/widget', or all objects of the type are read",
+      ],
+      ['keep', isFunction, 'give a function'],
+      ['nameOf', isFunction, 'give a function'],
+    ],
+  ],
+] as const satisfies readonly (readonly [string, readonly Option[]])[];
+
 /**
- * The status is written by the engine, and the API server drops what the schema doesn't list: such a status would
- * differ each time.
+ * Checks that the engine finds in every custom resource where to write its status: the API server drops what the schema
+ * doesn't list, so the status would differ each time.
  * @throws OperatorError `InvalidDefinition`
  */
 export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): void {
   const where = `CRD ${crd.metadata.name}, version ${version.name}`;
-  if (!version.subresources?.status) {
+  if (!version.subresources?.status)
     throw misdefined(where, 'add "subresources: { status: {} }", the status is written through it');
-  }
   const status = version.schema.openAPIV3Schema.properties?.status;
   if (status?.['x-kubernetes-preserve-unknown-fields']) return;
   for (const [field, type] of [
     ['observedGeneration', 'integer'],
     ['conditions', 'array'],
-  ] as const) {
-    if (status?.properties?.[field]?.type === type) continue;
-    throw misdefined(
-      where,
-      `add "${field}", of type ${type}, to the properties of the status: it is written for every kind`,
-    );
-  }
+  ] as const)
+    if (status?.properties?.[field]?.type !== type)
+      throw misdefined(where, `add "${field}", of type ${type}, to the properties of the status`);
 }
 
-function checkTypes(path: string, types: unknown, options: readonly string[]): void {
-  if (!Array.isArray(types)) throw misdefined(path, `give a list such as [${EXAMPLE}], not ${shown(types)}`);
-  types.forEach((type: unknown, index) => {
-    const at = `${path}[${String(index)}]`;
-    if (!isMap(type) || typeof type.apiVersion !== 'string' || typeof type.kind !== 'string') {
-      throw misdefined(at, `write ${EXAMPLE}, not ${shown(type)}`);
-    }
-    checkOptions(at, type, options);
-    checkType(at, { apiVersion: type.apiVersion, kind: type.kind });
-    for (const option of ['recreate', 'optional'])
-      if (type[option] !== undefined && typeof type[option] !== 'boolean')
-        throw misdefined(`${at}.${option}`, `give true or false, not ${shown(type[option])}`);
-    if (type.keep !== undefined) checkFunction(`${at}.keep`, type.keep);
-    if (type.claims !== undefined) checkFunction(`${at}.claims`, type.claims);
-  });
-}
-
-function checkRelated(types: unknown): void {
-  checkTypes('defineKind: related', types, RELATED_OPTIONS);
-  (types as readonly Record<string, unknown>[]).forEach(({ selector, keep, nameOf }, index) => {
-    const at = `defineKind: related[${String(index)}]`;
-    if (typeof selector !== 'string' || selector.trim() === '') {
-      const why =
-        "every object of the type in the cluster would be read; give a label selector such as 'demo.io/widget'";
-      throw misdefined(`${at}.selector`, `${why}, not ${shown(selector)}`);
-    }
-    checkFunction(`${at}.keep`, keep);
-    checkFunction(`${at}.nameOf`, nameOf);
-  });
-}
-
-function checkFunction(path: string, value: unknown): void {
-  if (typeof value !== 'function') throw misdefined(path, `give a function, not ${shown(value)}`);
-}
-
-function checkOptions(path: string, given: Record<string, unknown>, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((option) => !known.includes(option));
-  if (unknown) throw misdefined(path, `doesn't know the option ${unknown}; it takes ${known.join(', ')}`);
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'function') return `the function ${value.name || 'without a name'}`;
-  if (isMap(value)) return `an object with ${Object.keys(value).join(', ') || 'nothing in it'}`;
-  if (value === undefined) return 'nothing';
-  return Array.isArray(value) ? 'a list' : JSON.stringify(value);
-}
-
-/** The kinds of Kubernetes' own groups that have no dot, in which nobody else may define any. */
-const KINDS: Readonly<Record<string, readonly string[]>> = {
-  v1: [
-    ...['ConfigMap', 'Endpoints', 'Event', 'LimitRange', 'Namespace', 'Node', 'PersistentVolume'],
-    ...['PersistentVolumeClaim', 'Pod', 'PodTemplate', 'ReplicationController', 'ResourceQuota', 'Secret'],
-    ...['Service', 'ServiceAccount'],
-  ],
-  'apps/v1': ['ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
-  'autoscaling/v2': ['HorizontalPodAutoscaler'],
-  'batch/v1': ['CronJob', 'Job'],
-  'policy/v1': ['PodDisruptionBudget'],
+/** Kinds of Kubernetes' own groups, in some of which only it may define any. */
+const KINDS: Readonly<Record<string, string>> = {
+  v1:
+    'ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate ' +
+    'ReplicationController ResourceQuota Secret Service ServiceAccount',
+  'apps/v1': 'ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet',
+  'autoscaling/v2': 'HorizontalPodAutoscaler',
+  'batch/v1': 'CronJob Job',
+  'policy/v1': 'PodDisruptionBudget',
+  'coordination.k8s.io/v1': 'Lease',
+  'discovery.k8s.io/v1': 'EndpointSlice',
+  'gateway.networking.k8s.io/v1': 'Gateway HTTPRoute',
+  'networking.k8s.io/v1': 'Ingress NetworkPolicy',
+  'rbac.authorization.k8s.io/v1': 'ClusterRole ClusterRoleBinding Role RoleBinding',
+  'storage.k8s.io/v1': 'StorageClass',
 };
-
-/** Some of the others, for those who leave out the group. */
-const OTHERS: Readonly<Record<string, readonly string[]>> = {
-  'coordination.k8s.io/v1': ['Lease'],
-  'discovery.k8s.io/v1': ['EndpointSlice'],
-  'gateway.networking.k8s.io/v1': ['Gateway', 'HTTPRoute'],
-  'networking.k8s.io/v1': ['Ingress', 'NetworkPolicy'],
-  'rbac.authorization.k8s.io/v1': ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
-  'storage.k8s.io/v1': ['StorageClass'],
-};
-
-/** Every kind whose group is known here. */
-export const KNOWN_KINDS: readonly string[] = Object.values({ ...KINDS, ...OTHERS }).flat();
 
 const API_VERSIONS = new Map(
-  Object.entries({ ...KINDS, ...OTHERS }).flatMap(([apiVersion, kinds]) =>
-    kinds.map((kind) => [kind, apiVersion] as const),
+  Object.entries(KINDS).flatMap(([apiVersion, kinds]) =>
+    kinds.split(' ').map((kind) => [kind, apiVersion] as const),
   ),
 );
 
-/** What is only posted, to groups that have no dot. */
-const REQUESTS = ['Binding', 'Eviction', 'Scale'];
+/** Every kind whose group is known here. */
+export const KNOWN_KINDS: readonly string[] = [...API_VERSIONS.keys()];
 
 /**
- * A type that can't be served leaves the controller waiting for it, so what is surely none is told at once.
- * @param where it stands, for the message
+ * Refuses a type that is surely none: the controller would wait until it is served.
  * @throws OperatorError `InvalidDefinition`
  */
-function checkType(where: string, { apiVersion, kind }: { apiVersion: string; kind: string }): void {
-  if (!isApiVersion(apiVersion))
-    throw invalid(where, `${apiVersion} is no apiVersion, which is v1 or group/version`, kind);
+function checkType(where: string, type: object, options: readonly Option[]): void {
+  const { apiVersion, kind } = checkOptions(where, type, options, `write ${EXAMPLE}`) as Given &
+    ResourceTypeProps;
   const group = groupOf(apiVersion);
-  const known = Object.entries(KINDS).find(([of]) => groupOf(of) === group)?.[1];
-  if (known && REQUESTS.includes(kind))
-    throw misdefined(
-      where,
-      `${kind} is a request, which the API server stores nowhere, so it can be no child; list what it makes or changes`,
-    );
-  if (known && !known.includes(kind))
-    throw invalid(where, `${group || 'The core group'} has no ${kind}`, kind);
-  if (known && isPreliminary(apiVersion))
-    throw invalid(where, `${apiVersion} has no ${kind} any more, which has a stable version`, kind);
-  if (!/^[A-Z][A-Za-z0-9]*$/.test(kind))
-    throw invalid(where, `${kind} is no kind, which is in PascalCase and singular`, kind);
-}
-
-function isPreliminary(apiVersion: string): boolean {
-  return /v\d+(alpha|beta)\d+$/.test(apiVersion);
+  const known = group.includes('.')
+    ? undefined
+    : Object.entries(KINDS).find(([one]) => groupOf(one) === group);
+  const isPreliminary = /v\d+(alpha|beta)\d+$/.test(apiVersion);
+  const what = !isApiVersion(apiVersion)
+    ? `${apiVersion} is no apiVersion, which is v1 or group/version`
+    : known && (isPreliminary || !known[1].split(' ').includes(kind))
+      ? `${apiVersion} has no ${kind}`
+      : isKind(kind)
+        ? undefined
+        : `${kind} is no kind, which is in PascalCase and singular`;
+  if (what === undefined) return;
+  const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
+  const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
+  throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
 }
 
 /** Kubernetes' own versions are v1, v1beta1 and the like; in other groups they may be called anything. */
@@ -394,14 +342,4 @@ function isApiVersion(apiVersion: string): boolean {
   if (group !== undefined && isGroup(group) && !isKubernetesGroup(group)) return isLabel(version);
   const isName = group === undefined || /^[a-z0-9][-.a-z0-9]*$/.test(group);
   return isName && /^v\d+((alpha|beta)\d+)?$/.test(version);
-}
-
-function invalid(where: string, what: string, kind: string): OperatorError {
-  const near = API_VERSIONS.has(kind) ? kind : suggest(kind, [...API_VERSIONS.keys()]);
-  const known = near === undefined ? undefined : API_VERSIONS.get(near);
-  const line =
-    near === undefined || known === undefined
-      ? "{ apiVersion: 'apps/v1', kind: 'Deployment' } or the like"
-      : `{ apiVersion: '${known}', kind: '${near}' }`;
-  return misdefined(where, `${what}; write ${line}`);
 }

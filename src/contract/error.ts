@@ -57,8 +57,3 @@ export class OperatorError extends Error {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
-
-/** What an author has defined can't be what was meant. @param where it stands */
-export function misdefined(where: string, what: string): OperatorError {
-  return new OperatorError({ reason: 'InvalidDefinition', message: `${where}: ${what}` });
-}

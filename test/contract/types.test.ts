@@ -151,7 +151,7 @@ describe('the types of a CRD that defineCrd makes', () => {
   it('refuse a type that there is not', () => {
     // @ts-expect-error It is called integer.
     const define = (): unknown => defineCrd({ ...BARE, spec: { ...BARE.spec, items: { type: 'int' } } });
-    expect(define).toThrow('has the type "int"');
+    expect(define).toThrow('is one of string, integer');
   });
 
   it('are none for a CRD in a file: the construct and the status say them', () => {
