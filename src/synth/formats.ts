@@ -3,12 +3,6 @@ import { compileRegularExpression } from '../contract/regular-expression.js';
 import { showValue } from './problem.js';
 import type { Problem } from './problem.js';
 
-/** Says what a format looks like, for messages. */
-interface FormatHelp {
-  readonly name: string;
-  readonly example: string;
-}
-
 const INT32_MAX = 2 ** 31 - 1;
 const FLOAT_MAX = 3.4028234663852886e38;
 
@@ -44,35 +38,6 @@ export const FORMATS = {
   'k8s-short-name': isDnsLabel,
   'k8s-long-name': isDnsSubdomain,
 };
-
-const HELP: Readonly<Record<string, FormatHelp>> = {
-  int32: { name: 'a 32-bit integer', example: `a whole number between ${-INT32_MAX - 1} and ${INT32_MAX}` },
-  int64: { name: 'an integer that can be kept exactly', example: 'a whole number below 2^53' },
-  float: { name: 'a 32-bit number', example: 'a smaller number' },
-  date: { name: 'a date', example: '2026-01-31' },
-  'date-time': { name: 'a date and time of RFC 3339', example: '2026-01-31T12:00:00Z' },
-  datetime: { name: 'a date and time of RFC 3339', example: '2026-01-31T12:00:00Z' },
-  email: { name: 'a mail address', example: 'someone@example.com' },
-  hostname: { name: 'a host name', example: 'www.example.com' },
-  uri: { name: 'a URI', example: 'https://example.com/path' },
-  uuid: { name: 'a UUID', example: '123e4567-e89b-12d3-a456-426614174000' },
-  byte: { name: 'base64', example: 'aGVsbG8=' },
-  ipv4: { name: 'an IPv4 address', example: '192.0.2.1' },
-  ipv6: { name: 'an IPv6 address', example: '2001:db8::1' },
-  cidr: { name: 'an address range', example: '192.0.2.0/24' },
-  mac: { name: 'a MAC address', example: '02:00:5e:10:00:01' },
-  ssn: { name: 'a social security number', example: '123-45-6789' },
-  hexcolor: { name: 'a colour', example: '#00ff7f' },
-  rgbcolor: { name: 'a colour', example: 'rgb(0,255,127)' },
-  'k8s-short-name': { name: 'a DNS label', example: 'my-name' },
-  'k8s-long-name': { name: 'a DNS subdomain name', example: 'my.name' },
-  duration: { name: 'a duration', example: '1h30m' },
-};
-
-/** What a format is called and what it looks like. */
-export function formatHelp(format: string): FormatHelp {
-  return HELP[format] ?? { name: `of the format ${format}`, example: `text of the format ${format}` };
-}
 
 function numeric(validate: (value: number) => boolean): { type: 'number'; validate: typeof validate } {
   return { type: 'number', validate };

@@ -1,10 +1,8 @@
 import type { StructuralSchema } from '../contract/crd.js';
+import { LIST_KEYS } from './explain.js';
 
 /** A schema as ajv takes it. */
 export type JsonSchema = Record<string, unknown>;
-
-/** Our own keyword for ajv: the keys of a list of type `map`, or an empty list for one of type `set`. */
-export const LIST_KEYS = 'x-list-keys';
 
 const TEXT = { type: 'string' } as const;
 const TIME = { type: ['string', 'null'], format: 'date-time' } as const;
@@ -46,18 +44,9 @@ const OBJECT_META: JsonSchema = {
 
 /** Keywords that mean the same in a structural schema and in JSON Schema. */
 const SAME_KEYWORDS = [
-  'enum',
-  'format',
-  'pattern',
-  'minLength',
-  'maxLength',
-  'multipleOf',
-  'minItems',
-  'maxItems',
-  'minProperties',
-  'maxProperties',
-  'required',
-] as const;
+  ...['enum', 'format', 'pattern', 'minLength', 'maxLength', 'multipleOf', 'required'],
+  ...['minItems', 'maxItems', 'minProperties', 'maxProperties'],
+];
 
 /**
  * The JSON Schema that accepts what the API server accepts of a custom resource with this structural schema under

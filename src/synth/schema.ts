@@ -1,9 +1,16 @@
+import { Ajv } from 'ajv';
+import type { ErrorObject, SchemaValidateFunction } from 'ajv';
 import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
+import { canonicalJson } from '../contract/object.js';
+import { compileRegularExpression } from '../contract/regular-expression.js';
 import type { UnknownRule, Rules } from './cel/rules.js';
 import { compileRules } from './cel/rules.js';
-import { compileOpenApi } from './open-api.js';
+import { explain, LIST_KEYS, pathOf } from './explain.js';
+import { FORMATS } from './formats.js';
+import { rootJsonSchema } from './json-schema.js';
 import { showValue, UNKNOWN_FIELD } from './problem.js';
-import type { Problem } from './problem.js';
+import type { Path, Problem } from './problem.js';
+import { isUnchangedAt } from './unchanged.js';
 
 /**
  * Names everything that is wrong with a custom resource; it must have its defaults already.
@@ -18,40 +25,43 @@ interface SchemaOptions {
    * @default false
    */
   readonly hasStatus?: boolean;
-  /** Where the subresource `scale` reads replicas from. @default - there is no such subresource */
+  /** Where the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
   readonly replicasPath?: string;
 }
 
-/** How a version of a CRD is judged. */
-export function optionsFor(version: CrdVersion): SchemaOptions {
-  const path = replicasPath(version);
-  const hasStatus = version.subresources?.status !== undefined;
-  return { hasStatus, ...(path !== undefined && { replicasPath: path }) };
+/** Returns how a version of a CRD is judged. */
+export function optionsFor({ subresources }: CrdVersion): SchemaOptions {
+  const { specReplicasPath: path } = (subresources?.scale ?? {}) as { readonly specReplicasPath?: string };
+  return { hasStatus: subresources?.status !== undefined, ...(path !== undefined && { replicasPath: path }) };
 }
 
 /**
- * A validator with the verdict that the API server has under `fieldValidation=Strict`, names and the rules of
+ * Returns a validator with the verdict that the API server has under `fieldValidation=Strict`, names and the rules of
  * `unknownRules` aside. As there, the rules in CEL aren't asked about a value that the schema refuses for its form.
  * @throws Error if the schema itself is wrong, e.g. has a pattern that is no regular expression
  */
 export function compileSchema(
   schema: StructuralSchema,
-  { hasStatus = false, replicasPath: replicas }: SchemaOptions = {},
+  { hasStatus = false, replicasPath }: SchemaOptions = {},
 ): Validate {
-  const validate = compileOpenApi(schema);
+  const errorsOf = compile(schema);
   return (given, old) => {
     const value = hasStatus ? withStatusOf(given, old) : given;
-    const { problems: found, blocksRules } = validate(value, old);
+    const errors = errorsOf(value, old);
+    const found = explain(errors, value);
     const known = new Set(found.map(({ path }) => path.join('.')));
-    const ofScale = checkReplicas(value, replicas).filter(({ path }) => !known.has(path.join('.')));
-    const problems = [...found, ...ofScale];
-    const dropped = value === given ? [] : unknownInStatus(validate(given).problems);
-    if (blocksRules || dropped.length > 0) return [...problems, ...dropped];
+    const ofScale = checkReplicas(value, replicasPath).filter(({ path }) => !known.has(path.join('.')));
+    // The names of its fields are read before the status is dropped.
+    const dropped = (value === given ? [] : explain(errorsOf(given), given)).filter(
+      ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
+    );
+    const problems = [...found, ...ofScale, ...dropped];
+    if (errors.some(blocksRules) || dropped.length > 0) return problems;
     return [...problems, ...rulesFor(schema).judge(value, old)];
   };
 }
 
-/** The rules of a schema that aren't judged here, since they use what only the API server has. */
+/** Returns the rules of a schema that aren't judged here, since they use what only the API server has. */
 export function unknownRules(schema: StructuralSchema): readonly UnknownRule[] {
   return rulesFor(schema).unknown;
 }
@@ -65,6 +75,147 @@ function rulesFor(schema: StructuralSchema): Rules {
   return rules;
 }
 
+/** Returns the errors of a value; what was wrong in the old one already, and stays as it is, is none. */
+function compile(schema: StructuralSchema): (value: unknown, old?: unknown) => readonly ErrorObject[] {
+  const ajv = new Ajv({
+    ...{ allErrors: true, verbose: true, strictNumbers: true, logger: false },
+    // Schemas of CRDs have keywords of their own, and formats that the API server doesn't check.
+    strict: false,
+    // A field named `constructor` is not there because every object has one.
+    ownProperties: true,
+    formats: FORMATS,
+    // Patterns are written for Go.
+    code: { regExp: Object.assign(compileRegularExpression, { code: 'compileRegularExpression' }) },
+  });
+  ajv.addKeyword({
+    ...{ keyword: LIST_KEYS, type: 'array', schemaType: 'array', errors: true },
+    validate: uniqueItems,
+  });
+  const validate = ajv.compile(rootJsonSchema(schema));
+  const errorsOf = (value: unknown): readonly ErrorObject[] =>
+    validate(value) ? [] : (validate.errors ?? []);
+  return (value, old) => {
+    const errors = errorsOf(value);
+    if (old === undefined || errors.length === 0) return errors;
+    const hadDuplicates = errorsOf(old).some(({ keyword }) => keyword === LIST_KEYS);
+    return errors.filter((error) => {
+      if (error.keyword === 'additionalProperties') return true;
+      if (error.keyword === LIST_KEYS) return !hadDuplicates;
+      const path = pathOf(error.instancePath, value);
+      const missing = error.keyword === 'required' ? [String(error.params.missingProperty)] : [];
+      return (
+        isOfEmbedded(schema, [...path, ...missing]) ||
+        !isUnchangedAt({ schema, value, old }, path.slice(0, comparedDepth(error.schemaPath)))
+      );
+    });
+  };
+}
+
+/**
+ * Returns how many steps into the value the API server compares: below `allOf` and the like it doesn't look at what was there.
+ */
+function comparedDepth(schemaPath: string): number {
+  // What a schema says of the metadata stands below `allOf` here, and only here.
+  const [, ...steps] = schemaPath.replace(/^(#\/properties\/metadata)\/allOf\/0/, '$1').split('/');
+  let depth = 0;
+  for (let at = 0; at < steps.length; at++) {
+    const step = steps[at] ?? '';
+    if (['allOf', 'anyOf', 'oneOf', 'not'].includes(step)) break;
+    if (step === 'properties') at++;
+    if (['properties', 'items', 'additionalProperties'].includes(step)) depth++;
+  }
+  return depth;
+}
+
+const IDENTITY: readonly unknown[] = ['apiVersion', 'kind', 'metadata'];
+
+/** Reports whether it is what every object has, of one inside of the object: that is refused however old it is. */
+function isOfEmbedded(schema: StructuralSchema, path: Path): boolean {
+  let at: StructuralSchema | undefined = schema;
+  for (const step of path) {
+    if (at?.['x-kubernetes-embedded-resource'] === true && IDENTITY.includes(step)) return true;
+    at = schemaAt(at, step);
+  }
+  return false;
+}
+
+function schemaAt(schema: StructuralSchema | undefined, step: string | number): StructuralSchema | undefined {
+  if (typeof step === 'number') return schema?.items;
+  const { properties = {}, additionalProperties } = schema ?? {};
+  if (Object.hasOwn(properties, step)) return properties[step];
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
+}
+
+/** Where rules could go wrong in themselves; a field that is unknown is refused before anything else is asked. */
+const BLOCKING = new Set([
+  'additionalProperties',
+  'enum',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'required',
+  'type',
+]);
+
+/**
+ * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go
+ * hasBlockingErr
+ */
+function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObject[]): boolean {
+  const { keyword, data, params } = error;
+  if (keyword === 'type' && passesForInteger(data) && all.some((other) => wantsInteger(other, error)))
+    return false;
+  if (BLOCKING.has(keyword)) return true;
+  // An integer that doesn't fit into 64 bits is one of another type.
+  return (
+    keyword === 'format' && (typeof data === 'string' || (params.format === 'int64' && !fitsInt64(data)))
+  );
+}
+
+function fitsInt64(data: unknown): boolean {
+  return typeof data === 'number' && data >= -(2 ** 63) && data < 2 ** 63;
+}
+
+/** Reports whether an integer would do in the same place, be it as one of several alternatives. */
+function wantsInteger({ keyword, params, instancePath }: ErrorObject, at: ErrorObject): boolean {
+  return keyword === 'type' && instancePath === at.instancePath && [params.type].flat().includes('integer');
+}
+
+/**
+ * Reports whether the API server takes a fraction for an integer at first, as 2147483647.5, and finds only at its bounds that
+ * it is none, which keeps no rule from being checked.
+ * @see https://github.com/go-openapi/swag/blob/master/conv/convert.go IsFloat64AJSONInteger
+ */
+function passesForInteger(data: unknown): boolean {
+  if (typeof data !== 'number' || Number.isInteger(data)) return false;
+  const whole = Math.trunc(data);
+  return whole !== 0 && Math.abs(data - whole) / (Math.abs(data) + Math.abs(whole)) < 1e-9;
+}
+
+/** Refuses items of a list of type `map` with the same keys, and equal items of one of type `set`. */
+const uniqueItems: SchemaValidateFunction = (keys: readonly string[], list: readonly unknown[]) => {
+  const seen = new Map<string, number>();
+  const reported = new Set<string>();
+  const errors: Partial<ErrorObject>[] = [];
+  list.forEach((item, index) => {
+    const identity = canonicalJson(keys.length > 0 ? keysOf(item, keys) : item);
+    const first = seen.get(identity);
+    if (first === undefined) seen.set(identity, index);
+    // Of many that are the same, the API server names the second.
+    else if (!reported.has(identity)) errors.push({ keyword: LIST_KEYS, params: { keys, index, first } });
+    if (first !== undefined) reported.add(identity);
+  });
+  uniqueItems.errors = errors;
+  return errors.length === 0;
+};
+
+/** The keys that an item has: one that is missing is not one that is null. */
+function keysOf(item: unknown, keys: readonly string[]): Readonly<Record<string, unknown>> {
+  if (item === null || typeof item !== 'object') return {};
+  const given = item as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(keys.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
+}
+
 /** What is written keeps the status that is there; what is new has none. */
 function withStatusOf(value: unknown, old: unknown): unknown {
   if (value === null || typeof value !== 'object') return value;
@@ -74,19 +225,7 @@ function withStatusOf(value: unknown, old: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== 'status'));
 }
 
-/** What is read before the status is dropped: the names of its fields. */
-function unknownInStatus(problems: readonly Problem[]): Problem[] {
-  return problems.filter(
-    ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
-  );
-}
-
 const MAX_REPLICAS = 2 ** 31 - 1;
-
-/** The field that the subresource `scale` reads replicas from, as `.spec.replicas`; nothing without a `scale`. */
-function replicasPath({ subresources }: CrdVersion): string | undefined {
-  return (subresources?.scale as { readonly specReplicasPath?: string } | undefined)?.specReplicasPath;
-}
 
 /** Names what is wrong with replicas that have passed the schema, whose bounds may be wider than those of `scale`. */
 function checkReplicas(value: unknown, fieldPath: string | undefined): Problem[] {

@@ -1,0 +1,215 @@
+import type { ErrorObject } from 'ajv';
+import { suggest } from '../contract/suggest.js';
+import { showValue, UNKNOWN_FIELD } from './problem.js';
+import type { Path, Problem } from './problem.js';
+
+/** Our own keyword for ajv: the keys of a list of type `map`, or an empty list for one of type `set`. */
+export const LIST_KEYS = 'x-list-keys';
+
+/** Returns in words, with path, value and remedy, what ajv found. */
+export function explain(errors: readonly ErrorObject[], root: unknown): Problem[] {
+  const mistyped = new Set(
+    errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
+  );
+  const problems = errors
+    .filter((error) => {
+      // What each branch of an alternative lacks says less than that none fits, and that less than a wrong type.
+      if (/\/(anyOf|oneOf|not)\//.test(error.schemaPath)) return false;
+      return error.keyword === 'type' || !mistyped.has(error.instancePath);
+    })
+    .map((error) => problemOf(error, pathOf(error.instancePath, root)));
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
+}
+
+/** Takes a JSON Pointer apart; steps into lists become numbers. */
+export function pathOf(pointer: string, root: unknown): Path {
+  let value = root;
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((escaped) => {
+      const key = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
+      const step = Array.isArray(value) ? Number(key) : key;
+      value = (value as Record<string, unknown>)[key];
+      return step;
+    });
+}
+
+type Words = readonly [message: string, remedy: string];
+
+function problemOf(error: ErrorObject, path: Path): Problem {
+  const params = error.params as Record<string, unknown>;
+  const at =
+    error.keyword === 'required'
+      ? [...path, String(params.missingProperty)]
+      : error.keyword === 'additionalProperties'
+        ? [...path, String(params.additionalProperty)]
+        : error.keyword === LIST_KEYS
+          ? [...path, params.index as number]
+          : path;
+  const [message, remedy] = wordsFor(error, params);
+  return { path: at, message, remedy };
+}
+
+function wordsFor(
+  { keyword, data, parentSchema = {}, message }: ErrorObject,
+  params: Readonly<Record<string, unknown>>,
+): Words {
+  const shown = showValue(data);
+  const limit = String(params.limit);
+  const items = plural(
+    Array.isArray(data) ? data.length : Object.keys(Object(data) as object).length,
+    'item',
+  );
+  switch (keyword) {
+    case 'required':
+      return ['is missing', 'add it'];
+    case 'additionalProperties':
+      return unknownField(String(params.additionalProperty), parentSchema.properties as object | undefined);
+    case LIST_KEYS:
+      return duplicate(data as readonly unknown[], params as unknown as Duplicate);
+    case 'type':
+      return wrongType(data, [params.type].flat() as string[]);
+    case 'enum':
+      return notInEnum(data, (params.allowedValues as unknown[]).map(showEnumValue));
+    case 'format': {
+      const format = String(params.format);
+      return [`${shown} is no ${format}`, `give ${EXAMPLES[format] ?? `text of the format ${format}`}`];
+    }
+    case 'pattern': {
+      const what = patternInWords(String(params.pattern));
+      return what
+        ? [`${shown} is not ${what}`, 'give one']
+        : [`${shown} doesn't match ${String(params.pattern)}`, 'give text that does'];
+    }
+    case 'minimum':
+      return [`${shown} is less than ${limit}`, giveNumber(parentSchema)];
+    case 'maximum':
+      return [`${shown} is more than ${limit}`, giveNumber(parentSchema)];
+    case 'exclusiveMinimum':
+      return [`${shown} is not more than ${limit}`, `give a number above ${limit}`];
+    case 'exclusiveMaximum':
+      return [`${shown} is not less than ${limit}`, `give a number below ${limit}`];
+    case 'minLength':
+      return [
+        data === '' ? '"" is empty' : `${shown} is too short`,
+        `give at least ${plural(limit, 'character')}`,
+      ];
+    case 'maxLength':
+      return [
+        `${shown} is too long, it has ${plural(Array.from(String(data)).length, 'character')}`,
+        `give at most ${limit}`,
+      ];
+    case 'minItems':
+    case 'minProperties':
+      return [`has ${items}`, `give at least ${limit}`];
+    case 'maxItems':
+    case 'maxProperties':
+      return [`has ${items}`, `give at most ${limit}`];
+    default:
+      return [`${shown} ${message ?? 'is not allowed'}`, "see the kind's reference"];
+  }
+}
+
+function giveNumber({ minimum, maximum }: { readonly minimum?: number; readonly maximum?: number }): string {
+  if (minimum === undefined) return `give ${maximum ?? 0} or less`;
+  return maximum === undefined
+    ? `give ${minimum} or more`
+    : `give a number between ${minimum} and ${maximum}`;
+}
+
+function plural(count: number | string, noun: string): string {
+  return `${count} ${noun}${String(count) === '1' ? '' : 's'}`;
+}
+
+function unknownField(field: string, properties: object = {}): Words {
+  const known = Object.keys(properties);
+  const near = suggest(field, known);
+  if (near) return [UNKNOWN_FIELD, `did you mean ${near}?`];
+  if (known.length === 0) return [UNKNOWN_FIELD, 'remove it: nothing may be here'];
+  const more = known.length > 20 ? ', ...' : '';
+  return [UNKNOWN_FIELD, `remove it; the fields here are ${known.slice(0, 20).join(', ')}${more}`];
+}
+
+interface Duplicate {
+  readonly keys: readonly string[];
+  readonly index: number;
+  readonly first: number;
+}
+
+function duplicate(list: readonly unknown[], { keys, index, first }: Duplicate): Words {
+  const item = list[index];
+  const shown = keys.map((key) => `${key} ${showValue((item as Record<string, unknown>)[key])}`).join(', ');
+  return [
+    `${shown || showValue(item)} is given twice, first by item [${first}]`,
+    'remove or change one of them',
+  ];
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  ...{ string: 'a string', integer: 'an integer', number: 'a number', boolean: 'a boolean' },
+  ...{ array: 'a list', object: 'a map', null: 'null' },
+};
+
+function wrongType(value: unknown, types: readonly string[]): Words {
+  const expected = types.map((type) => TYPE_NAMES[type] ?? type).join(' or ');
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return [`${value} is not a number that JSON can say`, `give ${expected}`];
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const message = `${showValue(value)} is ${TYPE_NAMES[type] ?? 'something else'}, not ${expected}`;
+  const isQuoted =
+    typeof value === 'string' &&
+    ((types.includes('boolean') && /^(true|false)$/.test(value)) ||
+      (types.includes('number') && /^-?\d+(\.\d+)?$/.test(value)) ||
+      (types.includes('integer') && /^-?\d+$/.test(value)));
+  if (isQuoted) return [message, 'write it without quotes'];
+  if ((type === 'number' || type === 'boolean') && types.includes('string'))
+    return [message, 'put it in quotes'];
+  return [message, `give ${expected}${value === null ? ', or remove the field' : ''}`];
+}
+
+function notInEnum(value: unknown, allowed: readonly string[]): Words {
+  const near = typeof value === 'string' ? suggest(value, allowed) : undefined;
+  const message = `${showValue(value)} is not one of ${allowed.join(', ')}`;
+  return [message, near ? `did you mean ${near}?` : 'give one of them'];
+}
+
+function showEnumValue(value: unknown): string {
+  return typeof value === 'string' && value !== '' ? value : showValue(value);
+}
+
+/** A value of each format, or what it has to be. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  int32: 'a whole number between -2147483648 and 2147483647',
+  int64: 'a whole number below 2^53, which can be kept exactly',
+  float: 'a smaller number',
+  ...{ date: 'it like 2026-01-31', 'date-time': 'it like 2026-01-31T12:00:00Z' },
+  ...{ datetime: 'it like 2026-01-31T12:00:00Z', duration: 'it like 1h30m' },
+  ...{ email: 'it like someone@example.com', hostname: 'it like www.example.com' },
+  ...{ uri: 'it like https://example.com/path', byte: 'base64 such as aGVsbG8=' },
+  uuid: 'it like 123e4567-e89b-12d3-a456-426614174000',
+  ...{ ipv4: 'it like 192.0.2.1', ipv6: 'it like 2001:db8::1', cidr: 'it like 192.0.2.0/24' },
+  ...{ mac: 'it like 02:00:5e:10:00:01', hexcolor: 'it like #00ff7f', rgbcolor: 'it like rgb(0,255,127)' },
+  ...{ 'k8s-short-name': 'a DNS label such as my-name', 'k8s-long-name': 'a DNS name such as my.name' },
+};
+
+const LABEL_VALUE = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;
+
+/** Patterns that Kubernetes gives to names, labels and the like, and that CRDs repeat. */
+const PATTERNS = new Map([
+  [`^${DNS_LABEL}$`, 'a name of lower-case letters, digits and, between them, dashes, such as web-1'],
+  [`^${DNS_SUBDOMAIN}$`, 'a name of lower-case letters, digits and, between them, dashes and dots'],
+  [`^(\\*\\.)?${DNS_SUBDOMAIN}$`, 'a hostname such as shop.example.com or *.example.com'],
+  [`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${LABEL_VALUE}$`, 'the key of a label, such as example.com/tier'],
+  [`^(${LABEL_VALUE})?$`, 'the value of a label, such as front-end or v1.2_3'],
+  ['^(0|[1-9][0-9]*)%$', 'a percentage such as 25%'],
+  ['^(100|[0-9]|[1-9][0-9])%$', 'a percentage such as 25%'],
+]);
+
+/** Returns undefined for a pattern that has to speak for itself. The pattern of quantities has many forms. */
+function patternInWords(pattern: string): string | undefined {
+  const isQuantity = /\[KMGTPE\]i/.test(pattern) && pattern.startsWith('^') && !pattern.includes('Memory');
+  return PATTERNS.get(pattern) ?? (isQuantity ? 'a quantity such as 500m, 2 or 1Gi' : undefined);
+}
