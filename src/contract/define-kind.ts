@@ -1,7 +1,7 @@
 import type { Controller } from './controller.js';
 import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CrdVersion, StructuralSchema, CustomResourceDefinition } from './crd.js';
-import { checkOptions, isBoolean, isFunction, isText, listOf, misdefined, optional } from './definition.js';
+import { checkOptions, isBoolean, isFunction, isText, misdefined, optional } from './definition.js';
 import type { Given, Option } from './definition.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
@@ -328,9 +328,9 @@ function checkType(where: string, type: object, options: readonly Option[]): voi
       ? `${apiVersion} has no ${kind}`
       : isKind(kind)
         ? undefined
-        : `${kind} is no kind, which is in PascalCase and singular`;
+        : `${String(kind)} is no kind, which is in PascalCase and singular`;
   if (what === undefined) return;
-  const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
+  const near = API_VERSIONS.has(kind) ? String(kind) : suggest(kind, KNOWN_KINDS);
   const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
   throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
 }

@@ -111,7 +111,8 @@ function wordsFor(
   }
 }
 
-function giveNumber({ minimum, maximum }: { readonly minimum?: number; readonly maximum?: number }): string {
+function giveNumber(schema: object): string {
+  const { minimum, maximum } = schema as { readonly minimum?: number; readonly maximum?: number };
   if (minimum === undefined) return `give ${maximum ?? 0} or less`;
   return maximum === undefined
     ? `give ${minimum} or more`

@@ -559,9 +559,11 @@ function partsOf(walk: Walk): Part[] {
 
 function without(value: unknown, [step, ...rest]: Part): unknown {
   if (typeof value !== 'object' || value === null || step === undefined || !(step in value)) return value;
-  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string | number, unknown>;
-  if (rest.length > 0) copy[step] = without(copy[step], rest);
-  else if (Array.isArray(copy)) copy.splice(step as number, 1);
-  else delete copy[step];
-  return copy;
+  const inner = rest.length > 0 ? without((value as Spec)[step], rest) : undefined;
+  if (Array.isArray(value)) {
+    const list: readonly unknown[] = value;
+    return inner === undefined ? list.toSpliced(step as number, 1) : list.with(step as number, inner);
+  }
+  const { [step]: _, ...others } = value as Spec;
+  return inner === undefined ? others : { ...value, [step]: inner };
 }
