@@ -39,11 +39,12 @@ const compared = new WeakSet<RenderedKind['construct']>();
 
 /** Renders without that check, which replaces clock and random numbers: for the controller, which compares with its last rendering. */
 export const renderOnce: Render = (kind, cr, policy) => {
+  const resolver = new LazyResolver();
   let objects: AnyObject[];
   try {
-    objects = synthesize(kind, cr, policy, lazyResolver);
+    objects = synthesize(kind, cr, policy, resolver);
   } catch (error) {
-    throw asOperatorError(kind, cr, policy, error);
+    throw asOperatorError(describeRef({ ...refOf(cr), kind: kind.type.kind }), error, resolver.thrown);
   }
   return checkChildren(kind, cr, objects);
 };
@@ -88,13 +89,8 @@ function inOrder(manifest: unknown): AnyObject {
   return withEncodedSecret({ apiVersion, kind, metadata, ...rest });
 }
 
-function asOperatorError(
-  kind: RenderedKind,
-  cr: CustomResource,
-  policy: Policy | undefined,
-  error: unknown,
-): OperatorError {
-  const lazy = findOperatorError(error) ? undefined : lazilyThrown(kind, cr, policy);
+/** @param lazy what a lazy value threw */
+function asOperatorError(owner: string, error: unknown, lazy: unknown): OperatorError {
   const refusal = findOperatorError(error) ?? findOperatorError(lazy);
   if (refusal) return refusal;
   const hint = messageOf(error).includes("can't render non-simple object") ? '; give plain JSON' : '';
@@ -102,7 +98,7 @@ function asOperatorError(
   const place = origin === undefined ? '' : ` (at ${origin})`;
   return new OperatorError({
     reason: 'RenderFailed',
-    message: `${describeRef({ ...refOf(cr), kind: kind.type.kind })} can't be rendered: ${messageOf(error)}${hint}${place}`,
+    message: `${owner} can't be rendered: ${messageOf(error)}${hint}${place}`,
     isBug: true,
     cause: error,
   });
@@ -113,28 +109,6 @@ function findOperatorError(error: unknown): OperatorError | undefined {
     if (at instanceof OperatorError) return at;
   }
   return undefined;
-}
-
-/** What a lazy value threw: cdk8s keeps only its text, so the failed rendering is repeated with an ear to it. */
-function lazilyThrown(kind: RenderedKind, cr: CustomResource, policy: Policy | undefined): unknown {
-  let thrown: unknown;
-  const listener = {
-    resolve(context: ResolutionContext): void {
-      if (!isLazy(context.value)) return;
-      try {
-        context.replaceValue(context.value.produce());
-      } catch (error) {
-        thrown ??= error;
-        throw error;
-      }
-    },
-  };
-  try {
-    synthesize(kind, cr, policy, listener);
-  } catch {
-    // It failed before and is known.
-  }
-  return thrown;
 }
 
 /** Where jsii notes which class it is, whatever copy of its package the class comes from. */
@@ -153,13 +127,21 @@ function isLazy(value: unknown): value is Lazy {
  * Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. Comes first, so it also
  * keeps maps from being taken for something else.
  */
-const lazyResolver: IResolver = {
+class LazyResolver implements IResolver {
+  /** First error of a lazy value; cdk8s keeps only its text. */
+  thrown: unknown;
+
   resolve(context: ResolutionContext): void {
-    if (isLazy(context.value)) context.replaceValue(context.value.produce());
+    try {
+      if (isLazy(context.value)) context.replaceValue(context.value.produce());
+    } catch (error) {
+      this.thrown ??= error;
+      throw error;
+    }
     const spelled = spelledForCdk8s(context.value);
     if (spelled) context.replaceValue(spelled);
-  },
-};
+  }
+}
 
 /**
  * A Secret with its `stringData` encoded into `data`, where the API server would put it. Applied as it is, it would be
@@ -257,52 +239,40 @@ const LONGEST_NAME = 253;
 const LONGEST_NAMES: Readonly<Record<string, number>> = { Service: 63, 'Job.batch': 63, 'CronJob.batch': 52 };
 
 /**
- * A name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
+ * Refuses a name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
  * @param owner names the custom resource, for the message
  * @param ownersName its name alone
- * @throws OperatorError `NameTooLong`
+ * @throws OperatorError `NameTooLong`, with the rule by which the CRD keeps such names out
  */
 function checkLengths(owner: string, ownersName: string, object: AnyObject): void {
   const { name, labels = {} } = object.metadata;
-  const most = LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME;
-  const texts: readonly Text[] = [
-    { what: 'name', of: `a ${object.kind}`, text: name, most, remedy: 'make it shorter in the construct' },
+  const texts = [
+    {
+      what: 'name',
+      of: `a ${object.kind}`,
+      text: name,
+      most: LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME,
+    },
     ...Object.entries(labels).map(([label, text]) => ({
       ...{ what: `label ${label}`, of: 'a label', text, most: LONGEST_LABEL },
-      remedy: 'give the label another value',
     })),
   ];
-  const long = texts.find((one) => one.text.length > one.most);
+  const long = texts.find(({ text, most }) => text.length > most);
   if (!long) return;
+  // Characters that the name of the custom resource may have, by each text that is made of it.
+  const lengths = texts.map(({ text, most }) => {
+    const times = text.split(ownersName).length - 1;
+    return times === 0 ? LONGEST_NAME : Math.floor((most - text.length) / times) + ownersName.length;
+  });
+  const shortest = long.text.includes(ownersName) ? Math.min(...lengths) : 0;
+  const rule = `[{ rule: 'self.metadata.name.size() <= ${shortest}' }]`;
   const what = `${owner} renders ${describeRef(refOf(object))}, whose ${long.what} has ${long.text.length} characters`;
   throw new OperatorError({
     reason: 'NameTooLong',
-    message: `${what}, of which ${long.of} may have ${long.most}; ${long.remedy}${ruleFor(long, texts, ownersName)}`,
+    message:
+      `${what}, of which ${long.of} may have ${long.most}; make it shorter in the construct` +
+      (shortest > 0 ? `, or let the CRD refuse it, with rules: ${rule} in defineCrd` : ''),
   });
-}
-
-/** What may be too long. */
-interface Text {
-  readonly what: string;
-  readonly of: string;
-  readonly text: string;
-  /** How many characters it may have. */
-  readonly most: number;
-  readonly remedy: string;
-}
-
-/** How the CRD keeps such names out; nothing where the name of the custom resource isn't at fault. */
-function ruleFor(long: Text, texts: readonly Text[], ownersName: string): string {
-  if (!long.text.includes(ownersName) || longestOwner(long, ownersName) < 1) return '';
-  const most = Math.min(...texts.map((text) => longestOwner(text, ownersName)));
-  const rule = `[{ rule: 'self.metadata.name.size() <= ${most}' }]`;
-  return `, or let the CRD refuse it: with rules: ${rule} in defineCrd, or "x-kubernetes-validations": ${rule} at the top of the schema`;
-}
-
-/** How many characters the custom resource's name may have, where a text is made of it. */
-function longestOwner({ text, most }: Text, ownersName: string): number {
-  const times = text.split(ownersName).length - 1;
-  return times === 0 ? LONGEST_NAME : Math.floor((most - text.length) / times) + ownersName.length;
 }
 
 /** Spelled so that it has the same place among sorted keys, and nothing else has the name. */
@@ -361,12 +331,6 @@ function unspeakable(path: string): OperatorError {
  * Renders a custom resource as the API server stores it, with the construct of its kind: for programs that have read it there.
  * Tests take `render` of `reconstruct/testing`, which judges the custom resource by its CRD and fills in the defaults.
  *
- * **Guarantees.** In memory, without I/O; the same input gives the same objects, with the keys of their maps sorted. The
- * custom resource isn't changed. Every object is plain JSON, is of a type that the kind declares, and is there once.
- *
- * **Assumptions.** The custom resource is valid and has its defaults: nothing is checked or filled in.
- *
- * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`,
- * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
+ * Guarantees and errors are those of `render`: nothing of the custom resource is checked or filled in.
  */
 export const renderStored: Render = render;

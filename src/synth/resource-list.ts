@@ -12,7 +12,7 @@ import { parseOne } from './document.js';
 import type { Document, Remark } from './document.js';
 import { InputError, showValue, formatPath } from './problem.js';
 import { renderAll } from './synth.js';
-import type { Rendered, TogetherOptions } from './synth.js';
+import type { Rendered, RenderOptions } from './synth.js';
 
 /**
  * What orchestrators of KRM functions, such as kustomize and kpt, hand to a function and take from it.
@@ -199,7 +199,7 @@ function nodeIn(text: string): Node {
   return read.yaml.contents;
 }
 
-export type RenderListOptions = Omit<CheckOptions, 'live' | 'warn'> & TogetherOptions;
+export type RenderListOptions = Omit<CheckOptions, 'live' | 'warn'> & RenderOptions;
 
 export interface RenderedList {
   /** The whole list. Where something is refused, with the items as they were. */

@@ -1,28 +1,24 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import type {
-  FlagValues,
-  Policy,
-  Kind,
-  Finding,
-  RenderTogether,
-  TogetherManifest,
-} from '../contract/kind.js';
-import type { AnyObject } from '../contract/object.js';
+import type { FlagValues, Policy, Finding, Kind } from '../contract/kind.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
 import { readCustomResources } from './custom-resource.js';
 import type { ReadOptions, CustomResourceInput } from './custom-resource.js';
-import { manifestText, fileName, kindFileName } from './output.js';
-import type { ManifestFile } from './output.js';
-import { copyPlain, render } from './render.js';
-import { InputError } from './problem.js';
 import { remarkLine } from './document.js';
 import type { Remark } from './document.js';
+import { manifestText, fileName, kindFileName } from './output.js';
+import type { ManifestFile } from './output.js';
+import { InputError } from './problem.js';
+import { copyPlain, render } from './render.js';
 
-export interface SynthOptions extends ReadOptions {
+export interface RenderOptions {
   /** What an admin allows. @default - everything */
   readonly policy?: Policy;
-  /** The values of the kinds' flags. @default - none is given */
+  /** Values of the kinds' flags. @default - none is given */
   readonly flags?: FlagValues;
-  /** Takes one line for each thing that kinds have to say of what was rendered. @default - it isn't told */
+}
+
+export interface SynthOptions extends ReadOptions, RenderOptions {
+  /** Takes one line for each thing that kinds have to say of what was rendered. @default - it isn't shown */
   readonly note?: (line: string) => void;
 }
 
@@ -48,20 +44,34 @@ export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
   return [...texts].map(([name, text]) => ({ name, text })).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** Objects that one file holds. */
+export interface Rendered {
+  /** Name of the file. */
+  readonly name: string;
+  /** The custom resource that they are rendered from. @default - several share them */
+  readonly of?: CustomResourceInput;
+  readonly objects: readonly AnyObject[];
+}
+
 /**
  * Renders custom resources, each through its construct or all of a kind at once.
  * @param written takes what is rendered, as it comes, so that not all of it need be kept
- * @returns what there is to say
+ * @returns what refuses them, and what else there is to say
  */
 export function renderAll(
   inputs: readonly CustomResourceInput[],
-  options: TogetherOptions,
+  options: RenderOptions,
   written: (rendered: Rendered) => void,
-): Omit<Together, 'rendered'> {
+): { readonly problems: readonly Remark[]; readonly notes: readonly Remark[] } {
   const problems: Remark[] = [];
+  const notes: Remark[] = [];
+  const together = new Map<Kind, CustomResourceInput[]>();
   for (const input of inputs) {
     const { kind, cr, document } = input;
-    if (!('each' in kind.rendering)) continue;
+    if (!('each' in kind.rendering)) {
+      together.set(kind, [...(together.get(kind) ?? []), input]);
+      continue;
+    }
     try {
       const objects = render(kind.rendering.each, cr, options.policy);
       written({ name: fileName(kind.type, cr), of: input, objects });
@@ -70,109 +80,44 @@ export function renderAll(
       problems.push({ document, path, message: messageOf(error) });
     }
   }
-  const together = renderTogether(inputs, options);
-  for (const rendered of together.rendered) written(rendered);
-  return { problems: [...problems, ...together.problems], notes: together.notes };
-}
-
-export interface TogetherOptions {
-  readonly policy?: Policy;
-  readonly flags?: FlagValues;
-}
-
-/** The objects that one file holds. */
-export interface Rendered {
-  /** The name of the file. */
-  readonly name: string;
-  /** What they are rendered from. @default - several custom resources share them */
-  readonly of?: CustomResourceInput;
-  readonly objects: readonly AnyObject[];
-}
-
-export interface Together {
-  readonly rendered: readonly Rendered[];
-  /** What refuses them. */
-  readonly problems: readonly Remark[];
-  readonly notes: readonly Remark[];
-}
-
-/** Renders the custom resources of each kind that renders all of them at once. */
-export function renderTogether(inputs: readonly CustomResourceInput[], options: TogetherOptions): Together {
-  const parts = [...byKind(inputs)].map(([{ kind, together }, ofKind]) =>
-    renderKind(kind, together, ofKind, options),
-  );
-  return {
-    rendered: parts.flatMap(({ rendered }) => rendered),
-    problems: parts.flatMap(({ problems }) => problems),
-    notes: parts.flatMap(({ notes }) => notes),
-  };
-}
-
-interface KindTogether {
-  readonly kind: Kind;
-  readonly together: RenderTogether;
-}
-
-function byKind(inputs: readonly CustomResourceInput[]): Map<KindTogether, CustomResourceInput[]> {
-  const kinds = new Map<Kind, CustomResourceInput[]>();
-  for (const input of inputs) kinds.set(input.kind, [...(kinds.get(input.kind) ?? []), input]);
-  const found = [...kinds].flatMap(([kind, ofKind]) =>
-    'together' in kind.rendering ? [[{ kind, together: kind.rendering.together }, ofKind] as const] : [],
-  );
-  return new Map(found);
+  for (const [kind, ofKind] of together) {
+    try {
+      const findings = renderKind(kind, ofKind, options, written);
+      for (const [level, remark] of findings) (level === 'error' ? problems : notes).push(remark);
+    } catch (error) {
+      const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
+      problems.push({ path: [], message: `${where}${messageOf(error)}` });
+    }
+  }
+  return { problems, notes };
 }
 
 function renderKind(
   kind: Kind,
-  together: RenderTogether,
   inputs: readonly CustomResourceInput[],
-  { policy, flags }: TogetherOptions,
-): Together {
+  { policy, flags }: RenderOptions,
+  written: (rendered: Rendered) => void,
+): (readonly [Finding['level'], Remark])[] {
+  if (!('together' in kind.rendering)) return [];
   const section = policy?.[kind.type.kind.toLowerCase()];
-  const context = {
-    render: (...[rendered, cr]: Parameters<typeof render>) => render(rendered, cr, policy),
+  const inputOf = (cr: CustomResource | undefined): CustomResourceInput | undefined =>
+    inputs.find((input) => input.cr === cr);
+  // Whatever files they come in.
+  const named = inputs.map((input) => [fileName(kind.type, input.cr), input.cr] as const);
+  const ordered = named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cr]) => cr);
+  const { manifests, findings = [] } = kind.rendering.together(ordered, {
+    render: (rendered, cr) => render(rendered, cr, policy),
     ...(flags && { flags }),
     ...(section !== undefined && { policy: section }),
-  };
-  const ordered = inOrder(inputs);
-  try {
-    const { manifests, findings = [] } = together(
-      ordered.map(({ cr }) => cr),
-      context,
-    );
-    const told = (level: Finding['level']): Remark[] =>
-      findings.filter((finding) => finding.level === level).map((finding) => remark(finding, ordered));
-    return {
-      rendered: manifests.map((manifest) => renderedOf(kind, manifest, ordered)),
-      problems: told('error'),
-      notes: told('note'),
-    };
-  } catch (error) {
-    const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
-    return { rendered: [], problems: [{ path: [], message: `${where}${messageOf(error)}` }], notes: [] };
+  });
+  for (const { of, objects } of manifests) {
+    const input = inputOf(of);
+    const name = of ? fileName(kind.type, of) : kindFileName(kind.type);
+    const plain = objects.map((object) => copyPlain(object) as AnyObject);
+    written({ name, ...(input && { of: input }), objects: plain });
   }
-}
-
-/** Whatever files they come in. */
-function inOrder(inputs: readonly CustomResourceInput[]): CustomResourceInput[] {
-  const name = ({ kind, cr }: CustomResourceInput): string => fileName(kind.type, cr);
-  return [...inputs].sort((a, b) => (name(a) < name(b) ? -1 : 1));
-}
-
-function remark({ of, path = [], message }: Finding, inputs: readonly CustomResourceInput[]): Remark {
-  const input = inputs.find(({ cr }) => cr === of);
-  return input ? { document: input.document, path, message } : { path: [], message };
-}
-
-function renderedOf(
-  kind: Kind,
-  { of, objects }: TogetherManifest,
-  inputs: readonly CustomResourceInput[],
-): Rendered {
-  const input = inputs.find(({ cr }) => cr === of);
-  return {
-    name: of ? fileName(kind.type, of) : kindFileName(kind.type),
-    ...(input && { of: input }),
-    objects: objects.map((object) => copyPlain(object) as AnyObject),
-  };
+  return findings.map(({ level, of, path = [], message }) => {
+    const document = inputOf(of)?.document;
+    return [level, document ? { document, path, message } : { path: [], message }];
+  });
 }

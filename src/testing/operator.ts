@@ -27,9 +27,7 @@ export interface OperatorProps {
    * @internal
    */
   readonly prepare?: (wire: Wire) => void;
-  /** Whether to wait until it knows all objects. @default true */
-  readonly awaitStart?: boolean;
-  /** For how long, in milliseconds. @default 60000 */
+  /** Longest wait until it knows all objects, in milliseconds. @default 60000 */
   readonly startMilliseconds?: number;
 }
 
@@ -60,7 +58,7 @@ export class Operator implements Disposable {
       random: () => 0,
       ...(namespaces && { namespaces }),
     });
-    // Nothing of the engine keeps a process alive, and whoever waits for it has to be sure that it goes on.
+    // Nothing of the engine keeps a process alive.
     const keepAlive = setInterval(() => undefined, 2 ** 30);
     this.ended = this.manager.run(this.stopping.signal).finally(() => {
       clearInterval(keepAlive);
@@ -73,7 +71,6 @@ export class Operator implements Disposable {
   /** @throws where it isn't ready in time; nothing of it goes on then */
   static async start(props: OperatorProps): Promise<Operator> {
     const operator = new Operator(props);
-    if (!(props.awaitStart ?? true)) return operator;
     try {
       await eventually(
         () => {

@@ -1,10 +1,10 @@
 import type { SandboxClient } from '#sandbox/client.js';
 import { storedVersion } from '../contract/crd.js';
+import { oneOf } from '../contract/definition.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { suggest } from '../contract/suggest.js';
 import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, showValue } from '../synth/problem.js';
@@ -25,7 +25,7 @@ import {
 } from './trial.js';
 import type { Sample, Stand } from './trial.js';
 import { walk } from './walk-check.js';
-import { leavesOf, Random } from './walk.js';
+import { leavesOf, pathsTo, Random } from './walk.js';
 import type { Spec } from './walk.js';
 
 /** Something that doesn't hold. */
@@ -280,60 +280,51 @@ export function requireHeld(report: SweepReport): void {
 
 /** Samples that the API server refuses, and checks that don't exist, would hold. @throws OperatorError `InvalidInput` */
 function requireUsable(kind: Kind, samples: readonly AnyObject[], options: SweepOptions): void {
+  const problem = unusable(kind, samples, options);
+  if (problem !== undefined)
+    throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${problem}` });
+}
+
+function unusable(
+  kind: Kind,
+  samples: readonly AnyObject[],
+  { surroundings, checks, notWalked = [] }: SweepOptions,
+): string | undefined {
   const { type, crd } = kind;
-  const { surroundings, checks, notWalked = [] } = options;
-  if (samples.length === 0) throw unusable(`give at least one ${type.kind}`);
-  if (!type.namespaced)
-    throw unusable(`${type.kind} is cluster-scoped, and only namespaced kinds can be swept`);
+  if (samples.length === 0) return `give at least one ${type.kind}`;
+  if (!type.namespaced) return `${type.kind} is cluster-scoped, and only namespaced kinds can be swept`;
   const other = samples.find((one) => one.apiVersion !== type.apiVersion || one.kind !== type.kind);
   if (other)
-    throw unusable(
-      `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`,
-    );
+    return `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`;
   const version = new KnownKinds([kind]).find(type);
-  if (!('kind' in version)) throw unusable(formatProblem(version));
-  for (const [index, { apiVersion, kind: of, ...sample }] of samples.entries()) {
-    const { labels, annotations, spec } = sampleOf({ ...sample, apiVersion, kind: of });
-    const metadata = {
-      name: 'swept',
-      namespace: 'sweep',
-      ...(labels && { labels }),
-      ...(annotations && { annotations }),
-    };
+  if (!('kind' in version)) return formatProblem(version);
+  const wrong = samples.flatMap((sample, index) => {
+    const { spec, ...meta } = sampleOf(sample);
+    const { apiVersion, kind: of } = type;
+    const metadata = { name: 'swept', namespace: 'sweep', ...meta };
     const problems = judge(version, version.withDefaults({ apiVersion, kind: of, metadata, spec }));
-    if (problems.length > 0)
-      throw unusable(problems.map((one) => `sample ${index + 1}: ${formatProblem(one)}`).join('\n'));
+    return problems.map((problem) => `sample ${index + 1}: ${formatProblem(problem)}`);
+  });
+  if (wrong.length > 0) return wrong.join('\n');
+  if (checks?.length === 0) return `checks is empty; leave it out to run all: ${checkNames().join(', ')}`;
+  const paths = leavesOf(storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {}).flatMap(pathsTo);
+  const fields = [...new Set(paths.map((path) => path.join('.')))];
+  for (const [option, given, known] of [
+    ['checks', checks ?? [], checkNames()],
+    ['notWalked', notWalked, fields],
+  ] as const) {
+    const unknown = given.find((name) => !(known as readonly string[]).includes(name));
+    if (unknown !== undefined)
+      return `${option}: there is no ${showValue(unknown)}; ${oneOf(unknown, known)}`;
   }
-  if (checks?.length === 0)
-    throw unusable(`checks is empty; leave it out to run all: ${checkNames().join(', ')}`);
-  requireKnown('checks', checks ?? [], checkNames());
-  const leaves = leavesOf(storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {});
-  const fields = leaves.flatMap((path) => path.map((_, index) => path.slice(0, index + 1).join('.')));
-  requireKnown('notWalked', notWalked, [...new Set(fields)]);
   const { made, removes } = effectsOf(kind, contextOf(surroundings?.(ANY_SITE) ?? {}));
   if (removes[0] && !surroundings)
-    throw unusable(
-      `${type.kind} deletes objects of the kind ${removes[0].kind}; give some of them by the option surroundings`,
-    );
-  for (const shared of made) {
-    const elsewhere = shared.namespaces?.find((namespace) => namespace !== ANY_SITE.elsewhere);
-    if (elsewhere !== undefined)
-      throw unusable(
-        `${type.kind} shares a ${shared.type.kind} in the namespace ${elsewhere}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`,
-      );
-  }
-}
-
-function requireKnown(option: string, given: readonly string[], known: readonly string[]): void {
-  const unknown = given.find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  const near = suggest(unknown, known);
-  const meant = near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`;
-  throw unusable(`${option}: there is no ${showValue(unknown)}; ${meant}`);
-}
-
-function unusable(message: string): OperatorError {
-  return new OperatorError({ reason: 'InvalidInput', message: `sweep: ${message}` });
+    return `${type.kind} deletes objects of the kind ${removes[0].kind}; give some of them by the option surroundings`;
+  const common = made.find(({ namespaces }) => namespaces?.some((name) => name !== ANY_SITE.elsewhere));
+  return (
+    common &&
+    `${type.kind} shares a ${common.type.kind} in the namespace ${common.namespaces?.join() ?? ''}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`
+  );
 }
 
 const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });

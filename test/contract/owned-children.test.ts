@@ -89,21 +89,6 @@ const failing = (retry: 'onChange' | 'backoff', message = 'no') => [
 ];
 
 describe('OwnedChildren, watches', () => {
-  it('needs the kind and its children to be installed, but not its former children', () => {
-    expect(controller().watches.map(({ type, optional }) => [type.kind, optional ?? false])).toEqual(
-      controller().watches.map(({ type }) => [type.kind, type === SECRET]),
-    );
-  });
-
-  it('watches the kind, its children and its former children', () => {
-    expect(controller().watches.map(({ type }) => type.kind)).toEqual([
-      'Widget',
-      'Service',
-      'Deployment',
-      'Secret',
-    ]);
-  });
-
   it('keeps a custom resource whole, but for the bookkeeping', () => {
     const kept = controller().watches[0]?.keep?.(
       object(WIDGET, 'web', { labels: { a: 'b' }, managedFields: [{}] }),
@@ -198,11 +183,6 @@ describe('OwnedChildren, status', () => {
     });
   });
 
-  it('is that of the children where the kind brings no function', () => {
-    const status = statusOf(planned({ cr: cr(), children: [object(DEPLOYMENT, 'web', { generation: 1 })] }));
-    expect(status.conditions[0]).toMatchObject({ status: 'Unknown', reason: 'RollingOut' });
-  });
-
   it('takes fields and further conditions from the function of the kind', () => {
     const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
     const extra = { type: 'Extra', status: 'True', reason: 'X', message: '' } as const;
@@ -258,20 +238,6 @@ describe('OwnedChildren, status', () => {
     const { conditions } = statusOf(planned({ cr: cr() }), failing(retry));
     expect(conditions.map(({ status }) => status)).toEqual(['False', reconciling, stalled]);
     expect(conditions[0]?.reason).toBe('Invalid');
-  });
-
-  it('prefers the failure that needs a hand', () => {
-    const { conditions } = statusOf(planned({ cr: cr() }), [...failing('backoff'), ...failing('onChange')]);
-    expect(conditions[2]).toMatchObject({ type: 'Stalled', status: 'True' });
-  });
-
-  it('tells of a failure although the function of the kind throws', () => {
-    const status = (): never => {
-      throw new TypeError('no children');
-    };
-    expect(statusOf(planned({ cr: cr(), status }), failing('onChange')).conditions[0]?.reason).toBe(
-      'Invalid',
-    );
   });
 
   it.each([
@@ -335,56 +301,6 @@ describe('OwnedChildren, status', () => {
       ) as string,
     });
     for (const known of [undefined, ['url']]) expect(told(known)).toMatchObject({ status: 'True' });
-  });
-
-  it('calls the function of the kind once for each outcome', () => {
-    let calls = 0;
-    const status: StatusFunction<never, object> = () => {
-      calls++;
-      return { readiness: { phase: 'ready', reason: 'Fine', message: '' } };
-    };
-    const plan = planned({ cr: cr(), status });
-    const outcome: Parameters<typeof statusOf>[1] = [];
-    plan.events.forEach(({ event }) => event(outcome));
-    plan.statusError?.(outcome);
-    statusOf(plan, outcome);
-    expect(calls).toBe(1);
-    statusOf(plan, failing('backoff'));
-    expect(calls).toBe(2);
-  });
-
-  it('leaves it to the failure when to try again, where both go wrong', () => {
-    const status = (): never => {
-      throw new TypeError('no children');
-    };
-    const plan = planned({ cr: cr(), status });
-    expect(plan.statusError?.(failing('onChange'))).toMatchObject({
-      reason: 'StatusFailed',
-      retry: 'onChange',
-    });
-    expect(plan.events[0]?.event(failing('onChange'))).toMatchObject({ reason: 'Invalid' });
-  });
-});
-
-describe('OwnedChildren, types that may be made anew', () => {
-  it('says so for their objects, and for no others', () => {
-    const kind = {
-      ...{ name: 'widget', type: WIDGET, construct: undefined as never },
-      children: [SERVICE, { ...DEPLOYMENT, recreate: true }],
-      formerChildren: [],
-    };
-    const adapter = new OwnedChildren(kind, () => [object(SERVICE, 'web'), object(DEPLOYMENT, 'web')]);
-    const reader: Reader = {
-      get: () => cr() as object as AnyObject,
-      controlledBy: () => [],
-      mappedTo: () => [],
-      clockSkewMilliseconds: undefined,
-    };
-    const { apply } = adapter.reconcile('shop/web', reader, NOW);
-    expect(apply.map(({ object: { kind: name }, recreate }) => [name, recreate])).toEqual([
-      ['Service', undefined],
-      ['Deployment', true],
-    ]);
   });
 });
 
@@ -511,10 +427,4 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     expect(rendered).toEqual([1, 2, 2, 2]);
   });
 
-  it('is not applied after a restart, and is once it is corrected', () => {
-    const told = [{ type: 'Stalled', status: 'True', reason: 'NotDeterministic' }];
-    const known = { ...cr(), status: { observedGeneration: 4, conditions: told } };
-    expect(planned({ cr: known, render: unsteady }).apply).toEqual([]);
-    expect(planned({ cr: known }).apply).toHaveLength(1);
-  });
 });

@@ -80,23 +80,9 @@ describe('What is kept of a child', () => {
       status: { replicas: 2 },
     });
   });
-
-  it('is in one store for all kinds that share the function', () => {
-    const other = { ...KIND, name: 'other', children: [{ ...DEPLOYMENT, keep: keepReplicas }] };
-    expect(watchOf(DEPLOYMENT, other).keep).toBe(watchOf(DEPLOYMENT).keep);
-    const another = { ...KIND, children: [{ ...DEPLOYMENT, keep: () => ({}) }] };
-    expect(watchOf(DEPLOYMENT, another).keep).not.toBe(watchOf(DEPLOYMENT).keep);
-    expect(watchOf(ROUTE).keep).toBeUndefined();
-  });
 });
 
 describe('Types of a kind', () => {
-  it('are watched as they are: optional, or only read and found by their label', () => {
-    expect(watchOf(ROUTE).optional).toBe(true);
-    expect(watchOf(DEPLOYMENT).optional).toBeUndefined();
-    expect(watchOf(POD)).toMatchObject({ selector: 'demo.io/widget', readOnly: true });
-  });
-
   it('keep of related objects what tells them, and what the kind asks for; or nothing', () => {
     const pod = object(POD, 'web-1', { uid: 'p', labels: { 'demo.io/widget': 'web' }, managedFields: [{}] });
     const watch = watchOf(POD);
@@ -123,25 +109,12 @@ describe('The status function', () => {
     return status.mock.lastCall![0];
   };
 
-  it('is given the related objects', () => {
-    const related = [object(POD, 'web-1')];
-    expect(input({ related }).related).toEqual(related);
-  });
-
   it('is given what went wrong, and with which child', () => {
     const error = new OperatorError({ reason: 'KindNotInstalled', message: 'no' });
     const ref = { apiVersion: 'gateway.io/v1', kind: 'Route', name: 'web' };
     const changes = [{ ref: { ...ref, kind: 'Other' }, action: 'created' } as const];
     expect(input({}, changes).failures).toEqual([]);
     expect(input({}, [...changes, { ref, action: 'failed', error }]).failures).toEqual([{ ref, error }]);
-  });
-
-  it('is given why nothing could be rendered', () => {
-    const error = new OperatorError({ reason: 'BadPort', message: 'no' });
-    const render = (): never => {
-      throw error;
-    };
-    expect(input({ render }).failures).toEqual([{ error }]);
   });
 });
 

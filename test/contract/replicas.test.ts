@@ -1,12 +1,5 @@
-import { ApiObject } from 'cdk8s';
-import { Construct } from 'constructs';
 import { describe, expect, test } from 'vitest';
-import type { Reader } from '../../src/contract/controller.js';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { render } from '../../src/synth/render.js';
-import type { PropsOf } from '../../src/contract/typed-crd.js';
 import { handOverReplicas, keepReplicas } from '../../src/contract/hand-over.js';
 
 const IDENTITY = { namespace: 'shop', name: 'web', uid: 'uid' };
@@ -32,67 +25,9 @@ function kept(replicas: number | undefined, managers: readonly string[], metadat
   return { ...type, metadata: { ...IDENTITY, ...VERSION, ...metadata }, ...keepReplicas(sent) };
 }
 
-const crd = defineCrd({
-  group: 'web.example.com',
-  kind: 'Guestbook',
-  description: 'As the page on kinds has it.',
-  spec: {
-    type: 'object',
-    properties: { replicas: { type: 'integer', default: 1 }, maxReplicas: { type: 'integer' } },
-  },
-});
-
-class Guestbook extends Construct {
-  constructor(scope: Construct, id: string, { metadata: { name }, spec }: PropsOf<typeof crd>) {
-    super(scope, id);
-    new ApiObject(this, 'Deployment', {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name },
-      spec: { replicas: spec.maxReplicas === undefined ? spec.replicas : undefined },
-    });
-  }
-}
-
-/** What the compiler holds: no cast is needed. */
-const guestbook = defineKind({
-  crd,
-  construct: Guestbook,
-  children: [
-    { apiVersion: 'apps/v1', kind: 'Deployment', keep: keepReplicas },
-    { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler' },
-  ],
-  handOver: ({ cr, children }) =>
-    cr.spec.maxReplicas === undefined ? [] : handOverReplicas({ cr, children, start: cr.spec.replicas }),
-});
-
-test('in a kind, replicas pass when the construct leaves them out, and not before', () => {
-  const [controller] = guestbook.controllers({ render });
-  const stepsFor = (spec: object) => {
-    const owned = { ...cr, metadata: { ...cr.metadata, uid: 'cr' }, spec };
-    const children = [{ ...kept(7, [OURS]), kind: 'Deployment' }];
-    const reader: Partial<Reader> = {
-      get: () => owned,
-      controlledBy: ({ kind }) => children.filter((child) => child.kind === kind),
-    };
-    const { apply } = controller!.reconcile('shop/web', reader as Reader, new Date(0));
-    return apply.map(({ object, fieldManager }) => [fieldManager, object.spec]);
-  };
-
-  expect(stepsFor({ replicas: 3, maxReplicas: 9 })).toEqual([
-    [HOLDER, { replicas: 7 }],
-    [OURS, expect.not.objectContaining({ replicas: expect.anything() as unknown })],
-  ]);
-  expect(stepsFor({ replicas: 3 })).toEqual([[OURS, { replicas: 3 }]]);
-});
-
 describe('what is kept', () => {
   test('is the number, and whose word it is', () => {
     expect(kept(4, [OURS, 'kubectl']).replicas).toEqual({ value: 4, managers: [OURS, 'kubectl'] });
-  });
-
-  test('is little of an object that says little', () => {
-    expect(keepReplicas({ ...cr, metadata: { name: 'web' } })).toEqual({ replicas: { managers: [] } });
   });
 });
 

@@ -1,25 +1,7 @@
 import { expect, it } from 'vitest';
 import { KNOWN_KINDS } from '../../src/contract/define-kind.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
-import { groupKind, guessPlural, resourceType } from '../../src/contract/resource.js';
-
-it.each([
-  ['Deployment', 'deployments'],
-  ['Service', 'services'],
-  ['Ingress', 'ingresses'],
-  ['NetworkPolicy', 'networkpolicies'],
-  ['Endpoints', 'endpoints'],
-  ['EndpointSlice', 'endpointslices'],
-  ['StorageClass', 'storageclasses'],
-  ['CSIDriver', 'csidrivers'],
-])('guesses the plural of %s', (kind, plural) => {
-  expect(resourceType({ apiVersion: 'v1', kind })).toEqual({
-    apiVersion: 'v1',
-    kind,
-    plural,
-    namespaced: true,
-  });
-});
+import { groupKind, guessPlural } from '../../src/contract/resource.js';
 
 /** As the API server serves them, of whatever `checkType` names. */
 const SERVED = [
@@ -49,11 +31,6 @@ it.each([
   expect(defineCrd({ group: 'web.example.com', kind, description: 'Any.', spec }).spec.names.plural).toBe(
     plural,
   );
-});
-
-it('takes what the author says', () => {
-  const props = { apiVersion: 'a.io/v1', kind: 'Gateway', plural: 'doors', namespaced: false };
-  expect(resourceType(props)).toEqual(props);
 });
 
 it('names a type by group and kind, whatever its version', () => {

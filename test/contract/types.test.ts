@@ -5,7 +5,7 @@ import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import type { KosmosStreamIngress } from '../../imports/nginx-stream.jeffthecoder.xyz.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
-import type { FromSchema, PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
+import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
 /** What the compiler holds: this file is checked by `tsc -p test`, and running it proves little more than that it loads. */
 const crd = defineCrd({
@@ -76,14 +76,6 @@ describe('the types of a CRD that defineCrd makes', () => {
     }>();
   });
 
-  it('are unknown where the schema is', () => {
-    expectTypeOf<FromSchema<{ readonly description: 'anything' }>>().toBeUnknown();
-    expectTypeOf<FromSchema<{ readonly type: string }>>().toBeUnknown();
-    expectTypeOf<FromSchema<{ readonly type: 'object' }>>().toEqualTypeOf<
-      Readonly<Record<string, unknown>>
-    >();
-  });
-
   it('are those that the kind is written in', () => {
     const kind = defineKind({
       crd,
@@ -124,28 +116,6 @@ describe('the types of a CRD that defineCrd makes', () => {
     const misspelt = () => ({ readiness, fields: { ready: 1 } });
     // @ts-expect-error There is no such field.
     defineKind({ ...props, status: misspelt });
-  });
-
-  it('know no field of a status that the schema says nothing of', () => {
-    const bare = defineCrd(BARE);
-    class Page extends Construct {
-      constructor(
-        scope: Construct,
-        id: string,
-        readonly props: PropsOf<typeof bare>,
-      ) {
-        super(scope, id);
-      }
-    }
-    const readiness = { phase: 'ready', reason: 'Available', message: '' } as const;
-    const props = { crd: bare, construct: Page, children: [] };
-    const kinds = [defineKind(props), defineKind({ ...props, status: () => ({ readiness }) })];
-    expectTypeOf(kinds).not.toBeAny();
-    // @ts-expect-error There is no such field.
-    defineKind({ ...props, status: () => ({ readiness, fields: { pods: 1 } }) });
-    const empty = defineCrd({ ...BARE, status: {} });
-    // @ts-expect-error There is no such field.
-    defineKind({ crd: empty, construct: Page, children: [], status: () => ({ fields: { pods: 1 } }) });
   });
 
   it('refuse a type that there is not', () => {
