@@ -195,7 +195,7 @@ async function* chunksOf(lines: readonly WatchLine[]): AsyncIterable<Uint8Array>
 }
 
 /** Returns `configmaps/web` of `/api/v1/namespaces/shop/configmaps/web`. */
-export function shortPath(path: string): string {
+function shortPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '');
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
   return (rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest).join('/');

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 import { applyDefaults } from '../../src/synth/defaults.js';
@@ -60,23 +59,4 @@ test('a key named __proto__ is a key like any other', () => {
   const given = JSON.parse('{"loose":{"__proto__":"x"}}') as object;
   const { loose } = applyDefaults(given, SCHEMA) as { loose: object };
   expect(Object.keys(loose)).toEqual(['__proto__']);
-});
-
-test('whatever is given: it is kept, not changed, and once is enough', () => {
-  const value = fc.object({
-    key: fc.constantFrom(...Object.keys(SCHEMA.properties!), 'depth', 'protocol', 'other'),
-    values: [fc.string(), fc.integer(), fc.boolean(), fc.constant(null)],
-  });
-  fc.assert(
-    fc.property(value, (given) => {
-      const before = structuredClone(given);
-      const once = applyDefaults(given, SCHEMA) as Record<string, unknown>;
-      expect(given).toEqual(before);
-      expect(applyDefaults(once, SCHEMA)).toEqual(once);
-      for (const [key, member] of Object.entries(given)) {
-        if (member === null || typeof member === 'object') continue;
-        expect(once[key]).toBe(member);
-      }
-    }),
-  );
 });

@@ -22,39 +22,8 @@ test('documents that hold nothing are left out and not counted', () => {
   ]);
 });
 
-test('JSON is read as well, with tabs', () => {
-  expect(valuesOf('{\n\t"a": [\n\t\t1\n\t]\n}')).toEqual([{ a: [1] }]);
-});
-
 test('a byte order mark and Windows line ends are taken', () => {
   expect(valuesOf('\uFEFFa: 1\r\nb:\r\n  - c\r\n---\r\nd: 2\r\n')).toEqual([{ a: 1, b: ['c'] }, { d: 2 }]);
-});
-
-/** Compared with kubectl itself, over many more, in test/full/yaml.test.ts. */
-test('values are what kubectl makes of them', () => {
-  const text =
-    'octal: 0644\nyes: on\nno: n\ntime: 12:30\nday: 2001-01-01\nexp: 1e3\nhex: 0x10\nversion: 1.10\nquoted: "yes"\nname: E0\nmode: 0o17\n';
-  expect(valuesOf(text)).toEqual([
-    {
-      octal: 420,
-      true: true,
-      false: false,
-      time: '12:30',
-      day: '2001-01-01',
-      exp: 1000,
-      hex: 16,
-      version: 1.1,
-      quoted: 'yes',
-      name: 'E0',
-      mode: 15,
-    },
-  ]);
-});
-
-test('anchors, aliases and merge keys are resolved', () => {
-  expect(valuesOf('a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n  e: 2\n')).toEqual([
-    { a: { b: 1 }, c: { b: 1 }, d: { b: 1, e: 2 } },
-  ]);
 });
 
 test('the items of a List are objects of their own, with their own lines', () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LEDGER_NAME, OLD_LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
@@ -12,26 +12,6 @@ test('a folder is made, and each file is in it once', () => {
   expect(writeFolder(folder, [A, B])).toEqual({ written: 2, unchanged: 0, removed: 0 });
   expect(readdirSync(folder).sort()).toEqual([LEDGER_NAME, 'a.yaml', 'b.yaml']);
   expect(readFileSync(join(folder, 'a.yaml'), 'utf8')).toBe(A.text);
-});
-
-test('the list of them is no manifest to those who apply all that is in a folder', () => {
-  const folder = folderWith();
-  writeFolder(folder, [A]);
-  const applied = readdirSync(folder).filter((name) => /\.(ya?ml|json)$/.test(name));
-  expect(applied).toEqual(['a.yaml']);
-});
-
-test('what did not change is not written again', () => {
-  const folder = folderWith();
-  writeFolder(folder, [A, B]);
-  const before = statSync(join(folder, 'a.yaml')).ino;
-  expect(writeFolder(folder, [A, { ...B, text: '---\nb: 2\n' }])).toEqual({
-    written: 1,
-    unchanged: 1,
-    removed: 0,
-  });
-  expect(statSync(join(folder, 'a.yaml')).ino).toBe(before);
-  expect(readFileSync(join(folder, 'b.yaml'), 'utf8')).toBe('---\nb: 2\n');
 });
 
 test('what synth wrote earlier and no longer renders is removed, and nothing else', () => {
@@ -50,11 +30,6 @@ test('a file of somebody else is a conflict, and then nothing is written', () =>
   );
   expect(readdirSync(folder)).toEqual(['b.yaml']);
   expect(readFileSync(join(folder, 'b.yaml'), 'utf8')).toBe('mine');
-});
-
-test('a file with the very content is no conflict', () => {
-  const folder = folderWith({ 'a.yaml': A.text });
-  expect(writeFolder(folder, [A])).toEqual({ written: 0, unchanged: 1, removed: 0 });
 });
 
 test('a chart has files in its folder of templates', () => {

@@ -55,11 +55,6 @@ test('objects carry the namespace and the labels of their custom resource', () =
   }
 });
 
-test('a custom resource without a namespace renders without one', () => {
-  const [object] = render(widgetKind(), { ...widget(), metadata: { name: 'web' } });
-  expect(object?.metadata).not.toHaveProperty('namespace');
-});
-
 test('the construct gets metadata, spec and API version only, and its changes stay its own', () => {
   const seen: unknown[] = [];
   const kind = kindThat((scope, props) => {
@@ -107,13 +102,6 @@ test('the order of keys in the custom resource changes nothing', () => {
   const one = render(kind, widget('web', { image: 'a', size: 1 }));
   const other = render(kind, widget('web', { size: 1, image: 'a' }));
   expect(JSON.stringify(one)).toBe(JSON.stringify(other));
-});
-
-test('cluster-scoped children get no namespace', () => {
-  const kind = kindThat((scope) => {
-    new ApiObject(scope, 'Role', { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' });
-  }, 'Cluster');
-  expect(render(kind, widget())[0]?.metadata).not.toHaveProperty('namespace');
 });
 
 test('children of a cluster-scoped custom resource may be in any namespace', () => {
@@ -281,22 +269,6 @@ test('an OperatorError of the construct comes through, from wherever it is throw
   }
 });
 
-test('any other error becomes RenderFailed and keeps its cause', () => {
-  const kind = kindThat(() => {
-    throw new TypeError('size is odd');
-  });
-  try {
-    render(kind, widget());
-    expect.unreachable();
-  } catch (error) {
-    expect(error).toMatchObject({
-      reason: 'RenderFailed',
-      retry: 'onChange',
-      cause: expect.any(TypeError) as unknown,
-    });
-  }
-});
-
 test('what else is thrown is told with its place', () => {
   const place = /^Widget shop\/web can't be rendered: .* \(at test\/synth\/render\.test\.ts:\d+:\d+\)$/;
   const direct = kindThat(() => {
@@ -323,16 +295,4 @@ test('a construct that is not deterministic is refused, with the field and both 
         `^NotDeterministic: Widget shop/${name} renders ConfigMap shop/a with "20.*Z" at \\.data\\.at, and the next time with "20.*Z"\\. A construct has`,
       ),
     );
-});
-
-test('a construct is run twice the first time only', () => {
-  let runs = 0;
-  const kind = kindThat((scope) => {
-    runs += 1;
-    configMap(scope, 'a', {});
-  });
-
-  for (let count = 0; count < 3; count += 1) render(kind, widget());
-
-  expect(runs).toBe(4);
 });

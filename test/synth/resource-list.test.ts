@@ -66,12 +66,6 @@ test('what is rendered takes the place of its custom resource, and the rest stay
   expect(text).toContain(OTHER);
 });
 
-test('the same list gives the same bytes', async () => {
-  const text = list(app('web') + OTHER);
-
-  expect((await run(text)).text).toBe((await run(text)).text);
-});
-
 test('a custom resource for tools alone stays, and what is rendered follows it, in a file beside it', async () => {
   const { items } = await run(
     list(
@@ -162,20 +156,6 @@ test('every problem is a result with object, field and file, and nothing is rend
     });
 });
 
-test('what a policy refuses is a result with its field', async () => {
-  const { results } = await run(list(app('web', '', '{ size: 4, image: nginx }')), {
-    policy: { appservice: { maxSize: 3 } },
-  });
-
-  expect(results).toMatchObject([
-    {
-      severity: 'error',
-      field: { path: 'spec.size' },
-      message: "spec.size: 4 is more than the policy's maxSize, 3; give 3 or less",
-    },
-  ]);
-});
-
 test('a functionConfig that is a custom resource is rendered behind the items, once', async () => {
   const config = `functionConfig:\n${app('web').replace('  - ', '    ').replaceAll(/^ {2}/gm, '')}`;
 
@@ -218,8 +198,4 @@ test.each([
 test('an empty list stays empty, and what is no object stays where it is', async () => {
   expect((await run(list('').replace('items:', 'items: []'))).items).toEqual([]);
   expect((await run(list('  - 3\n  - {}\n'))).items).toEqual([3, {}]);
-});
-
-test('what earlier functions have said is not said again', async () => {
-  expect((await run(list(app('web'), 'results: [{ message: old }]\n'))).results).toBeUndefined();
 });

@@ -38,22 +38,6 @@ test('what is right passes', () => {
   expect(problemsOf({ ...widget('web', spec), status: { ready: 1 } })).toEqual([]);
 });
 
-test('metadata as the API server returns it passes', () => {
-  const metadata = {
-    name: 'web',
-    creationTimestamp: null,
-    uid: 'u',
-    resourceVersion: '1',
-    generation: 1,
-    labels: { 'a.b/c': 'd', empty: '' },
-    annotations: { 'a.b/c': 'any text' },
-    managedFields: [{ manager: 'kubectl', fieldsV1: { 'f:spec': {} } }],
-    ownerReferences: [{ apiVersion: 'v1', kind: 'A', name: 'a', uid: 'u' }],
-    finalizers: ['a/b'],
-  };
-  expect(problemsOf({ ...widget(), metadata })).toEqual([]);
-});
-
 test.each<[object, string[]]>([
   [{}, ['spec.image: is missing; add it']],
   [{ imge: 'a', image: 'b' }, ['spec.imge: unknown field; did you mean image?']],

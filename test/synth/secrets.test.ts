@@ -26,11 +26,6 @@ test('the text wins over what is encoded under the same key, as in the API serve
   );
 });
 
-test('the order of the keys depends on nothing but the keys', () => {
-  const { data } = withEncodedSecret(secret({ stringData: { a: '1' }, data: { b: 'MQ==' } }));
-  expect(Object.keys(data as object)).toEqual(['a', 'b']);
-});
-
 test.for([
   ['a Secret without text', secret({ data: { a: 'MQ==' } })],
   ['a Secret whose text is no map', secret({ stringData: 'a' })],
@@ -38,10 +33,6 @@ test.for([
   ['a Secret of another API', { ...secret({ stringData: { a: '1' } }), apiVersion: 'vault.io/v1' }],
 ] as const)('%s is left as it is', ([, object]) => {
   expect(withEncodedSecret(object)).toBe(object);
-});
-
-test('what is no text is left to the API server to refuse', () => {
-  expect(withEncodedSecret(secret({ stringData: { a: 1 } }))).toEqual(secret({ data: { a: 1 } }));
 });
 
 test('a construct may give text, and rendering encodes it', () => {

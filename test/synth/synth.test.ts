@@ -88,16 +88,6 @@ test('the namespace: as given, else of the option, else none', async () => {
   expect((await synthText(WEB, { namespace: 'lab' }))[0]?.name).toBe('shop.widget.demo.example.com.web.yaml');
 });
 
-test('a cluster-scoped kind gets no namespace, and cluster in its file name', async () => {
-  const files = await synthText(WEB.replace('Widget', 'Globe'), { namespace: 'lab' });
-  expect(files[0]?.name).toBe('cluster.globe.demo.example.com.web.yaml');
-  expect(files[0]?.text).not.toContain('namespace:');
-});
-
-test('another served version renders the same', async () => {
-  expect(await synthText(WEB.replace('/v1\n', '/v1beta1\n'))).toEqual(await synthText(WEB));
-});
-
 test('a version that a webhook converts is refused', async () => {
   const crd = widgetCrd();
   const spec = { ...crd.spec, conversion: { strategy: 'Webhook' } };
@@ -257,14 +247,6 @@ test('many problems are shown in part and counted', async () => {
   const lines = await problemsOf(synthText(text));
   expect(lines).toHaveLength(21);
   expect(lines[20]).toBe('... and 10 more problems');
-});
-
-test('text that only some parsers take for a number is quoted', () => {
-  const data = { octal: '0o17', hex: '0X1F', '0b1': 'x', '<<': 'y', plain: '0x', number: 17 };
-  const text = manifestText([{ apiVersion: 'v1', kind: 'A', metadata: { name: 'a' }, data }]);
-  expect(text.slice(text.indexOf('\ndata:') + 1)).toBe(
-    'data:\n  octal: "0o17"\n  hex: "0X1F"\n  "0b1": x\n  "<<": "y"\n  plain: 0x\n  number: 17\n',
-  );
 });
 
 test('whatever JSON is written, YAML parsers of both versions read it back', () => {

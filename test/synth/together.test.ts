@@ -77,28 +77,6 @@ describe('Custom resources that are rendered together', () => {
     expect(told).toEqual(['<stdin>: document 1, line 2: makes no objects']);
   });
 
-  it('may have files of their own', async () => {
-    const each: RenderTogether = (resources) => ({
-      manifests: resources.map((of) => ({ of, objects: [shared({ a: of.metadata.name })] })),
-    });
-    const files = await synthText(document('a') + document('b'), each);
-    expect(files.map(({ name }) => name)).toEqual([
-      'shop.widget.demo.example.com.a.yaml',
-      'shop.widget.demo.example.com.b.yaml',
-    ]);
-  });
-
-  it('are given in one order, whatever theirs is', async () => {
-    const orders: string[] = [];
-    const look: RenderTogether = (resources) => {
-      orders.push(resources.map(({ metadata }) => metadata.name).join());
-      return { manifests: [] };
-    };
-    await synthText(document('b') + document('a') + document('c'), look);
-    await synthText(document('c') + document('b') + document('a'), look);
-    expect(orders).toEqual(['a,b,c', 'a,b,c']);
-  });
-
   it('are given flags, the kind’s section of the policy, and a renderer for constructs', async () => {
     let seen: KindContext | undefined;
     const look: RenderTogether = ([cr], context) => {

@@ -96,17 +96,3 @@ test('what is rendered together is held against another day too', () => {
   expect(rendering(standFor(streamIngress, all))).toEqual({ tried: '4 samples', failures: [] });
   expect(rendering(standFor(dated, all)).failures[0]?.what).toMatch(/on another day.*data\.at is/);
 });
-
-test('a kind whose objects must have shorter names is held against shorter ones', () => {
-  class Nightly extends Construct {
-    constructor(scope: Construct, id: string, { metadata: { name } }: CustomResourceProps<PlantedSpec>) {
-      super(scope, id);
-      new ApiObject(this, 'Job', { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name } });
-    }
-  }
-  const children = [{ apiVersion: 'batch/v1', kind: 'CronJob' }];
-
-  const { failures } = rendering(standFor(defineKind({ crd: plantedCrd(), construct: Nightly, children })));
-
-  expect(failures).toEqual([]);
-});

@@ -4,7 +4,7 @@ import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { leavesOf, valueAt, withValueAt } from '../../src/testing/checks.js';
 import { digestsOf } from '../../src/testing/render.js';
-import { endState, isComplete, normal, Pace, rolledOut } from '../../src/testing/trial.js';
+import { endState, normal, Pace } from '../../src/testing/trial.js';
 import type { Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
@@ -72,24 +72,6 @@ test.each([
 
   expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'True' } });
   expect(clock.now()).toBeLessThan(8_000);
-});
-
-test('pods that never come are given up', async () => {
-  const { clock, trial } = course({ 0: { available: 0, wanted: 1, isReconciling: true } });
-
-  expect(await rolledOut(trial, undefined, clock)).toEqual({ isComplete: false, hasWaited: true });
-  expect(clock.now()).toBeLessThan(92_000);
-});
-
-test('an autoscaler is waited for until its controller has looked at what it scales', () => {
-  const autoscaler = {
-    ...{ apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata: { name: 'web' } },
-    spec: { minReplicas: 2 },
-  };
-  const seen = { conditions: [{ type: 'AbleToScale', status: 'True', reason: 'SucceededRescale' }] };
-
-  expect(isComplete({ ...autoscaler, status: { currentReplicas: 1 } })).toBe(false);
-  expect(isComplete({ ...autoscaler, status: seen })).toBe(true);
 });
 
 test('waits are as long as they are meant on an idle machine, and longer in bounds on a busy one', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { fieldsOf, planWalks, Random, shorten } from '../../src/testing/walk.js';
-import type { Fields, Spec, Walk } from '../../src/testing/walk.js';
+import type { Spec, Walk } from '../../src/testing/walk.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
 import { sound } from '../scenarios/planted/sound.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
@@ -41,24 +41,6 @@ test('a walk leaves alone what can never be changed, and what it is told to', as
     // A spec may be made anew as a whole, without it.
     if (!before?.proxyProtocol) expect(after.proxyProtocol).toBeUndefined();
   }
-});
-
-test('a walk that can go no further ends by itself, and the others go on', async () => {
-  const first = { image: 'one:1', color: 'stuck' };
-  const stuck: Fields = {
-    ...soundFields,
-    problems: (spec, before) =>
-      before === first
-        ? [{ path: ['spec', 'image'], message: 'it stays' }]
-        : soundFields.problems(spec, before),
-  };
-  const props = { starts: [first, { image: 'one:1' }], leastEdits: 20, mostEdits: 200 };
-
-  const { walks, open } = await planWalks(stuck, new Random(3), props);
-
-  expect(walks[0]).toEqual([first]);
-  expect(walks[1]?.length).toBeGreaterThan(20);
-  expect(open).toEqual([]);
 });
 
 test('what the cluster never accepts is tried, and left out of nearly all specs', async () => {
@@ -117,13 +99,6 @@ test('of the specs, only what it takes is left, also deep within', async () => {
       { size: 2, parts: [{ name: 'a' }] },
     ]),
   ).toEqual([{ parts: [{ name: 'b' }] }, {}]);
-});
-
-test('what the API server would refuse is not tried', async () => {
-  const isValid = (spec: object): boolean => 'size' in spec;
-  const walk = [{ size: 1, color: 'red', more: 1 }, { size: 1 }];
-
-  expect(await shortenedBy(remembers, { isValid })(walk)).toEqual([{ size: 1, color: 'red' }, { size: 1 }]);
 });
 
 test('when time is up, what was found by then is told', async () => {

@@ -1,8 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../src/engine/transport.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
-import { shortPath, Wire } from '../../src/testing/wire.js';
+import { Wire } from '../../src/testing/wire.js';
 
 const PATH = '/api/v1/namespaces/shop/configmaps';
 
@@ -93,17 +92,6 @@ test('killed after a write, that is carried out, and its answer lost', async () 
   expect(server.got).toEqual([`GET ${PATH}`, `PATCH ${PATH}/a`]);
 });
 
-test('spared, it lives on at the write that it was to be killed at', async () => {
-  const { server, wire } = started();
-  wire.killAt({ write: 1, when: 'before' });
-
-  wire.killAt(undefined);
-  await wire.request(patch('a'));
-
-  expect(server.got).toEqual([`PATCH ${PATH}/a`]);
-  expect(wire.diedAt).toBeUndefined();
-});
-
 test('after a cut it watches again once every watch is open again', async () => {
   const { wire } = started();
   await wire.stream({ method: 'GET', path: PATH });
@@ -117,18 +105,6 @@ test('after a cut it watches again once every watch is open again', async () => 
   expect(wire.isWatching).toBe(false);
   await wire.stream({ method: 'GET', path: `${PATH}-other` });
   expect(wire.isWatching).toBe(true);
-});
-
-test('what is under way when it is killed is answered to nobody', async () => {
-  const { server, wire } = started();
-  const { promise, resolve } = Promise.withResolvers<ApiResponse>();
-  server.answer = promise;
-  const sent = wire.request(patch('a'));
-
-  wire.kill();
-  resolve({ status: 200, body: {} });
-
-  await expect(sent).rejects.toThrow('The connection is lost');
 });
 
 test('a kill ends the watches that are open', async () => {
@@ -156,27 +132,6 @@ test('events are lost, doubled and late, and none overtakes another', async () =
   expect(await next(stream, 4)).toEqual(['twice', 'twice', 'late', 'after']);
 });
 
-test('what comes when a late event is due, and its timer has still to end, stays behind it', async () => {
-  const { server, wire } = started();
-  const taken: string[] = [];
-  wire.eventFault = () => (line) => (taken.push(line.object.metadata.name) === 1 ? 20 : 'pass');
-  const stream = await wire.stream({ method: 'GET', path: PATH });
-  vi.useFakeTimers({ toFake: ['Date', 'setTimeout'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-
-  server.push(event('late'));
-  await setImmediate();
-  vi.setSystemTime(Date.now() + 20);
-  server.push(event('after'));
-  await setImmediate();
-  expect(taken).toEqual(['late', 'after']);
-  await vi.advanceTimersByTimeAsync(20);
-
-  expect(await next(stream, 2)).toEqual(['late', 'after']);
-});
-
 test('what is listed passes unharmed, is recorded, and can be served again', async () => {
   const { server, wire } = started();
   wire.eventFault = () => () => 'lose';
@@ -192,26 +147,6 @@ test('what is listed passes unharmed, is recorded, and can be served again', asy
   expect(await next(served, 2)).toEqual(['a', undefined]);
 });
 
-test('lists of one path are recorded apart, by what they select', async () => {
-  const { server, wire } = started();
-  const query = (fieldSelector: string) => ({ sendInitialEvents: 'true', fieldSelector });
-  const of = (name: string) =>
-    wire.stream({ method: 'GET', path: PATH, query: query(`metadata.name=${name}`) });
-  const a = await of('a');
-  server.push(event('a'), listed);
-  await next(a, 2);
-  wire.cut();
-  const b = await of('b');
-  server.push(event('b'), listed);
-  await next(b, 2);
-
-  const later = new Wire(new Server());
-  later.stale = new Map(wire.lists);
-
-  const served = await later.stream({ method: 'GET', path: PATH, query: query('metadata.name=a') });
-  expect(await next(served, 2)).toEqual(['a', undefined]);
-});
-
 test('a watch is told that its version has expired', async () => {
   const { wire } = started();
   const stream = await wire.stream({ method: 'GET', path: PATH });
@@ -222,13 +157,4 @@ test('a watch is told that its version has expired', async () => {
     expect(JSON.parse(Buffer.from(chunk).toString())).toMatchObject({ type: 'ERROR', object: { code: 410 } });
     break;
   }
-});
-
-test.each([
-  ['/api/v1/namespaces/shop/configmaps/web', 'configmaps/web'],
-  ['/apis/apps/v1/namespaces/shop/deployments/web/status', 'deployments/web/status'],
-  ['/apis/events.k8s.io/v1/namespaces/shop/events', 'events'],
-  ['/api/v1/namespaces/shop', 'namespaces/shop'],
-])('%s is told as %s', (path, short) => {
-  expect(shortPath(path)).toBe(short);
 });
