@@ -426,5 +426,4 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     });
     expect(rendered).toEqual([1, 2, 2, 2]);
   });
-
 });
