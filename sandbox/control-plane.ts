@@ -1,22 +1,279 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { apiServerUrl, etcdUrl } from './arguments.js';
-import { openSandbox, type SandboxHandle } from './client.js';
-import { type Layout, paths } from './layout.js';
+import { openSandbox, type SandboxClient, type SandboxHandle } from './client.js';
+import {
+  apiServerArguments,
+  apiServerUrl,
+  controllerManagerArguments,
+  etcdArguments,
+  etcdUrl,
+  kwokArguments,
+  type Layout,
+  paths,
+  schedulerArguments,
+  writeLayout,
+} from './layout.js';
+import { addNodes, addVolumes, type ApiAccess, callApi } from './nodes.js';
 import { choosePorts } from './ports.js';
-import { programNames } from './program.js';
-import { findPrograms } from './programs.js';
-import { logToStderr } from './progress.js';
-import { RunningControlPlane } from './running-control-plane.js';
-import type { Sandbox, SandboxOptions } from './sandbox.js';
-import { adminUser, makeUsers } from './users.js';
-import { startWatchdog } from './watchdog.js';
+import { ManagedProcess, type ProcessIdentity } from './process.js';
+import { type Log, logToStderr } from './progress.js';
+import { findPrograms, type Program, programNames } from './programs.js';
+import { adminUser, kubeconfigFor, makeUsers, ownUsers, type User } from './users.js';
+import { waitFor } from './wait.js';
+import { startWatchdog, type Watchdog } from './watchdog.js';
+
+/** How to start a sandbox. */
+export interface SandboxOptions {
+  /**
+   * Users to make beside `admin`, without any rights until a role is bound to them by name.
+   *
+   * @default - none
+   */
+  readonly users?: readonly string[];
+  /**
+   * Start only etcd and the API server: faster, but nothing schedules, collects garbage, empties namespaces or
+   * makes service accounts.
+   *
+   * @default false
+   */
+  readonly apiOnly?: boolean;
+  /**
+   * Write the audit log.
+   *
+   * @default true
+   */
+  readonly auditLog?: boolean;
+  /**
+   * Further arguments of the API server.
+   *
+   * @default - none
+   */
+  readonly apiServerArguments?: readonly string[];
+  /**
+   * The sandbox's folder; it must be empty or not exist, and is removed when the sandbox ends.
+   *
+   * @default - a new temporary folder
+   */
+  readonly dataDir?: string;
+  /**
+   * Takes news: a build's progress, a program that ended by itself.
+   *
+   * @default - lines on standard error
+   */
+  readonly log?: Log;
+  /**
+   * Folders with control-plane programs, looked into before all other places.
+   *
+   * @default - none
+   */
+  readonly assets?: readonly string[];
+}
+
+/** What remains to be known of a sandbox that outlives its starter. */
+export interface SandboxRecord {
+  readonly handle: SandboxHandle;
+  /** The processes by program. */
+  readonly processes: Readonly<Record<string, ProcessIdentity>>;
+}
+
+/**
+ * A control plane of its own on 127.0.0.1.
+ *
+ * **Guarantees**: it ends with the process that started it, however that ends, unless {@link detach} was called.
+ */
+export interface Sandbox extends SandboxClient, AsyncDisposable {
+  /** Plain data to open the sandbox with in another process, by `openSandbox`. */
+  readonly handle: SandboxHandle;
+  /** The processes that run now, by program. */
+  readonly processes: Readonly<Record<string, ProcessIdentity>>;
+  /** Ends the API server and nothing else; its port stays free for it. */
+  stopApiServer(): Promise<void>;
+  /** Starts the API server again, on the same port and data, and waits until it is ready. */
+  startApiServer(): Promise<void>;
+  restartApiServer(): Promise<void>;
+  /** Ends etcd, once the API server was stopped; its folder may be replaced then. */
+  stopEtcd(): Promise<void>;
+  /** Starts etcd again, on the same ports, and waits until it answers. */
+  startEtcd(): Promise<void>;
+  /**
+   * Ends the controller manager and starts it again. Its garbage collector looks for new kinds every 30 s only, and
+   * when it starts: after this, it knows those of the CRDs installed so far.
+   */
+  restartControllerManager(): Promise<void>;
+  /** Ends all processes and removes the folder. Can be called more than once. */
+  stop(): Promise<void>;
+  /** Lets the sandbox run on when this process ends. Nothing but the returned record knows of it then. */
+  detach(): Promise<SandboxRecord>;
+}
+
+/** What a control plane is started with. */
+interface ControlPlaneProps {
+  readonly layout: Layout;
+  readonly users: ReadonlyMap<string, User>;
+  /** The paths of the programs; those beyond etcd and the API server are not needed when `apiOnly` is set. */
+  readonly programs: Readonly<Partial<Record<Program, string>>>;
+  readonly apiOnly: boolean;
+  readonly auditLog: boolean;
+  /** Beside the sandbox's own. */
+  readonly apiServerArguments: readonly string[];
+  readonly watchdog: Watchdog;
+  readonly log: Log;
+}
+
+/** Long enough for a loaded machine with two cores. */
+const startTimeout = 120_000;
+
+/** The processes of one control plane and the order they start and stop in. */
+class RunningControlPlane {
+  readonly #props: ControlPlaneProps;
+  readonly #running = new Map<Program, ManagedProcess>();
+  #started = false;
+  #stopped: Promise<void> | undefined;
+
+  constructor(props: ControlPlaneProps) {
+    this.#props = props;
+  }
+
+  /** The processes that run, by program. */
+  get processes(): Readonly<Record<string, ProcessIdentity>> {
+    return Object.fromEntries([...this.#running].map(([name, { identity }]) => [name, identity]));
+  }
+
+  /** Starts everything and waits until it is ready for use. After a failure, call {@link stop}. */
+  async start(): Promise<void> {
+    const { layout, users, watchdog, apiOnly } = this.#props;
+    watchdog.watchFolder(layout.dir);
+    await writeLayout(layout, users.values());
+    await this.startEtcd();
+    await this.startApiServer();
+    await this.#writeKubeconfigs();
+    await this.#waitForObject('the namespace default', '/api/v1/namespaces/default');
+    if (!apiOnly) await this.#startControllers();
+    this.#started = true;
+  }
+
+  /** Starts etcd and waits until it answers. */
+  async startEtcd(): Promise<void> {
+    const { layout } = this.#props;
+    const etcd = await this.#run('etcd', etcdArguments(layout));
+    await waitFor('etcd to answer', () => hasMember(etcdUrl(layout), layout.id), {
+      timeoutMilliseconds: startTimeout,
+      processes: [etcd],
+    });
+  }
+
+  /** Ends etcd, which the API server must not need any more. */
+  async stopEtcd(): Promise<void> {
+    await this.#end('etcd');
+  }
+
+  /** Starts the API server and waits until it is ready. Does nothing if it runs. */
+  async startApiServer(): Promise<void> {
+    if (this.#running.has('kube-apiserver')) return;
+    const { layout, auditLog, apiServerArguments: further } = this.#props;
+    await this.#run('kube-apiserver', [...apiServerArguments(layout, auditLog), ...further]);
+    await this.#waitForObject('the API server to be ready', '/readyz');
+  }
+
+  /** Ends the API server. Does nothing if it does not run. */
+  async stopApiServer(): Promise<void> {
+    await this.#end('kube-apiserver');
+  }
+
+  /** Ends the controller manager and starts it again. */
+  async restartControllerManager(): Promise<void> {
+    await this.#end('kube-controller-manager');
+    await this.#run('kube-controller-manager', controllerManagerArguments(this.#props.layout));
+  }
+
+  /** Ends everything, removes the folder and lets the watchdog go. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  /** Lets the processes run on when this process ends. */
+  async detach(): Promise<void> {
+    await this.#props.watchdog.release();
+  }
+
+  async #stop(): Promise<void> {
+    const names = [...this.#running.keys()];
+    await Promise.all(names.filter((name) => name !== 'etcd').map((name) => this.#end(name)));
+    await this.#end('etcd'); // Last: the API server waits for it while it shuts down.
+    await rm(this.#props.layout.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await this.#props.watchdog.release();
+  }
+
+  async #startControllers(): Promise<void> {
+    const { layout } = this.#props;
+    await Promise.all([
+      this.#run('kube-controller-manager', controllerManagerArguments(layout)),
+      this.#run('kube-scheduler', schedulerArguments(layout)),
+      this.#run('kwok', kwokArguments(layout)),
+    ]);
+    await Promise.all([addNodes(this.#access(), [...this.#running.values()]), addVolumes(this.#access())]);
+    const account = '/api/v1/namespaces/default/serviceaccounts/default';
+    await this.#waitForObject('the service account of the namespace default', account);
+  }
+
+  async #run(name: Program, args: readonly string[]): Promise<ManagedProcess> {
+    const { layout, programs, watchdog, log } = this.#props;
+    const program = programs[name];
+    if (program === undefined) throw new Error(`The path of ${name} is not given.`);
+    const logFile = paths(layout).log(name);
+    const started = await ManagedProcess.start({ name, program, args, dir: layout.dir, logFile, watchdog });
+    this.#running.set(name, started);
+    void started.ended.then(() => {
+      if (this.#running.get(name) === started) this.#running.delete(name);
+      if (this.#started && started.failure !== undefined) log(started.failure.message);
+    });
+    return started;
+  }
+
+  async #end(name: Program): Promise<void> {
+    await this.#running.get(name)?.stop();
+    this.#running.delete(name);
+  }
+
+  async #writeKubeconfigs(): Promise<void> {
+    const { layout, users } = this.#props;
+    const { url, ca } = this.#access();
+    const write = (user: User): Promise<void> =>
+      writeFile(paths(layout).kubeconfig(user.name), kubeconfigFor({ url, ca }, user), { mode: 0o600 });
+    await Promise.all([...users.values()].map(write));
+  }
+
+  async #waitForObject(what: string, path: string): Promise<void> {
+    const ok = async (): Promise<true | undefined> => {
+      const { status, body } = await callApi(this.#access(), 'GET', path);
+      if (status !== 200) throw new Error(`GET ${path}: HTTP ${status}: ${body}`);
+      return true;
+    };
+    const processes = [...this.#running.values()];
+    await waitFor(what, ok, { timeoutMilliseconds: startTimeout, processes });
+  }
+
+  /** **Errors**: before the API server has made its certificate. */
+  #access(): ApiAccess {
+    const { layout, users } = this.#props;
+    const ca = readFileSync(paths(layout).ca, 'utf8');
+    return { url: apiServerUrl(layout), ca, token: users.get(ownUsers.starter)?.token ?? '' };
+  }
+}
+
+/** Whether the etcd at `url` has a member of that name: on a lost port, another sandbox's etcd would answer. */
+async function hasMember(url: string, name: string): Promise<true | undefined> {
+  const signal = AbortSignal.timeout(5_000);
+  const answer = await fetch(`${url}/v3/cluster/member/list`, { method: 'POST', body: '{}', signal });
+  return (await answer.text()).includes(`"${name}"`) ? true : undefined;
+}
 
 export type { AuditEntry, AuditObjectRef } from './audit.js';
 export * from './client.js';
-export type * from './sandbox.js';
 
 /** How often to start anew when another process took a port first. */
 const attempts = 5;

@@ -1,9 +1,9 @@
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { onInterrupt } from './interrupt.js';
 import { rmSync } from 'node:fs';
-import { identify, isRunning, type ProcessIdentity } from './process-identity.js';
+import { identify, isRunning, type ProcessIdentity } from './process.js';
+import { onInterrupt } from './watchdog.js';
 
 /** What holds a lock. */
 export interface LockHolder extends ProcessIdentity {

@@ -1,9 +1,56 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { identify, type ProcessIdentity } from './process-identity.js';
 import type { Watchdog } from './watchdog.js';
+
+/** Names one process for good: a pid alone may be given to another process later. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /**
+   * When it started, in clock ticks since boot.
+   *
+   * @default - unknown (no /proc on this system); then only the pid is compared
+   */
+  readonly startTime?: string;
+}
+
+/** Reads the identity of a process that runs now. */
+export function identify(pid: number): ProcessIdentity {
+  const stat = readStat(pid);
+  return stat === undefined ? { pid } : { pid, startTime: stat.startTime };
+}
+
+/** Whether that very process still runs. A zombie, ended but not yet reaped, does not. */
+export function isRunning(process_: ProcessIdentity): boolean {
+  if (!pidExists(process_.pid)) return false;
+  const stat = readStat(process_.pid);
+  if (stat === undefined) return true;
+  if (stat.state === 'Z' || stat.state === 'X') return false;
+  return process_.startTime === undefined || process_.startTime === stat.startTime;
+}
+
+function pidExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function readStat(pid: number): { readonly state: string; readonly startTime: string } | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  // Fields 3 (state) and 22 (start time) of proc(5), counted after the name, which may hold spaces and brackets.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, startTime] = [fields[0], fields[19]];
+  return state === undefined || startTime === undefined ? undefined : { state, startTime };
+}
 
 /** A program to run in the background. */
 export interface ProcessProps {
@@ -12,8 +59,10 @@ export interface ProcessProps {
   /** The path of the program. */
   readonly program: string;
   readonly args: readonly string[];
-  /** Its working folder, and its home: it reads nothing from the user's. */
+  /** Its working folder. */
   readonly dir: string;
+  /** @default - this process's, with its folder as home and without a kubeconfig: it reads nothing of the user's */
+  readonly env?: NodeJS.ProcessEnv;
   /** The file its output is appended to. */
   readonly logFile: string;
   readonly watchdog: Watchdog;
@@ -43,7 +92,7 @@ export class ManagedProcess {
       const child = spawn('/bin/sh', ['-c', runOnceWatched, props.program, ...props.args], {
         cwd: props.dir,
         detached: true,
-        env: { ...process.env, HOME: props.dir, KUBECONFIG: undefined },
+        env: props.env ?? { ...process.env, HOME: props.dir, KUBECONFIG: undefined },
         stdio: ['pipe', log, log],
       });
       if (child.pid !== undefined) props.watchdog.watch(child.pid);
@@ -79,11 +128,17 @@ export class ManagedProcess {
     return new Error(`${this.name} ended early (${this.#outcome}). ${this.logTail()}`);
   }
 
-  /** The last lines of its log, introduced; nothing where the folder has been removed, as by an interrupt. */
+  /** Lines of its log; none where the folder has been removed, as by an interrupt. */
+  log(): string[] {
+    if (!existsSync(this.#props.logFile)) return [];
+    const text = readFileSync(this.#props.logFile, 'utf8').trimEnd();
+    return text === '' ? [] : text.split('\n');
+  }
+
+  /** The last lines of its log, introduced. */
   logTail(lines = 20): string {
     if (!existsSync(this.#props.logFile)) return 'Its log is gone.';
-    const log = readFileSync(this.#props.logFile, 'utf8').trimEnd().split('\n');
-    return `The end of its log:\n${log.slice(-lines).join('\n')}`;
+    return `The end of its log:\n${this.log().slice(-lines).join('\n')}`;
   }
 
   /** Ends the process: SIGTERM, and SIGKILL if it still runs after `graceMilliseconds`. */

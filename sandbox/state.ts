@@ -1,8 +1,10 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { isRunning, type ProcessIdentity } from './process-identity.js';
-import type { SandboxRecord } from './sandbox.js';
+import type { Sandbox, SandboxRecord } from './control-plane.js';
+import { tryLock } from './lock.js';
+import { repoFolder } from './paths.js';
+import { isRunning, type ProcessIdentity } from './process.js';
+import { waitFor } from './wait.js';
 
 /** A background sandbox as its folder tells, checked against the processes that run. */
 export type SandboxState =
@@ -29,9 +31,33 @@ export async function listStates(root: string): Promise<string[]> {
     .sort();
 }
 
+/** Takes the folder of a named sandbox, so that no other command changes it meanwhile. */
+export async function lockSandbox(
+  name: string,
+): Promise<{ readonly dir: string; readonly release: () => Promise<void> }> {
+  const dir = join(sandboxRoot(), checkName(name));
+  await mkdir(sandboxRoot(), { recursive: true });
+  const lock = await tryLock(`${dir}.lock`);
+  if ('pid' in lock)
+    throw new Error(`Process ${lock.pid} is starting or stopping the sandbox ${name}; wait for it.`);
+  return { dir, release: () => lock.release() };
+}
+
 /** Records a sandbox in its own folder: so nothing is recorded of one that is gone. */
 export async function writeState(record: SandboxRecord): Promise<void> {
   await writeFile(stateFile(record.handle.dir), JSON.stringify(record, undefined, 2), { mode: 0o600 });
+}
+
+/** Lets a sandbox run on when this process ends, recorded in its own folder; stops it where that fails. */
+export async function letRunOn(sandbox: Sandbox): Promise<void> {
+  try {
+    // Recorded first, let go afterwards: at no time does one run that is neither watched nor known.
+    await writeState({ handle: sandbox.handle, processes: sandbox.processes });
+    await sandbox.detach();
+  } catch (error) {
+    await sandbox.stop();
+    throw error;
+  }
 }
 
 export async function readState(dir: string): Promise<SandboxState> {
@@ -60,16 +86,20 @@ export async function removeState(dir: string, state: SandboxState): Promise<voi
 
 /** SIGTERM, and SIGKILL after 5 s; the process is not a child of this one, so its end is asked for. */
 async function endProcess(target: ProcessIdentity): Promise<void> {
-  for (const [signal, patience] of [
-    ['SIGTERM', 5_000],
-    ['SIGKILL', 5_000],
-  ] as const) {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isRunning(target)) return;
     process.kill(target.pid, signal);
-    const deadline = Date.now() + patience;
-    while (isRunning(target) && Date.now() < deadline) await delay(50);
+    const ended = (): true | undefined => !isRunning(target) || undefined;
+    await waitFor(`process ${target.pid} to end`, ended, { timeoutMilliseconds: 5_000 }).catch(
+      () => undefined,
+    );
   }
   if (isRunning(target)) throw new Error(`Process ${target.pid} does not end; end it by hand and try again.`);
+}
+
+/** The folder of the sandboxes that run in the background. */
+export function sandboxRoot(): string {
+  return join(repoFolder(), '.sandbox');
 }
 
 function stateFile(dir: string): string {

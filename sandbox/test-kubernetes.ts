@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { kubernetesVersion } from './go.js';
 import { repoFolder, sandboxFolder } from './paths.js';
-import { findPrograms } from './programs.js';
+import { findPrograms, kubernetesVersion } from './programs.js';
 
 /** The folders that pin a Kubernetes, by its minor version: the sandbox's own, and older ones of its API server alone. */
 const modules: Readonly<Record<string, string>> = Object.fromEntries(

@@ -12,6 +12,8 @@ export interface WaitOptions {
    * @default - none
    */
   readonly processes?: readonly ManagedProcess[];
+  /** @default - none */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function waitFor<T>(
   probe: () => Promise<T | undefined> | T | undefined,
   options: WaitOptions,
 ): Promise<T> {
-  const { timeoutMilliseconds, intervalMilliseconds = 50, processes = [] } = options;
+  const { timeoutMilliseconds, intervalMilliseconds = 50, processes = [], signal } = options;
   const deadline = Date.now() + timeoutMilliseconds;
   for (;;) {
     let cause: unknown;
@@ -45,6 +47,6 @@ export async function waitFor<T>(
       const seconds = timeoutMilliseconds / 1_000;
       throw new Error(`Waited in vain for ${what}, ${seconds} s long.${logs.join('')}`, { cause });
     }
-    await delay(intervalMilliseconds);
+    await delay(intervalMilliseconds, undefined, { signal });
   }
 }

@@ -1,23 +1,23 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readYaml, writeYaml } from '#contract/yaml.js';
 import { repoFolder } from '../paths.js';
-import type { DemoCluster, Stage } from './cluster.js';
-import { reachContextCluster } from './context-cluster.js';
-import type { Controller } from './controller.js';
-import { StepFailure, UnreachableError } from './failure.js';
-import { nodePorts, parseSample, type Sample, sampleYaml, withImage, withoutNodePorts } from './sample.js';
-import { readableLogLine } from './log-line.js';
-import { startSandboxCluster } from './sandbox-cluster.js';
-import { startController } from './start-controller.js';
+import { ManagedProcess } from '../process.js';
+import { reachContextCluster, startSandboxCluster } from './clusters.js';
+import type { DemoCluster, Sample, Stage } from './clusters.js';
+import { StepFailure, UnreachableError, until } from './observe.js';
+import { formatTime, readableLogLine, shellCommand } from './show.js';
 import { steps } from './steps.js';
-import { type StepResult, summaryLines } from './summary.js';
-import { formatTime } from './text.js';
 
 /** The tutorial's sample, in the repository. */
 const sampleFile = 'examples/appservice-sample.yaml';
 
-/** Lines of the controller's log that are shown when a step fails. */
-const tailLines = 10;
+interface StepResult {
+  readonly title: string;
+  readonly mark: '✓' | '✗' | '-';
+  /** @default - the step was skipped */
+  readonly milliseconds?: number;
+}
 
 /** Plays the demo, sums up and cleans up. @returns the exit code */
 export async function playDemo(stage: Stage): Promise<number> {
@@ -41,20 +41,19 @@ class Demo {
   readonly #results: StepResult[] = [];
   readonly #titles: readonly string[];
   #cluster: DemoCluster | undefined;
-  #controller: Controller | undefined;
+  #controller: ManagedProcess | undefined;
 
   constructor(private readonly stage: Stage) {
+    const isSandbox = stage.options.context === undefined;
     this.#titles = [
-      stage.options.context === undefined ? 'A control plane starts' : 'The cluster is reached',
-      stage.options.context === undefined
-        ? 'The CRD is installed, rights are given'
-        : 'CRD and namespace are made',
+      isSandbox ? 'A control plane starts' : 'The cluster is reached',
+      isSandbox ? 'The CRD is installed, rights are given' : 'CRD and namespace are made',
       'The controller starts',
       ...steps(sampleFile).map(({ title }) => title),
     ];
   }
 
-  /** **Errors**: those of the step that failed. */
+  /** @throws the error of the step that failed */
   async play(): Promise<void> {
     const { stage } = this;
     const { context } = stage.options;
@@ -63,16 +62,13 @@ class Demo {
     );
     this.#cluster = cluster;
     await this.#step(() => cluster.install());
-    const controller = await this.#step(async () => {
-      this.#controller = await startController(stage, cluster);
-      return this.#controller;
-    });
+    const controller = await this.#step(() => this.#startController(cluster));
     const [sample, file] = await this.#chooseSample(cluster);
     const scene = { ...stage, cluster, controller, sample };
     for (const step of steps(file)) await this.#step(() => step.run(scene));
   }
 
-  /** Says what went wrong. @returns the exit code */
+  /** Explains what went wrong. @returns the exit code */
   explain(error: unknown): number {
     const { show } = this.stage;
     if (error instanceof StepFailure) {
@@ -80,13 +76,12 @@ class Demo {
       show.say(`Seen: ${error.seen}`);
     } else {
       show.missed('This step has failed.');
-      for (const line of (error instanceof Error ? error.message : String(error)).split('\n'))
-        show.plain(line);
+      show.plain(error instanceof Error ? error.message : String(error));
     }
     const log = this.#controller?.log() ?? [];
     if (log.length > 0) {
       show.say(`The last lines of the controller's log:`);
-      show.output(log.slice(-tailLines).map(readableLogLine).join('\n'));
+      show.output(log.slice(-10).map(readableLogLine).join('\n'));
     }
     return error instanceof UnreachableError ? 3 : 1;
   }
@@ -94,14 +89,10 @@ class Demo {
   /** Sums up, unless not even the first step was seen. */
   async sumUp(): Promise<void> {
     const { show } = this.stage;
-    if (this.#results[0]?.outcome !== 'seen') return;
-    const skipped = this.#titles.slice(this.#results.length);
-    const results = [
-      ...this.#results,
-      ...skipped.map((title) => ({ title, outcome: 'skipped' as const, milliseconds: 0 })),
-    ];
+    if (this.#results[0]?.mark !== '✓') return;
+    const skipped = this.#titles.slice(this.#results.length).map((title) => ({ title, mark: '-' as const }));
     show.heading('Summary');
-    for (const line of summaryLines(results)) show.plain(line);
+    for (const line of summaryLines([...this.#results, ...skipped])) show.plain(line);
     const requests = await this.#cluster?.requests().catch(() => undefined);
     if (requests !== undefined)
       show.say(`By the API server's audit log, the controller has sent ${requests}.`);
@@ -120,37 +111,116 @@ class Demo {
     const number = this.#results.length;
     const title = this.#titles[number] ?? '';
     const started = Date.now();
-    const add = (outcome: 'seen' | 'missed'): void => {
-      this.#results.push({ title, outcome, milliseconds: Date.now() - started });
-    };
+    let mark: StepResult['mark'] = '✗';
     this.stage.signal.throwIfAborted();
     this.stage.show.heading(`${number + 1}/${this.#titles.length}  ${title}`);
     try {
       const result = await run();
-      add('seen');
+      mark = '✓';
       return result;
-    } catch (error) {
-      add('missed');
-      throw error;
+    } finally {
+      this.#results.push({ title, mark, milliseconds: Date.now() - started });
     }
   }
 
-  /** The tutorial's sample, or a copy with what this cluster and user need changed. */
+  /** Starts the real `reconstruct run`, and waits until it works. */
+  async #startController(cluster: DemoCluster): Promise<ManagedProcess> {
+    const { show, folder, watchdog, cleanUp, signal } = this.stage;
+    show.say(
+      'The operator is one process. It lists and watches AppServices and what belongs to them, and starts to work once ' +
+        'it has the whole picture.',
+    );
+    const args = [
+      ...['run', '--kinds', 'appservice', ...cluster.controllerArguments],
+      ...['--metrics-bind-address', '0', '--health-bind-address', '0'],
+    ];
+    show.command(shellCommand(['reconstruct', ...args]));
+    const dir = repoFolder();
+    const controller = await ManagedProcess.start({
+      ...{ name: 'the controller', program: process.execPath, dir, env: process.env, watchdog },
+      ...{ args: [join(dir, 'lib/cli/main.js'), ...args], logFile: join(folder, 'controller.log') },
+    });
+    this.#controller = controller;
+    cleanUp.add('stop the controller', () => controller.stop());
+    await until(
+      'the controller to say "Controller started"',
+      () => {
+        const log = controller.log();
+        const started = log.some((line) => line.includes('"Controller started"'));
+        return started ? { found: true } : { seen: log.at(-1) ?? 'nothing in its log' };
+      },
+      { deadlineMilliseconds: cluster.deadlineMilliseconds, controller, signal },
+    );
+    show.output(controller.log().map(readableLogLine).join('\n'));
+    show.seen(`It runs, as process ${controller.identity.pid}.`);
+    return controller;
+  }
+
+  /** Returns the tutorial's sample, or a copy with what this cluster and user need changed. */
   async #chooseSample(cluster: DemoCluster): Promise<[Sample, string]> {
     const { show, options, folder } = this.stage;
-    const original = parseSample(await readFile(join(repoFolder(), sampleFile), 'utf8'));
-    let sample = options.image === undefined ? original : withImage(original, options.image);
-    for (const port of nodePorts(original)) {
-      if (await cluster.hasNodePort(port)) continue;
+    const original = readYaml(await readFile(join(repoFolder(), sampleFile), 'utf8')) as Sample;
+    const { image = original.spec.image } = options;
+    let { ports = [] } = original.spec;
+    for (const { nodePort } of ports) {
+      if (nodePort === undefined || (await cluster.hasNodePort(nodePort))) continue;
       show.say(
-        `The node port ${port}, which the sample asks for, cannot be had in this cluster: the demo uses the sample ` +
+        `The node port ${nodePort}, which the sample asks for, cannot be had in this cluster: the demo uses the sample ` +
           'without it, and the cluster chooses one.',
       );
-      sample = withoutNodePorts(sample);
+      ports = ports.map(({ nodePort: _, ...port }) => port);
     }
-    if (sample === original) return [sample, sampleFile];
+    if (image === original.spec.image && ports === original.spec.ports) return [original, sampleFile];
+    const sample = { ...original, spec: { ...original.spec, image, ports } };
     const file = join(folder, 'appservice-sample.yaml');
-    await writeFile(file, sampleYaml(sample));
+    await writeFile(file, writeYaml(sample));
     return [sample, file];
+  }
+}
+
+/** One line for each step, and one for all of them. */
+function summaryLines(results: readonly StepResult[]): string[] {
+  const total = results.reduce((sum, { milliseconds = 0 }) => sum + milliseconds, 0);
+  const rows = [
+    ...results.map(({ title, mark, milliseconds }, index) => ({
+      text: `${mark} ${index + 1}. ${title}`,
+      time: milliseconds === undefined ? 'skipped' : formatTime(milliseconds),
+    })),
+    { text: '  All steps', time: formatTime(total) },
+  ];
+  const text = Math.max(...rows.map((row) => row.text.length));
+  const time = Math.max(...rows.map((row) => row.time.length));
+  return rows.map((row) => `  ${row.text.padEnd(text)}   ${row.time.padStart(time)}`);
+}
+
+/** What is to be undone at the end, the latest first. */
+export class CleanUp {
+  readonly #actions: { what: string; run: () => Promise<void>; byHand: string | undefined }[] = [];
+
+  /**
+   * @param what completes the sentence "Could not ..."
+   * @param byHand the command that does the same, for what outlives this process
+   */
+  add(what: string, run: () => Promise<void>, byHand?: string): void {
+    this.#actions.push({ what, run, byHand });
+  }
+
+  /** The commands for what is still to be undone by hand if this process ends now, the next first. */
+  get byHand(): string[] {
+    return this.#actions.flatMap(({ byHand }) => byHand ?? []).reverse();
+  }
+
+  /** Undoes all of it, also if a part fails. @returns what could not be undone, a sentence for each */
+  async run(): Promise<string[]> {
+    const problems: string[] = [];
+    for (let action = this.#actions.at(-1); action !== undefined; action = this.#actions.at(-1)) {
+      try {
+        await action.run();
+      } catch (error) {
+        problems.push(`Could not ${action.what}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+      this.#actions.pop();
+    }
+    return problems;
   }
 }

@@ -6,7 +6,7 @@ import { repoFolder } from '../paths.js';
 import { logToStderr } from '../progress.js';
 import { killGroup, type Watchdog } from '../watchdog.js';
 import type { Show } from './show.js';
-import { shellCommand } from './text.js';
+import { shellCommand } from './show.js';
 
 export interface KubectlProps {
   /** The program's path, or its name on the PATH. */

@@ -1,15 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { startWatchdog } from '../watchdog.js';
-import { CleanUp } from './clean-up.js';
-import { playDemo } from './demo.js';
-import { type DemoOptions, parseOptions } from './options.js';
+import { CleanUp, playDemo } from './demo.js';
+import type { DemoOptions } from './clusters.js';
 import { Show } from './show.js';
-
-/** Bad usage. */
-const usage = 2;
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -19,35 +15,44 @@ async function main(args: readonly string[]): Promise<number> {
     options = parseOptions(args);
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? 0 : usage;
+    return error.exitCode === 0 ? 0 : 2;
   }
   const show = Show.onStandardOutput();
   const cleanUp = new CleanUp();
   const interruption = new AbortController();
-  const interrupted = endOnSignals({ options, show, cleanUp, interruption });
+  const interrupted = endOnSignals(options, show, cleanUp, interruption);
   const watchdog = await startWatchdog();
   const folder = await mkdtemp(join(tmpdir(), 'reconstruct-demo-'));
   watchdog.watchFolder(folder);
   cleanUp.add('remove the demo’s files', () => rm(folder, { recursive: true, force: true }));
-  introduce(show);
-  const code = await playDemo({ options, show, cleanUp, watchdog, folder, signal: interruption.signal });
-  await watchdog.release();
-  return interrupted() ?? code;
-}
-
-function introduce(show: Show): void {
   show.heading('Reconstruct: one cdk8s construct, a Kubernetes operator');
   show.say(
     'This demo runs the operator for the kind AppService, of which a Deployment and a Service are made, and shows what ' +
       'it does when things change. Ctrl-C ends it and cleans up.',
   );
+  const code = await playDemo({ options, show, cleanUp, watchdog, folder, signal: interruption.signal });
+  await watchdog.release();
+  return interrupted() ?? code;
 }
 
-interface EndProps {
-  readonly options: DemoOptions;
-  readonly show: Show;
-  readonly cleanUp: CleanUp;
-  readonly interruption: AbortController;
+/** @throws commander's error, after it has printed what is wrong, or the help that was asked for */
+function parseOptions(args: readonly string[]): DemoOptions {
+  const command = new Command('npm run demo --')
+    .description('Shows step by step what the operator does with an AppService, and times it')
+    .option(
+      '--context <name>',
+      'use this context of your kubeconfig, in a namespace of its own, not a sandbox',
+    )
+    .option('--keep', 'leave the sandbox up, and say how to use it', false)
+    .option('--image <image>', "image for the sample's pods, for a cluster that cannot pull its nginx:1.7.9")
+    .allowExcessArguments(false)
+    .showHelpAfterError()
+    .exitOverride();
+  command.parse(args, { from: 'user' });
+  const options = command.opts<DemoOptions>();
+  if (options.keep && options.context !== undefined)
+    command.error('error: --keep is for the sandbox; with --context there is none. Leave one of them out.');
+  return options;
 }
 
 /**
@@ -56,10 +61,15 @@ interface EndProps {
  *
  * @returns a function that gives the exit code of an interrupted demo
  */
-function endOnSignals({ options, show, cleanUp, interruption }: EndProps): () => number | undefined {
+function endOnSignals(
+  { context }: DemoOptions,
+  show: Show,
+  cleanUp: CleanUp,
+  interruption: AbortController,
+): () => number | undefined {
   let code: number | undefined;
   const end = (newCode: number): void => {
-    if (options.context === undefined || code !== undefined) process.exit(newCode);
+    if (context === undefined || code !== undefined) process.exit(newCode);
     code = newCode;
     interruption.abort();
   };
@@ -71,7 +81,7 @@ function endOnSignals({ options, show, cleanUp, interruption }: EndProps): () =>
       end(128 + constants.signals[signal]);
     });
   }
-  // Nobody reads any more, as in `npm run demo | head`.
+  // The reader has ended, as in `npm run demo | head`.
   process.stdout.on('error', () => {
     if (code === undefined) end(128 + constants.signals.SIGPIPE);
   });

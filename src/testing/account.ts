@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
-import { kubeconfigFor } from '#sandbox/kubeconfig.js';
+import { kubeconfigFor } from '#sandbox/users.js';
 import { paths } from '#sandbox/layout.js';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';

@@ -13,7 +13,7 @@ export type {
   SandboxOptions,
   SandboxRecord,
 } from '#sandbox/control-plane.js';
-export type { ProcessIdentity } from '#sandbox/process-identity.js';
+export type { ProcessIdentity } from '#sandbox/process.js';
 export type { Log } from '#sandbox/progress.js';
 export { Cluster } from './cluster.js';
 export type { Answer, DeleteOptions, Manifest, Method, Place, RequestOptions } from './cluster.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { isRunning } from '../../sandbox/process-identity.js';
+import { isRunning } from '../../sandbox/process.js';
 import { findPrograms, programCache } from '../../sandbox/programs.js';
 import { waitFor } from '../../sandbox/wait.js';
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { goEnvironment } from '../../../sandbox/go.js';
+import { goEnvironment } from '../../../sandbox/programs.js';
 
 /**
  * Where a module is in the module cache of Go, which fetches it if need be and checks it.

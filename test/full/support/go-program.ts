@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { goEnvironment } from '../../../sandbox/go.js';
+import { goEnvironment } from '../../../sandbox/programs.js';
 import { waitForLock } from '../../../sandbox/lock.js';
 import { cacheFolder, repoFolder } from '../../../sandbox/paths.js';
 

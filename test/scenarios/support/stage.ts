@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, inject } from 'vitest';
 import { openSandbox } from '../../../sandbox/client.js';
 import type { SandboxClient } from '../../../sandbox/client.js';
-import { kubeconfigFor } from '../../../sandbox/kubeconfig.js';
+import { kubeconfigFor } from '../../../sandbox/users.js';
 import { paths } from '../../../sandbox/layout.js';
 import type { Kind } from '../../../src/contract/kind.js';
 import { accountToken } from '../../full/support/accounts.js';
