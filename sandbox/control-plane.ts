@@ -25,6 +25,9 @@ import { adminUser, kubeconfigFor, makeUsers, ownUsers, type User } from './user
 import { waitFor } from './wait.js';
 import { startWatchdog, type Watchdog } from './watchdog.js';
 
+export type { AuditEntry, AuditObjectRef } from './audit.js';
+export * from './client.js';
+
 /** How to start a sandbox. */
 export interface SandboxOptions {
   /**
@@ -109,35 +112,33 @@ export interface Sandbox extends SandboxClient, AsyncDisposable {
   detach(): Promise<SandboxRecord>;
 }
 
-/** What a control plane is started with. */
-interface ControlPlaneProps {
-  readonly layout: Layout;
-  readonly users: ReadonlyMap<string, User>;
-  /** The paths of the programs; those beyond etcd and the API server are not needed when `apiOnly` is set. */
-  readonly programs: Readonly<Partial<Record<Program, string>>>;
-  readonly apiOnly: boolean;
-  readonly auditLog: boolean;
-  /** Beside the sandbox's own. */
-  readonly apiServerArguments: readonly string[];
-  readonly watchdog: Watchdog;
-  readonly log: Log;
-}
-
 /** Long enough for a loaded machine with two cores. */
 const startTimeout = 120_000;
 
-/** The processes of one control plane and the order they start and stop in. */
-class RunningControlPlane {
+interface ControlPlaneProps extends Required<Pick<SandboxOptions, 'apiOnly' | 'auditLog' | 'log'>> {
+  readonly layout: Layout;
+  readonly users: ReadonlyMap<string, User>;
+  /** Paths; those beyond etcd and the API server are not needed when `apiOnly` is set. */
+  readonly programs: Readonly<Partial<Record<Program, string>>>;
+  /** Beside the sandbox's own. */
+  readonly apiServerArguments: readonly string[];
+  readonly watchdog: Watchdog;
+}
+
+/** The processes of one control plane and the order they start and stop in; its methods are those of {@link Sandbox}. */
+class ControlPlane {
   readonly #props: ControlPlaneProps;
   readonly #running = new Map<Program, ManagedProcess>();
   #started = false;
   #stopped: Promise<void> | undefined;
 
-  constructor(props: ControlPlaneProps) {
+  constructor(
+    props: ControlPlaneProps,
+    readonly handle: SandboxHandle,
+  ) {
     this.#props = props;
   }
 
-  /** The processes that run, by program. */
   get processes(): Readonly<Record<string, ProcessIdentity>> {
     return Object.fromEntries([...this.#running].map(([name, { identity }]) => [name, identity]));
   }
@@ -149,28 +150,32 @@ class RunningControlPlane {
     await writeLayout(layout, users.values());
     await this.startEtcd();
     await this.startApiServer();
-    await this.#writeKubeconfigs();
+    const { url, ca } = this.#access();
+    const write = (user: User): Promise<void> =>
+      writeFile(paths(layout).kubeconfig(user.name), kubeconfigFor({ url, ca }, user), { mode: 0o600 });
+    await Promise.all([...users.values()].map(write));
     await this.#waitForObject('the namespace default', '/api/v1/namespaces/default');
     if (!apiOnly) await this.#startControllers();
     this.#started = true;
   }
 
-  /** Starts etcd and waits until it answers. */
   async startEtcd(): Promise<void> {
     const { layout } = this.#props;
     const etcd = await this.#run('etcd', etcdArguments(layout));
-    await waitFor('etcd to answer', () => hasMember(etcdUrl(layout), layout.id), {
-      timeoutMilliseconds: startTimeout,
-      processes: [etcd],
-    });
+    // By the name of its member: on a lost port, another sandbox's etcd would answer.
+    const answers = async (): Promise<true | undefined> => {
+      const signal = AbortSignal.timeout(5_000);
+      const request = { method: 'POST', body: '{}', signal };
+      const answer = await fetch(`${etcdUrl(layout)}/v3/cluster/member/list`, request);
+      return (await answer.text()).includes(`"${layout.id}"`) || undefined;
+    };
+    await waitFor('etcd to answer', answers, { timeoutMilliseconds: startTimeout, processes: [etcd] });
   }
 
-  /** Ends etcd, which the API server must not need any more. */
   async stopEtcd(): Promise<void> {
     await this.#end('etcd');
   }
 
-  /** Starts the API server and waits until it is ready. Does nothing if it runs. */
   async startApiServer(): Promise<void> {
     if (this.#running.has('kube-apiserver')) return;
     const { layout, auditLog, apiServerArguments: further } = this.#props;
@@ -178,26 +183,32 @@ class RunningControlPlane {
     await this.#waitForObject('the API server to be ready', '/readyz');
   }
 
-  /** Ends the API server. Does nothing if it does not run. */
   async stopApiServer(): Promise<void> {
     await this.#end('kube-apiserver');
   }
 
-  /** Ends the controller manager and starts it again. */
+  async restartApiServer(): Promise<void> {
+    await this.stopApiServer();
+    await this.startApiServer();
+  }
+
   async restartControllerManager(): Promise<void> {
     await this.#end('kube-controller-manager');
     await this.#run('kube-controller-manager', controllerManagerArguments(this.#props.layout));
   }
 
-  /** Ends everything, removes the folder and lets the watchdog go. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
-  /** Lets the processes run on when this process ends. */
-  async detach(): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async detach(): Promise<SandboxRecord> {
     await this.#props.watchdog.release();
+    return { handle: this.handle, processes: this.processes };
   }
 
   async #stop(): Promise<void> {
@@ -239,25 +250,17 @@ class RunningControlPlane {
     this.#running.delete(name);
   }
 
-  async #writeKubeconfigs(): Promise<void> {
-    const { layout, users } = this.#props;
-    const { url, ca } = this.#access();
-    const write = (user: User): Promise<void> =>
-      writeFile(paths(layout).kubeconfig(user.name), kubeconfigFor({ url, ca }, user), { mode: 0o600 });
-    await Promise.all([...users.values()].map(write));
-  }
-
   async #waitForObject(what: string, path: string): Promise<void> {
-    const ok = async (): Promise<true | undefined> => {
+    const found = async (): Promise<true> => {
       const { status, body } = await callApi(this.#access(), 'GET', path);
       if (status !== 200) throw new Error(`GET ${path}: HTTP ${status}: ${body}`);
       return true;
     };
     const processes = [...this.#running.values()];
-    await waitFor(what, ok, { timeoutMilliseconds: startTimeout, processes });
+    await waitFor(what, found, { timeoutMilliseconds: startTimeout, processes });
   }
 
-  /** **Errors**: before the API server has made its certificate. */
+  /** @throws before the API server has made its certificate */
   #access(): ApiAccess {
     const { layout, users } = this.#props;
     const ca = readFileSync(paths(layout).ca, 'utf8');
@@ -265,17 +268,7 @@ class RunningControlPlane {
   }
 }
 
-/** Whether the etcd at `url` has a member of that name: on a lost port, another sandbox's etcd would answer. */
-async function hasMember(url: string, name: string): Promise<true | undefined> {
-  const signal = AbortSignal.timeout(5_000);
-  const answer = await fetch(`${url}/v3/cluster/member/list`, { method: 'POST', body: '{}', signal });
-  return (await answer.text()).includes(`"${name}"`) ? true : undefined;
-}
-
-export type { AuditEntry, AuditObjectRef } from './audit.js';
-export * from './client.js';
-
-/** How often to start anew when another process took a port first. */
+/** How often to start again when another process took a port first. */
 const attempts = 5;
 
 /**
@@ -299,51 +292,18 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const dir = await freshFolder(options.dataDir, id);
     const layout: Layout = { id, dir, ports: await choosePorts() };
     const watchdog = await startWatchdog();
-    const controlPlane = new RunningControlPlane({
-      layout,
-      users,
-      programs,
-      apiOnly,
-      auditLog,
-      apiServerArguments,
-      watchdog,
-      log,
-    });
+    const handle = makeHandle(layout, [adminUser, ...(options.users ?? [])], programs.kubectl);
+    const props = { layout, users, programs, apiOnly, auditLog, apiServerArguments, watchdog, log };
+    const controlPlane = new ControlPlane(props, handle);
     try {
       await controlPlane.start();
-      const userNames = [adminUser, ...(options.users ?? [])];
-      return toSandbox(controlPlane, makeHandle(layout, userNames, programs.kubectl));
+      return Object.assign(controlPlane, openSandbox(handle));
     } catch (error) {
       await controlPlane.stop();
-      if (attempt === attempts || !isPortLoss(error)) throw error;
+      const isPortLoss = error instanceof Error && error.message.includes('address already in use');
+      if (attempt === attempts || !isPortLoss) throw error;
     }
   }
-}
-
-function toSandbox(controlPlane: RunningControlPlane, handle: SandboxHandle): Sandbox {
-  const stop = (): Promise<void> => controlPlane.stop();
-  return {
-    ...openSandbox(handle),
-    handle,
-    get processes() {
-      return controlPlane.processes;
-    },
-    stopApiServer: () => controlPlane.stopApiServer(),
-    startApiServer: () => controlPlane.startApiServer(),
-    restartApiServer: async () => {
-      await controlPlane.stopApiServer();
-      await controlPlane.startApiServer();
-    },
-    stopEtcd: () => controlPlane.stopEtcd(),
-    startEtcd: () => controlPlane.startEtcd(),
-    restartControllerManager: () => controlPlane.restartControllerManager(),
-    stop,
-    [Symbol.asyncDispose]: stop,
-    detach: async () => {
-      await controlPlane.detach();
-      return { handle, processes: controlPlane.processes };
-    },
-  };
 }
 
 function makeHandle(layout: Layout, users: readonly string[], kubectlPath: string): SandboxHandle {
@@ -359,15 +319,11 @@ function makeHandle(layout: Layout, users: readonly string[], kubectlPath: strin
   };
 }
 
-/** A folder that is empty or not there yet; it is made once the watchdog knows of it. */
+/** Returns a folder that is empty or not there yet; it is made once the watchdog knows of it. */
 async function freshFolder(dataDir: string | undefined, id: string): Promise<string> {
   if (dataDir === undefined) return join(tmpdir(), `reconstruct-sandbox-${id}`);
   const dir = resolve(dataDir);
   const content = await readdir(dir).catch(() => []);
   if (content.length > 0) throw new Error(`The folder ${dir} is not empty; a sandbox needs one of its own.`);
   return dir;
-}
-
-function isPortLoss(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('address already in use');
 }

@@ -5,7 +5,6 @@ import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { replicasManagers } from './support/autoscaler.js';
 import { Cluster, deployments } from './support/cluster.js';
 import { startController } from './support/controller.js';
@@ -18,7 +17,6 @@ import { Subject } from './support/subject.js';
 
 const user = 'operator-26';
 const config = join(repoFolder(), 'test/full/kinds/stage.config.mjs');
-const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const { stage } = (await import(pathToFileURL(config).href)) as {
   readonly stage: OwnedKind;
 };
@@ -38,8 +36,6 @@ afterAll(async () => {
   await controller.kill();
   await cluster.close();
 });
-
-const statusOf = async (name: string) => (await stages.get(name)).status;
 
 interface Deployment extends AnyObject {
   readonly spec: { readonly replicas: number };
@@ -106,40 +102,4 @@ test('handed over, taken back and handed over again, it keeps its value, and a r
   const about = writes(await requests()).filter(({ objectRef }) => objectRef?.name === 'swings');
   expect(about.map(summary)).toEqual([]);
   expect(changesOf((await recording.states()).map(({ spec }) => spec.replicas))).toEqual([4]);
-});
-
-test('related objects are found by their label, while they are of interest', async () => {
-  await stages.create('watched', { size: 0 });
-  await stages.ready('watched');
-  const place = { type: pods, namespace: stages.namespace, name: 'watched-1' };
-  const pod = (name: string, labels: object): AnyObject => ({
-    ...{ apiVersion: 'v1', kind: 'Pod' },
-    metadata: { namespace: stages.namespace, name, labels } as AnyObject['metadata'],
-    spec: { containers: [{ name: 'app', image: 'example.com/app:1' }], automountServiceAccountToken: false },
-  });
-  const fail = async (name: string, reason: string | null): Promise<void> => {
-    const path = `/api/v1/namespaces/${stages.namespace}/pods/${name}/status`;
-    const contentType = 'application/merge-patch+json';
-    const { status } = await cluster.send('PATCH', path, { body: { status: { reason } }, contentType });
-    expect(status).toBe(200);
-  };
-  await cluster.create(pods, pod('watched-1', { 'stage.example.com/stage': 'watched' }));
-  await cluster.create(pods, pod('stranger', { app: 'watched' }));
-  await fail('stranger', 'Evicted');
-  await fail('watched-1', 'Evicted');
-  await eventually(async () => {
-    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: Evicted']);
-  });
-  await fail('watched-1', null);
-  await eventually(async () => {
-    expect((await statusOf('watched'))?.broken).toEqual([]);
-  });
-  await fail('watched-1', 'NodeLost');
-  await eventually(async () => {
-    expect((await statusOf('watched'))?.broken).toEqual(['watched-1: NodeLost']);
-  });
-  await cluster.delete(place);
-  await eventually(async () => {
-    expect((await statusOf('watched'))?.broken).toEqual([]);
-  });
 });

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isRunning } from '../../sandbox/process.js';
 import { findPrograms, programCache } from '../../sandbox/programs.js';
 import { waitFor } from '../../sandbox/wait.js';
@@ -85,15 +85,6 @@ describe('building', () => {
     expect(lines.join('\n')).toMatch(/first build takes minutes[^]*1 packages compiled/);
   });
 
-  test('two at once build once', async () => {
-    await putGo('go1.26.8', `sleep 3; ${buildKubectl}`);
-
-    await Promise.all([findPrograms(['kubectl'], { env, log }), findPrograms(['kubectl'], { env, log })]);
-
-    expect(await readFile(join(home, 'builds'), 'utf8')).toBe('build\n');
-    expect(lines.join('\n')).toContain('is building the control plane; waiting for it');
-  });
-
   test.each(['SIGINT', 'SIGKILL'] as const)('%s in the middle ends Go and leaves nothing', async (signal) => {
     await putGo(
       'go1.26.8',
@@ -130,39 +121,5 @@ describe('building', () => {
     );
     await putGo('go1.26.8', buildKubectl);
     await findPrograms(['kubectl'], { env, log });
-  });
-});
-
-describe('a program that never answers is killed at a limit, and an error says which one, and what to do', () => {
-  /** Lets minutes pass by the clock of this process alone, once the program runs. */
-  async function pass(minutes: number): Promise<void> {
-    await waitFor('the program to run', () => isThere(join(home, 'hangs')), { timeoutMilliseconds: 60_000 });
-    await vi.advanceTimersByTimeAsync(minutes * 60_000);
-  }
-  const isThere = (file: string): Promise<true> => readFile(file).then(() => true);
-  const hang = (): string => `export PATH=/usr/bin:/bin; touch ${home}/hangs; exec sleep 600`;
-
-  beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'performance'],
-    });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-    vi.restoreAllMocks();
-  });
-
-  test('`go build`, which may take long', async () => {
-    await putGo('go1.26.8', `echo k8s.io/api/core/v1 >&2; sleep 601 & ${hang()}`);
-    const failure = expect(findPrograms(['kubectl'], { env, log })).rejects.toThrow(
-      /go build gave no output for 1200 s and was killed; [^]*KUBEBUILDER_ASSETS/,
-    );
-
-    await pass(19);
-    expect(lines).toContain('waiting for go build: no output for 60 s, at most 1200 s');
-    await pass(1);
-
-    await failure;
-    expect(await readdir(dirname(programCache(env)))).toEqual([]);
   });
 });

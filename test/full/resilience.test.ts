@@ -107,30 +107,3 @@ test('SIGTERM in the middle of its work lets a controller finish what it has beg
   controller = await start();
   await converged(wanted);
 });
-
-test('an API server that restarts in the middle of the work costs nothing but time', async () => {
-  const wanted = names('outage', 30);
-  const before = names('before', 4);
-  await createAll(before);
-  for (const name of before) await apps.asRendered(name);
-  // Some of them meet a server that is going down.
-  const created = createAll(wanted.slice(0, 20)).catch(() => undefined);
-  await inTheMiddle('outage');
-
-  await sandbox.stopApiServer();
-  await created;
-  await sandbox.startApiServer();
-  await cluster.merge(apps.childPlace(deployments, 'before-0'), { spec: { replicas: 3 } });
-  await cluster.delete(apps.childPlace(services, 'before-1'));
-  await apps.edit('before-2', { ...spec, image: 'example.com/web:2' });
-  await apps.edit('before-3', { size: 0, image: 'example.com/web:1' });
-  const there = new Set(
-    (await cluster.list(apps.kind.type, apps.namespace)).map(({ metadata }) => metadata.name),
-  );
-  await createAll(wanted.filter((name) => !there.has(name)));
-
-  // What it refuses before it knows anybody's rights is tried again after a minute.
-  for (const name of [...before, ...wanted]) await apps.asRendered(name, { deadlineMilliseconds: 150_000 });
-  await apps.edit('before-3', spec);
-  await converged([...wanted, ...before]);
-});

@@ -56,38 +56,6 @@ describe('the control plane', () => {
     expect(stdout).toBe('3');
   });
 
-  test('a claim gets a volume, which is free again when the claim goes', async () => {
-    const claim = {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' } },
-      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-    };
-    const folder = await mkdtemp(join(tmpdir(), 'claim-'));
-    const file = join(folder, 'claim.json');
-    await writeFile(file, JSON.stringify(claim));
-    const bound = ['wait', '--for=jsonpath={.status.phase}=Bound', 'pvc/data', '--timeout=60s'];
-    const volume = ['get', 'pvc/data', '-o', 'jsonpath={.spec.volumeName}'];
-
-    await kubectl('apply', '-f', file);
-    await rm(folder, { recursive: true });
-    await kubectl(...bound);
-    const { stdout: name } = await kubectl(...volume);
-    await kubectl('delete', 'pvc/data');
-
-    const free = ['wait', '--for=jsonpath={.status.phase}=Available', `pv/${name}`, '--timeout=60s'];
-    await kubectl(...free);
-  });
-
-  test('a Job completes, one with a failing image fails', async () => {
-    await kubectl('create', 'job', 'good', '--image=example.com/task');
-    await kubectl('create', 'job', 'bad', '--image=sandbox.invalid/fail');
-
-    // At once: ten seconds after the first, a second pod fails.
-    await Promise.all([
-      kubectl('wait', '--for=condition=Complete', 'job/good', '--timeout=60s'),
-      kubectl('wait', '--for=jsonpath={.status.failed}=1', 'job/bad', '--timeout=60s'),
-    ]);
-  });
-
   test.each([
     ['no-image', 'ImagePullBackOff'],
     ['no-config', 'CreateContainerConfigError'],
