@@ -2,9 +2,6 @@ import type { Clock } from '../../../src/engine/clock.js';
 import { sleep } from '../../../src/engine/clock.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
 
-export const refused = (): Error =>
-  Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-
 /** A server of virtual time: it takes a while for each request, and may be down, or overloaded. */
 export class LimitedServer implements Transport {
   readonly host = 'api.test:443';
@@ -16,8 +13,6 @@ export class LimitedServer implements Transport {
   /** What is answered to more than it takes. */
   status = 429;
   latencyMilliseconds = 20;
-  accepted = 0;
-  rejected = 0;
   mostUnderWay = 0;
   closed = false;
   private underWay = 0;
@@ -52,18 +47,14 @@ export class LimitedServer implements Transport {
   }
 
   private checkUp(): void {
-    if (this.down) throw refused();
+    if (this.down) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   }
 
   private answer(): ApiResponse {
     const second = Math.floor(this.clock.now() / 1000);
     if (second !== this.second) this.taken = 0;
     this.second = second;
-    if (this.taken++ < this.perSecond) {
-      this.accepted++;
-      return { status: 200, body: {} };
-    }
-    this.rejected++;
+    if (this.taken++ < this.perSecond) return { status: 200, body: {} };
     const { retryAfterSeconds } = this;
     return { status: this.status, body: {}, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   }
