@@ -61,7 +61,7 @@ test('a field is handed over without ever having another value, and taken back',
   await cluster.merge(stages.childPlace(deployments, 'web'), { spec: { replicas: 6 } }, 'autoscaler');
   await stages.edit('web', { size: 6, yielded: true });
   await eventually(async () => {
-    expect((await statusOf('web'))?.observedGeneration).toBe(3);
+    expect((await stages.get('web')).status?.observedGeneration).toBe(3);
   });
   expect(await owners('web')).toEqual(['autoscaler']);
   const seen = (await recording.states()).map(({ spec }) => spec.replicas);
