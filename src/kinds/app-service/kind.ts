@@ -1,24 +1,24 @@
-import { loadCrd } from '../../contract/crd.js';
+import { loadCrd, storedVersion } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
-import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf } from './status.js';
 import { podsOf } from './pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
+import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf } from './status.js';
 
 /**
- * AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and what is asked for
- * beside.
+ * AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and on demand further objects.
  */
 export const appService = defineAppService(
   new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url),
 );
 
-/** The kind under the group of a CRD: the same fields, children and status, whatever the group is. */
+/** Defines the kind under the group of a CRD: the same fields, children and status, whatever the group is. */
 export function defineAppService(file: URL): OwnedKind {
   const crd = loadCrd(file);
+  const { properties = {} } = storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {};
   return defineKind<AppServiceSpec, AppServiceStatus>({
     crd,
     construct: AppService,
@@ -31,7 +31,7 @@ export function defineAppService(file: URL): OwnedKind {
     ],
     related: [podsOf({ apiVersion: `${crd.spec.group}/v1`, kind: 'AppService' })],
     handOver,
-    policySchema,
+    policySchema: policySchema(Object.keys(properties)),
     status: appServiceStatus,
   });
 }

@@ -6,7 +6,7 @@ import { controllerOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { Wire } from './spec.js';
 
-/** What is kept of a pod that is in trouble, or may be, beside its identity. */
+/** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {
   readonly trouble?: PodTrouble;
   /** Without a trouble: since when its node has been preparing it for its containers. RFC 3339. */
@@ -15,22 +15,26 @@ export interface KeptPod {
   readonly replicaSet?: string;
 }
 
+/** Why a pod doesn't run, in words that don't change from one try to the next. */
+export interface PodTrouble {
+  /** The waiting container's own reason, `Unschedulable` or `ImageRunsAsRoot`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
 /**
- * The pods of a kind's Deployments, by the label that ties them to their custom resource; of those that run as they
- * should, nothing is kept.
+ * Watches the pods of a kind's Deployments, by the label that ties them to their custom resource; of those that run as
+ * they should, nothing is kept.
  */
 export function podsOf(kind: NamedKind): RelatedTypeProps {
   const [label = ''] = Object.keys(selectorLabels(kind, ''));
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    selector: label,
+    ...{ apiVersion: 'v1', kind: 'Pod', selector: label, keep: keepPod },
     nameOf: ({ metadata }) => metadata.labels?.[label],
-    keep: keepPod,
   };
 }
 
-/** Nothing of a pod that runs, or whose containers are about to. */
+/** Keeps nothing of a pod that runs, or whose containers are about to. */
 export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unknown>>) | undefined {
   const trouble = podTrouble(pod);
   const since = trouble ? undefined : startingSince(pod);
@@ -43,17 +47,9 @@ export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unkn
   };
 }
 
-/** Why a pod doesn't run, in words that don't change from one try to the next. */
-export interface PodTrouble {
-  /** The waiting container's own reason, `Unschedulable` or `ImageRunsAsRoot`. */
-  readonly reason: string;
-  readonly message: string;
-}
-
-type ContainerStatus = Wire<V1ContainerStatus>;
 type Pod = Pick<Wire<V1Pod>, 'status'> & AnyObject;
 
-/** What takes an edit to end comes before what may pass by itself. Any other waiting reason is between the last two. */
+/** Those that need an edit come before those that may pass. Any other waiting reason is between the last two. */
 const WORST_FIRST: readonly string[] = [
   'ImageRunsAsRoot',
   'InvalidImageName',
@@ -68,7 +64,7 @@ const WORST_FIRST: readonly string[] = [
 /** Containers wait for these reasons in any pod that starts. */
 const NO_TROUBLE: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** What a pull that fails is called while it is tried; in the pauses between the tries it is `ImagePullBackOff`. */
+/** A pull that fails is called so while it is tried; in the pauses between the tries it is `ImagePullBackOff`. */
 const PULL_FAILURES: ReadonlySet<string> = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -79,20 +75,23 @@ const PULL_FAILURES: ReadonlySet<string> = new Set([
 /** @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go, Condition.Reason */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 
-/** The worst of what keeps a pod from running; nothing for one that runs, starts, is going or has ended. */
+/** Returns the worst of what keeps a pod from running; nothing for one that runs, starts, is going or has ended. */
 export function podTrouble(pod: Pod): PodTrouble | undefined {
-  const { status } = pod;
+  const { status, metadata } = pod;
   if (!status || isOver(pod)) return undefined;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
-  return worstFirst([
-    ...unschedulable(pod),
-    ...containers.flatMap((container) => containerTrouble(container, pod.metadata.name)),
-  ])[0];
+  const troubles = containers.flatMap((container) => containerTrouble(container, metadata.name) ?? []);
+  const scheduled = status.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
+    const why = steadyUnschedulable(scheduled.message ?? '', metadata.name);
+    troubles.push({ reason: 'Unschedulable', message: `no node takes the pod${colon(why)}` });
+  }
+  return worstFirst(troubles)[0];
 }
 
 /**
- * Since when a node has been preparing the pod: its volumes are mounted, then its sandbox and its network are made.
- * Until that is done, why it takes its time is told in events only, and its containers are `ContainerCreating`. Nothing
+ * Returns since when a node has been preparing the pod: its volumes are mounted, then its sandbox and its network are made.
+ * Until that is done, events alone say why it takes its time, and its containers are `ContainerCreating`. Nothing
  * for a pod that is prepared, or on no node yet.
  * @see https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-has-network
  */
@@ -106,17 +105,12 @@ function isOver({ metadata, status }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed'].includes(status?.phase ?? '');
 }
 
-/** One of each reason, the worst first, the same whatever the order of the troubles. */
+/** Returns one of each reason, the worst first, the same whatever the order of the troubles. */
 export function worstFirst(troubles: readonly PodTrouble[]): PodTrouble[] {
   const found = new Map<string, PodTrouble>();
-  for (const trouble of [...troubles].sort(byMessage)) {
+  for (const trouble of [...troubles].sort((a, b) => compare(a.message, b.message)))
     if (!found.has(trouble.reason)) found.set(trouble.reason, trouble);
-  }
   return [...found.values()].sort((a, b) => rank(a) - rank(b) || compare(a.reason, b.reason));
-}
-
-function byMessage(a: PodTrouble, b: PodTrouble): number {
-  return compare(a.message, b.message);
 }
 
 function compare(a: string, b: string): number {
@@ -129,53 +123,39 @@ function rank({ reason }: PodTrouble): number {
   return index < 0 ? WORST_FIRST.length : index;
 }
 
-function unschedulable({ metadata, status }: Pod): PodTrouble[] {
-  const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
-  if (condition?.status !== 'False' || condition.reason !== 'Unschedulable') return [];
-  const why = steadyUnschedulable(condition.message ?? '', metadata.name);
-  return [{ reason: 'Unschedulable', message: `no node takes the pod${colon(why)}` }];
-}
-
-function containerTrouble(container: ContainerStatus, podName: string): PodTrouble[] {
-  const { waiting } = container.state ?? {};
-  if (!waiting?.reason || NO_TROUBLE.has(waiting.reason)) return [];
-  const message = steady(waiting.message ?? '', podName);
-  const name = `container "${container.name}"`;
-  if (PULL_FAILURES.has(waiting.reason)) {
-    const cause = pullFailure(message);
-    return [
-      {
-        reason: 'ImagePullBackOff',
-        message: `image "${container.image}" of ${name} can't be pulled${colon(cause)}`,
-      },
-    ];
+function containerTrouble(
+  { name, image, state, lastState }: Wire<V1ContainerStatus>,
+  podName: string,
+): PodTrouble | undefined {
+  const { reason: waiting, message: text = '' } = state?.waiting ?? {};
+  if (!waiting || NO_TROUBLE.has(waiting)) return undefined;
+  const message = steady(text, podName);
+  const container = `container "${name}"`;
+  if (PULL_FAILURES.has(waiting)) {
+    // A kubelet puts this before the failure of the last try during a pause, or in its place.
+    const cause = message.replace(/^Back-off pulling image "[^"]*"(?:: )?(?:\w+: )?/, '');
+    const what = `image "${image}" of ${container} can't be pulled`;
+    return { reason: 'ImagePullBackOff', message: what + colon(cause) };
   }
   // A container that has run before comes back to this state between two pauses of its crash loop.
-  const ended = container.lastState?.terminated;
-  if (waiting.reason === 'CrashLoopBackOff' || (waiting.reason === 'RunContainerError' && ended)) {
-    return [{ reason: 'CrashLoopBackOff', message: `${name} ${crash(ended, podName)}` }];
-  }
-  if (message.startsWith('container has runAsNonRoot and image will run as root')) {
-    return [
-      { reason: 'ImageRunsAsRoot', message: `the image of ${name} runs as root, and runAsNonRoot is set` },
-    ];
-  }
-  const reason = REASON.test(waiting.reason) ? waiting.reason : 'ContainerWaiting';
-  return [{ reason, message: `${name} can't be started (${reason})${colon(message)}` }];
+  const ended = lastState?.terminated;
+  if (waiting === 'CrashLoopBackOff' || (waiting === 'RunContainerError' && ended))
+    return { reason: 'CrashLoopBackOff', message: `${container} ${crash(ended, podName)}` };
+  if (message.startsWith('container has runAsNonRoot and image will run as root'))
+    return {
+      reason: 'ImageRunsAsRoot',
+      message: `the image of ${container} runs as root, and runAsNonRoot is set`,
+    };
+  const reason = REASON.test(waiting) ? waiting : 'ContainerWaiting';
+  return { reason, message: `${container} can't be started (${reason})${colon(message)}` };
 }
-
-/** A kubelet puts this before the failure of the last try during a pause, or in its place. */
-function pullFailure(message: string): string {
-  return message.replace(/^Back-off pulling image "[^"]*"(?:: )?(?:\w+: )?/, '');
-}
-
-/** These are the runtime's words for a container that never began; then its message is worth more than the code. */
-const NEVER_BEGAN: ReadonlySet<string> = new Set(['StartError', 'ContainerCannotRun']);
 
 function crash(ended: Wire<V1ContainerState>['terminated'], podName: string): string {
   if (!ended) return 'ends again and again';
-  const { exitCode, reason, message } = ended;
-  if (NEVER_BEGAN.has(reason ?? '')) return `can't be started${colon(steady(message ?? '', podName))}`;
+  const { exitCode, reason, message = '' } = ended;
+  // The runtime's words for a container that never began; then its message is worth more than the code.
+  if (reason === 'StartError' || reason === 'ContainerCannotRun')
+    return `can't be started${colon(steady(message, podName))}`;
   return `ends again and again, last with exit code ${exitCode}${reason ? ` (${reason})` : ''}`;
 }
 
@@ -183,9 +163,9 @@ function colon(detail: string): string {
   return detail && `: ${detail}`;
 }
 
-/** What is read of a message. A kubelet cuts those of containers at the same length; those of registries have no limit. */
+/** More of a message isn't read. A kubelet cuts those of containers at this length; those of registries have no limit. */
 const READ_LIMIT = 4096;
-/** Longer ones are cut: what is kept of a pod is kept for each pod in trouble. */
+/** Longer ones are cut: there is one for each pod in trouble. */
 const LENGTH_LIMIT = 500;
 
 const PASSING: readonly (readonly [pattern: RegExp, replacement: string])[] = [
@@ -195,7 +175,7 @@ const PASSING: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/\bback-off [\dhms.]+ /g, 'back-off '],
   // The near end of a connection has another port each time.
   [/(?:(?<!\d)\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]{2,45}\]):\d{1,5}->/gi, ''],
-  // What follows the question mark may be a signature or a time.
+  // A signature or a time may follow the question mark.
   [/(https?:\/\/[^\s"'?]+)\?[^\s"']*/g, '$1'],
   [/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/gi, '*'],
   // The id of a container, but not the digest of an image.
@@ -203,7 +183,7 @@ const PASSING: readonly (readonly [pattern: RegExp, replacement: string])[] = [
 ];
 
 /**
- * A message of a kubelet without what differs from pod to pod and from one try to the next: names of pods, UIDs,
+ * Returns a message of a kubelet without what differs from pod to pod and from one try to the next: names of pods, UIDs,
  * pauses, ports. A status that holds it is written once instead of each time.
  */
 export function steady(message: string, podName: string): string {
@@ -215,7 +195,7 @@ export function steady(message: string, podName: string): string {
 }
 
 /**
- * Why no node takes a pod, without the numbers of nodes, which change with the cluster and not with the pod: of
+ * Returns why no node takes a pod, without the numbers of nodes, which change with the cluster and not with the pod: of
  * `0/5 nodes are available: 2 Insufficient cpu, 3 Insufficient memory. preemption: ...` the two causes.
  */
 export function steadyUnschedulable(message: string, podName: string): string {

@@ -1,55 +1,58 @@
-import type { V1DeploymentCondition, V1DeploymentStatus } from '@kubernetes/client-node';
-import type { ConditionProps, ConditionStatus, Readiness } from '../../contract/conditions.js';
+import type { V1DeploymentStatus } from '@kubernetes/client-node';
+import type { ConditionStatus, Readiness } from '../../contract/conditions.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { worstFirst } from './pods.js';
 import type { KeptPod, PodTrouble } from './pods.js';
 import type { AppServiceSpec, AppServiceStatus, FileMount, ReplicaCounts, Wire } from './spec.js';
 
-/** More of them make no message better. */
-const TROUBLES_TOLD = 3;
+export type Resource = CustomResource<AppServiceSpec, AppServiceStatus>;
+export type DeploymentStatus = Wire<V1DeploymentStatus>;
 
-interface ReadinessInput {
-  readonly cr: CustomResource<AppServiceSpec, AppServiceStatus>;
-  readonly deployment: AnyObject;
-  readonly status: DeploymentStatus;
-  /** How many replicas there are to be now. */
-  readonly wanted: number;
-  /** The pods of the present spec that are in trouble, or may be. */
-  readonly pods: readonly KeptPod[];
-  readonly now: Date;
-}
+/** More of them make no message better. */
+const MOST_TROUBLES = 3;
 
 /**
- * The verdict of `kubectl rollout status`, and of kstatus where that is the stricter: surplus replicas of the present
+ * Judges as `kubectl rollout status`, and as kstatus where that is the stricter: surplus replicas of the present
  * spec are waited for too. Where replicas are missing, what keeps them away gives the reason; what only an edit can
  * end comes first, then the end of the Deployment's patience.
  * @see https://github.com/kubernetes/kubectl/blob/master/pkg/polymorphichelpers/rollout_status.go
+ * @param pods those of the present spec that are in trouble, or may be
  */
-export function readiness({ cr, deployment, status, wanted, pods, now }: ReadinessInput): Readiness {
-  const { spec } = cr;
-  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
+export function readiness(
+  cr: Resource,
+  deployment: AnyObject,
+  status: DeploymentStatus,
+  pods: readonly KeptPod[],
+  now: Date,
+): Readiness {
+  const { size, autoscaling, securityProfile } = cr.spec;
+  // An autoscaler decides on the Deployment's replicas, and `size` is where it began.
+  const { replicas: live } = deployment as { readonly replicas?: { readonly value?: number } };
+  const wanted = autoscaling ? (live?.value ?? size) : size;
+  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0))
     return progressing('RollingOut', "The Deployment's controller has yet to see the latest change");
-  }
-  const missing = whatIsMissing(wanted, replicaCounts(status));
+  const missing = missingReplicas(wanted, status);
   const overdue = findCondition(status, 'Progressing', 'False');
   const late = overdue?.reason === 'ProgressDeadlineExceeded' ? overdue : undefined;
-  if (missing === undefined && !late) return complete(wanted, spec);
+  if (missing === undefined && !late) return complete(wanted, cr.spec);
 
-  const slow = slowStart(cr, pods, now);
-  const causes = [...replicaFailures(spec, status), ...podFailures(spec, pods), ...(slow ? [slow] : [])];
-  const told = causes.map(({ message }) => message);
+  const failure = findCondition(status, 'ReplicaFailure', 'True');
+  const troubles = worstFirst(pods.flatMap(({ trouble }) => trouble ?? [])).slice(0, MOST_TROUBLES);
+  const causes = [
+    ...(failure ? [replicaFailure(failure.message ?? '', securityProfile)] : []),
+    ...troubles.map((trouble) => podFailure(trouble, cr.spec)),
+    ...slowStart(cr, pods, now),
+  ];
+  const message = sentence(missing, ...causes.map((cause) => cause.message));
   const hopeless = causes.find(({ phase }) => phase === 'stalled');
-  if (hopeless) return { ...hopeless, message: sentence(missing, ...told) };
-  if (late) {
+  if (hopeless) return { ...hopeless, message };
+  if (late)
     return {
-      phase: 'stalled',
-      reason: 'ProgressDeadlineExceeded',
-      message: sentence(late.message, missing, ...told),
+      ...{ phase: 'stalled', reason: 'ProgressDeadlineExceeded' },
+      message: sentence(late.message, message),
     };
-  }
-  const [cause] = causes;
-  return cause ? { ...cause, message: sentence(missing, ...told) } : progressing('RollingOut', missing ?? '');
+  return causes[0] ? { ...causes[0], message } : progressing('RollingOut', missing ?? '');
 }
 
 export function progressing(reason: string, message: string): Readiness {
@@ -65,26 +68,15 @@ function complete(wanted: number, { autoscaling }: AppServiceSpec): Readiness {
   return { phase: 'ready', reason: 'ScaledToZero', message };
 }
 
-/** What a rollout still waits for; nothing when it is complete. */
-function whatIsMissing(wanted: number, counts: ReplicaCounts): string | undefined {
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = counts;
+/** Describes what a rollout still waits for; nothing when it is complete. */
+function missingReplicas(wanted: number, status: DeploymentStatus): string | undefined {
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
   if (updatedReplicas < wanted) return `${updatedReplicas} of ${wanted} replicas run the present spec`;
   const outdated = replicas - updatedReplicas;
   if (outdated > 0) return `Replicas of an earlier spec still to go: ${outdated}`;
   if (replicas > wanted) return `Surplus replicas still to go: ${replicas - wanted}`;
   if (availableReplicas < wanted) return `${availableReplicas} of ${wanted} replicas are available`;
   return undefined;
-}
-
-function replicaFailures({ securityProfile }: AppServiceSpec, status: DeploymentStatus): Readiness[] {
-  const failure = findCondition(status, 'ReplicaFailure', 'True');
-  return failure ? [replicaFailure(failure.message ?? '', securityProfile)] : [];
-}
-
-function podFailures(spec: AppServiceSpec, pods: readonly KeptPod[]): Readiness[] {
-  return worstFirst(pods.flatMap(({ trouble }) => trouble ?? []))
-    .slice(0, TROUBLES_TOLD)
-    .map((trouble) => podFailure(trouble, spec));
 }
 
 function podFailure({ reason, message }: PodTrouble, { securityProfile }: AppServiceSpec): Readiness {
@@ -98,29 +90,25 @@ function podFailure({ reason, message }: PodTrouble, { securityProfile }: AppSer
 /** Volumes, sandbox and network take a moment in any pod that starts. */
 const PATIENCE_SECONDS = 10;
 
-type Resource = CustomResource<AppServiceSpec, AppServiceStatus>;
-
 /**
- * What is told while the node of a pod has been preparing it for too long. That is all that can be seen without reading
+ * Describes a pod that its node has been preparing for too long. That is all that can be seen without reading
  * Secrets and events, and it may come to a good end, so nothing is said to have failed. Always the same words.
  */
-function slowStart(cr: Resource, pods: readonly KeptPod[], now: Date): Readiness | undefined {
-  if (!ends(pods).some((end) => end <= now.getTime())) return undefined;
-  const mounted = mountedObjects(cr.spec);
-  const look = `see the events of the pods for the reason: ${describeCommand(cr)}`;
-  if (mounted.length === 0)
-    return { phase: 'progressing', reason: 'WaitingForSandbox', message: sentence(waiting('its'), look) };
-  const message = waiting('its volumes, its');
+function slowStart(cr: Resource, pods: readonly KeptPod[], now: Date): Readiness[] {
+  if (!ends(pods).some((end) => end <= now.getTime())) return [];
+  const { files = [], serviceAccountName = 'default' } = cr.spec;
+  const mounted = [...new Set(files.flatMap((file) => mountedObject(file, serviceAccountName)))].sort();
+  const selector = `--namespace ${cr.metadata.namespace ?? ''} --selector ${selectorText(cr)}`;
+  const look = `see the events of the pods for the reason: kubectl describe pods ${selector}`;
+  // Older kubelets report that a pod is prepared only once its images are pulled.
+  const waiting = (what: string): string =>
+    `a pod has been waiting for more than ${PATIENCE_SECONDS} s for ${what} sandbox or, on nodes before Kubernetes 1.36, its image`;
+  if (mounted.length === 0) return [progressing('WaitingForSandbox', sentence(waiting('its'), look))];
   const mounts = `these have to be there, with the keys that are asked for: ${mounted.join(', ')}`;
-  return { phase: 'progressing', reason: 'WaitingForVolumes', message: sentence(message, mounts, look) };
+  return [progressing('WaitingForVolumes', sentence(waiting('its volumes, its'), mounts, look))];
 }
 
-/** Older kubelets tell that a pod is prepared only once its images are pulled. */
-function waiting(what: string): string {
-  return `a pod has been waiting for more than ${PATIENCE_SECONDS} s for ${what} sandbox or, on nodes before Kubernetes 1.36, its image`;
-}
-
-/** When the first of the pods will have been prepared for too long; nothing where one has already, or none is. */
+/** Returns when the first of the pods will have been prepared for too long; nothing where one has already, or none is. */
 export function nextSlowStart(pods: readonly KeptPod[], now: Date): Date | undefined {
   const first = Math.min(...ends(pods));
   return Number.isFinite(first) && first > now.getTime() ? new Date(first) : undefined;
@@ -134,11 +122,7 @@ function ends(pods: readonly KeptPod[]): number[] {
     .filter((end) => !Number.isNaN(end));
 }
 
-/** What has to be there for the files to be mounted. */
-function mountedObjects({ files = [], serviceAccountName = 'default' }: AppServiceSpec): string[] {
-  return [...new Set(files.flatMap((file) => mountedObject(file, serviceAccountName)))].sort();
-}
-
+/** Names what has to be there for a file to be mounted. */
 function mountedObject(
   { configMap, secret, persistentVolumeClaim, token }: FileMount,
   account: string,
@@ -149,120 +133,64 @@ function mountedObject(
   return token ? [`ServiceAccount "${account}"`] : [];
 }
 
-function describeCommand(cr: Resource): string {
-  return `kubectl describe pods --namespace ${cr.metadata.namespace ?? ''} --selector ${selectorText(cr)}`;
-}
-
 export function selectorText(cr: Resource): string {
-  return Object.entries(selectorLabels(cr, cr.metadata.name))
-    .map(([label, value]) => `${label}=${value}`)
-    .join(',');
+  const labels = Object.entries(selectorLabels(cr, cr.metadata.name));
+  return labels.map(([label, value]) => `${label}=${value}`).join(',');
 }
 
-type Profile = AppServiceSpec['securityProfile'];
-
-/** Why replicas can't be created, in the words of the API server and with a remedy where one is known. */
-export function replicaFailure(text: string, profile: Profile): Readiness {
-  const refusal = withoutPod(text);
+/** Explains why replicas can't be created, in the words of the API server and with a remedy where one is known. */
+export function replicaFailure(text: string, profile: AppServiceSpec['securityProfile']): Readiness {
+  // Without the name of the pod that was tried, which is another one each time.
+  const refusal = text.replace(/^pods "[^"]*" is forbidden: /, '');
   const security = /^violates PodSecurity "([^":]+)(?::[^"]*)?": (.*)$/s.exec(refusal);
-  if (security) {
-    const [, level = '', violations = ''] = security;
-    return {
-      phase: 'stalled',
-      reason: 'PodSecurityViolation',
-      message: sentence(
-        `the namespace enforces the Pod Security Standard "${level}", and the pods don't meet it: ${violations}`,
-        securityRemedy(level, profile),
-      ),
-    };
+  if (!security) {
+    const reason = refusal.startsWith('exceeded quota') ? 'QuotaExceeded' : 'ReplicaFailure';
+    return { phase: 'failing', reason, message: refusal };
   }
-  const reason = refusal.startsWith('exceeded quota') ? 'QuotaExceeded' : 'ReplicaFailure';
-  return { phase: 'failing', reason, message: refusal };
+  const [, level = '', violations = ''] = security;
+  const remedy =
+    level === 'restricted' && profile !== 'Restricted'
+      ? 'add "securityProfile: Restricted" to the spec'
+      : 'the AppService asks for none of it, so look for what changes its pods, such as an admission webhook, ' +
+        'or lower the label pod-security.kubernetes.io/enforce of the namespace';
+  const enforced = `the namespace enforces the Pod Security Standard "${level}", and the pods don't meet it: ${violations}`;
+  return { phase: 'stalled', reason: 'PodSecurityViolation', message: sentence(enforced, remedy) };
 }
-
-function securityRemedy(level: string, profile: Profile): string {
-  if (level === 'restricted' && profile !== 'Restricted')
-    return 'add "securityProfile: Restricted" to the spec';
-  return (
-    'the AppService asks for none of it, so look for what changes its pods, such as an admission webhook, ' +
-    'or lower the label pod-security.kubernetes.io/enforce of the namespace'
-  );
-}
-
-/** Without the name of the pod that was tried, which is another one each time. */
-function withoutPod(text: string): string {
-  return text.replace(/^pods "[^"]*" is forbidden: /, '');
-}
-
-export type DeploymentStatus = Wire<V1DeploymentStatus>;
-type DeploymentCondition = Wire<V1DeploymentCondition>;
 
 /**
- * The Deployment's counters. A counter of 0 is left out on the wire, so it is put back for readers; the last two
+ * Returns the Deployment's counters. A counter of 0 is left out on the wire, so it is put back for readers; the last two
  * are left out by clusters that don't count them, so there is nothing to put back.
  */
 export function replicaCounts(status: DeploymentStatus): ReplicaCounts {
   const { replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
   const { unavailableReplicas = 0, terminatingReplicas, collisionCount } = status;
   return {
-    replicas,
-    updatedReplicas,
-    readyReplicas,
-    availableReplicas,
-    unavailableReplicas,
+    ...{ replicas, updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas },
     ...(terminatingReplicas !== undefined && { terminatingReplicas }),
     ...(collisionCount !== undefined && { collisionCount }),
   };
 }
 
-const MIRRORED: readonly string[] = ['Available', 'Progressing', 'ReplicaFailure'];
-
-/** Without `lastUpdateTime`, which moves although nothing else does. */
-export function mirroredConditions({ conditions = [] }: DeploymentStatus): ConditionProps[] {
-  return MIRRORED.flatMap((wanted) => conditions.filter(({ type }) => type === wanted)).map(
-    // A reason is optional in a Deployment's conditions and required in ours.
-    ({ type, status, reason, message = '' }) => ({
-      type,
-      status: status as ConditionStatus,
-      reason: reason || type,
-      message,
-    }),
-  );
-}
-
-function findCondition(
-  { conditions = [] }: DeploymentStatus,
-  type: string,
-  status?: ConditionStatus,
-): DeploymentCondition | undefined {
-  return conditions.find(
-    (condition) => condition.type === type && (status === undefined || condition.status === status),
-  );
+export function findCondition({ conditions = [] }: DeploymentStatus, type: string, status?: ConditionStatus) {
+  return conditions.find((condition) => condition.type === type && (!status || condition.status === status));
 }
 
 /**
- * The ReplicaSet of the present template, which a Deployment names nowhere but in this message, as in
- * `ReplicaSet "web-5d8f" is progressing.`; nothing where the message is of another form.
+ * Leaves out pods of an earlier spec: they are on their way out, so their troubles are over. A Deployment names the
+ * ReplicaSet of the present template nowhere but in this message, as in `ReplicaSet "web-5d8f" is progressing.`; all pods
+ * count where the message is of another form.
  * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
  */
-function presentReplicaSet(status: DeploymentStatus): string | undefined {
-  const message = findCondition(status, 'Progressing')?.message ?? '';
-  return /replica ?set "([^"]+)"/i.exec(message)?.[1];
-}
-
-/** Those of an earlier spec are on their way out, so their troubles are over. */
 export function podsOfPresentSpec(
   status: DeploymentStatus | undefined,
   pods: readonly KeptPod[],
 ): readonly KeptPod[] {
-  const present = status && pods.length > 0 && presentReplicaSet(status);
+  const message = (status && findCondition(status, 'Progressing')?.message) ?? '';
+  const [, present] = /replica ?set "([^"]+)"/i.exec(message) ?? [];
   return present ? pods.filter(({ replicaSet }) => replicaSet === present) : pods;
 }
 
-/** The parts that there are, as one line for people. */
+/** Joins the parts that there are into one line for people. */
 export function sentence(...parts: readonly (string | undefined)[]): string {
-  return parts
-    .filter((part) => part !== undefined && part !== '')
-    .map((part) => (part as string).replace(/\.$/, ''))
-    .join('; ');
+  return parts.flatMap((part) => (part ? part.replace(/\.$/, '') : [])).join('; ');
 }

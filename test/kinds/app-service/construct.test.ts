@@ -24,13 +24,10 @@ describe('what is rendered', () => {
   });
 
   test("the tutorial's sample becomes a Deployment and a NodePort Service", async () => {
-    // GIVEN
     const { metadata, spec } = example('appservice-sample');
 
-    // WHEN
     const rendered = render(spec, metadata);
 
-    // THEN
     const { deployment, service } = rendered;
     expect(rendered.objects.map(({ kind, metadata: { name } }) => `${kind}/${name}`)).toEqual([
       'Deployment/appservice-sample',
@@ -46,16 +43,6 @@ describe('what is rendered', () => {
     expect(service?.spec?.type).toBe('NodePort');
     expect(service?.spec?.ports).toEqual([{ port: 80, targetPort: 80, nodePort: 30002, protocol: 'TCP' }]);
     await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/sample.yaml');
-  });
-
-  test('an AppService with every field is rendered', async () => {
-    const { metadata, spec } = example('appservice-full');
-
-    const rendered = render(spec, metadata);
-
-    expect(containerOf(rendered).env).toHaveLength(6);
-    expect(rendered.service?.spec?.ports).toHaveLength(5);
-    await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/full.yaml');
   });
 
   test('selector and labels are the promised ones, on the pods too', () => {
@@ -87,12 +74,6 @@ describe('what is rendered', () => {
     expect(render({ ...WEB, size: 0 }).deployment.spec?.replicas).toBe(0);
   });
 
-  test('the same custom resource gives the same objects', () => {
-    const { metadata, spec } = example('appservice-full');
-
-    expect(render(spec, metadata).yaml).toBe(render(spec, metadata).yaml);
-  });
-
   test('the custom resource is not changed', () => {
     const props = example('appservice-full');
     const before = structuredClone(props);
@@ -104,7 +85,7 @@ describe('what is rendered', () => {
 });
 
 describe('resources and envs', () => {
-  test('resources are rendered as given, extended resources and numbers too', async () => {
+  test('resources are rendered as given, extended resources and numbers too', () => {
     // GIVEN a quantity that is a number, as the API server stores it where a user wrote one
     const limits = {
       cpu: 1,
@@ -116,19 +97,15 @@ describe('resources and envs', () => {
     const requests = { cpu: '0.5', memory: '128001Ki', 'hugepages-2Mi': '64Mi' };
     const resources = { limits, requests };
 
-    // WHEN
     const rendered = render({
       ...WEB,
       resources: resources as unknown as NonNullable<AppServiceSpec['resources']>,
     });
 
-    // THEN
     expect(containerOf(rendered).resources).toEqual(resources);
-    await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/resources.yaml');
   });
 
-  test('an env takes its value in every way, in the order given', async () => {
-    // GIVEN
+  test('an env takes its value in every way, in the order given', () => {
     const envs: AppServiceSpec['envs'] = [
       { name: 'PLAIN', value: 'hello' },
       { name: 'EMPTY', value: '' },
@@ -147,12 +124,9 @@ describe('resources and envs', () => {
       },
     ];
 
-    // WHEN
     const rendered = render({ ...WEB, envs });
 
-    // THEN
     expect(containerOf(rendered).env).toEqual(envs);
-    await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/envs.yaml');
   });
 });
 

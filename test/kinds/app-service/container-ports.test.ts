@@ -4,19 +4,18 @@ import { containerOf, refusal, render } from './render.js';
 
 const WEB: AppServiceSpec = { size: 1, image: 'nginx:1.27' };
 
-test('without ports there is no Service and no container port', async () => {
+test('without ports there is no Service and no container port', () => {
   const rendered = render(WEB);
 
   expect(rendered.objects.map(({ kind }) => kind)).toEqual(['Deployment']);
   expect(containerOf(rendered)).not.toHaveProperty('ports');
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/no-ports.yaml');
 });
 
 test('empty lists are like none', () => {
   expect(render({ ...WEB, ports: [], envs: [] }).objects).toEqual(render(WEB).objects);
 });
 
-test('TCP and UDP on one number are two ports', async () => {
+test('TCP and UDP on one number are two ports', () => {
   const rendered = render({
     ...WEB,
     ports: [
@@ -36,10 +35,9 @@ test('TCP and UDP on one number are two ports', async () => {
     [53, 'TCP'],
     [9153, 'TCP'],
   ]);
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/tcp-and-udp.yaml');
 });
 
-test('two ports of the Service can lead to one container port', async () => {
+test('two ports of the Service can lead to one container port', () => {
   const rendered = render({
     ...WEB,
     ports: [
@@ -53,15 +51,13 @@ test('two ports of the Service can lead to one container port', async () => {
     [80, 8080],
     [443, 8080],
   ]);
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/one-container-port.yaml');
 });
 
-test('a named targetPort names the container port with the number of "port"', async () => {
+test('a named targetPort names the container port with the number of "port"', () => {
   const rendered = render({ ...WEB, ports: [{ port: 8080, targetPort: 'http' }] });
 
   expect(containerOf(rendered).ports).toEqual([{ containerPort: 8080, name: 'http', protocol: 'TCP' }]);
   expect(rendered.service?.spec?.ports).toEqual([{ port: 8080, targetPort: 'http', protocol: 'TCP' }]);
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/named-target-port.yaml');
 });
 
 test.each([
@@ -87,19 +83,17 @@ test.each([
   expect(containerOf(rendered).ports).toEqual([{ containerPort: 80, name: 'http', protocol: 'TCP' }]);
 });
 
-test('appProtocol is passed on to the Service', async () => {
+test('appProtocol is passed on to the Service', () => {
   const rendered = render({ ...WEB, ports: [{ port: 80, appProtocol: 'kubernetes.io/h2c' }] });
 
   expect(rendered.service?.spec?.ports?.[0]?.appProtocol).toBe('kubernetes.io/h2c');
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/app-protocol.yaml');
 });
 
-test('SCTP is passed on to both', async () => {
+test('SCTP is passed on to both', () => {
   const rendered = render({ ...WEB, ports: [{ port: 3868, protocol: 'SCTP' }] });
 
   expect(containerOf(rendered).ports).toEqual([{ containerPort: 3868, protocol: 'SCTP' }]);
   expect(rendered.service?.spec?.ports?.[0]?.protocol).toBe('SCTP');
-  await expect(rendered.yaml).toMatchFileSnapshot('__snapshots__/sctp.yaml');
 });
 
 test('a field of a port that this release does not know is passed on', () => {

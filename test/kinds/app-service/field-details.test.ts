@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AnyObject, CustomResource } from '../../../src/contract/object.js';
-import { volumeName } from '../../../src/kinds/app-service/deployment.js';
+import { volumeName } from '../../../src/kinds/app-service/construct.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import type { AppServiceSpec, FileMount } from '../../../src/kinds/app-service/spec.js';
 import { render as renderKind } from '../../../src/synth/render.js';
