@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import { programEnded } from '#telemetry/program.js';
 import { AuditLog } from './audit.js';
 import type { AuditEntry } from './audit.js';
@@ -99,20 +100,24 @@ async function runKubectl(
   };
   const what = `kubectl ${args.join(' ')}`;
   const child = spawn(handle.kubectlPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   child.stdin.on('error', () => undefined); // kubectl ended without reading, as its exit code shows.
   child.stdin.end(options.stdin ?? '');
   const remedy = 'see whether the API server answers, and give --request-timeout or --timeout';
-  const { code, signal } = await programEnded(child, { what, remedy, say: logToStderr });
-  const result = { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
+  const { signal, ...result } = await outputOf(child, what, remedy);
   if (result.code === 0 || options.allowFailure === true) return result;
   const how = signal ?? `exit code ${result.code}`;
   throw new Error(`${what} failed (${how}):\n${result.stderr}${result.stdout}`);
 }
 
-/** Collects what a stream gives; the function returns it. */
-export function collect(stream: NodeJS.ReadableStream): () => string {
-  const chunks: Buffer[] = [];
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return () => Buffer.concat(chunks).toString();
+/** Waits for the end of a program. @throws when it can't be started, and when it prints nothing for five minutes */
+export async function outputOf(
+  child: ChildProcessByStdio<Writable | null, Readable, Readable>,
+  what: string,
+  remedy: string,
+): Promise<KubectlResult & { readonly signal: NodeJS.Signals | null }> {
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+  const { code, signal } = await programEnded(child, { what, remedy, say: logToStderr });
+  return { ...output, code: code ?? 1, signal };
 }

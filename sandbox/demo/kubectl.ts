@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { programEnded } from '#telemetry/program.js';
-import { collect } from '../client.js';
+import { outputOf, type KubectlResult } from '../client.js';
 import { repoFolder } from '../paths.js';
-import { logToStderr } from '../progress.js';
 import { killGroup, type Watchdog } from '../watchdog.js';
-import type { Show } from './show.js';
-import { shellCommand } from './show.js';
+import { shellCommand, type Show } from './show.js';
 
 export interface KubectlProps {
   /** The program's path, or its name on the PATH. */
@@ -20,14 +17,6 @@ export interface KubectlProps {
   readonly endWithDemo?: boolean;
   /** Aborted, no further command is run. @default - commands are always run */
   readonly signal?: AbortSignal;
-}
-
-/** What kubectl has answered. */
-export interface KubectlAnswer {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** The exit code; 0 means success. */
-  readonly code: number;
 }
 
 /** An object as kubectl gives it, as far as the demo looks at one. */
@@ -77,7 +66,7 @@ export class Kubectl {
   }
 
   /** **Errors**: when the command fails, with what it printed. */
-  async run(...args: readonly string[]): Promise<KubectlAnswer> {
+  async run(...args: readonly string[]): Promise<KubectlResult> {
     const answer = await this.try(...args);
     if (answer.code === 0) return answer;
     throw new Error(`${this.typed(args)}\nfailed: ${`${answer.stderr}${answer.stdout}`.trim()}`);
@@ -88,20 +77,16 @@ export class Kubectl {
    *
    * **Errors**: when kubectl cannot be started, and when it prints nothing for five minutes.
    */
-  async try(...args: readonly string[]): Promise<KubectlAnswer> {
+  async try(...args: readonly string[]): Promise<KubectlResult> {
     const { signal, watchdog, endWithDemo = false } = this.props;
     signal?.throwIfAborted();
     const child = this.#spawn(args);
     const { pid } = child;
     if (endWithDemo && pid !== undefined) watchdog.watch(pid);
-    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const remedy =
+      'see whether the cluster of the context answers: a login may wait for an answer, or a proxy hang';
     try {
-      const { code } = await programEnded(child, {
-        ...{ what: this.typed(args), say: logToStderr },
-        remedy:
-          'see whether the cluster of the context answers: a login may wait for an answer, or a proxy hang',
-      });
-      return { stdout: stdout(), stderr: stderr(), code: code ?? 1 };
+      return await outputOf(child, this.typed(args), remedy);
     } catch (error) {
       if (pid !== undefined) killGroup(pid); // With what it has started, such as a login.
       throw error;
