@@ -127,16 +127,15 @@ interface ControlPlaneProps extends Required<Pick<SandboxOptions, 'apiOnly' | 'a
 
 /** The processes of one control plane and the order they start and stop in; its methods are those of {@link Sandbox}. */
 class ControlPlane {
+  readonly handle: SandboxHandle;
   readonly #props: ControlPlaneProps;
   readonly #running = new Map<Program, ManagedProcess>();
   #started = false;
   #stopped: Promise<void> | undefined;
 
-  constructor(
-    props: ControlPlaneProps,
-    readonly handle: SandboxHandle,
-  ) {
+  constructor(props: ControlPlaneProps, handle: SandboxHandle) {
     this.#props = props;
+    this.handle = handle;
   }
 
   get processes(): Readonly<Record<string, ProcessIdentity>> {
