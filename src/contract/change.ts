@@ -2,11 +2,11 @@ import type { OperatorError } from './error.js';
 import type { ObjectRef } from './object.js';
 
 /**
- * What was done about one object of a plan.
+ * Action on one object of a plan.
  *
  * - `created`, `configured`, `deleted`: a request was sent and the cluster changed.
- * - `corrected`: somebody else had changed what we say, and it was put right; `drift` says who and what.
- * - `recreated`: it was deleted and made anew, since what had to change can't be changed.
+ * - `corrected`: another writer had changed a field of ours, which was set back; `drift` says who and what.
+ * - `recreated`: it was deleted and created again, since what had to change can't be changed.
  * - `unchanged`: it was as it should be; no request was sent, or the server found nothing to change.
  * - `skipped`: not tried, because something before it failed, or for the reason in `skippedFor`.
  * - `failed`: refused here or by the API server; `error` says why.
@@ -14,7 +14,7 @@ import type { ObjectRef } from './object.js';
 export type Action =
   'created' | 'configured' | 'corrected' | 'recreated' | 'unchanged' | 'deleted' | 'skipped' | 'failed';
 
-/** What somebody else did to fields of ours. */
+/** Change of fields of ours by another writer. */
 export interface Drift {
   /** The field managers that took them, as in `kubectl-edit`. Empty if they were only removed. */
   readonly managers: readonly string[];
@@ -22,7 +22,7 @@ export interface Drift {
   readonly fields: readonly string[];
 }
 
-/** A field that we meant to apply, and that somebody else owns with another value. */
+/** Field that we meant to apply, and that another manager owns with another value. */
 export interface FieldConflict {
   /** As the API server spells it, e.g. `.data.9000` or `.spec.ports[port=80,protocol="TCP"].targetPort`. */
   readonly field: string;
@@ -30,7 +30,7 @@ export interface FieldConflict {
   readonly manager: string;
 }
 
-/** What became of one object of a plan, and why. */
+/** Outcome of one object of a plan, and its reason. */
 export interface Change {
   readonly ref: ObjectRef;
   readonly action: Action;
@@ -38,7 +38,7 @@ export interface Change {
   readonly error?: OperatorError;
   /** Set when `action` is `corrected`. */
   readonly drift?: Drift;
-  /** What a shared object was applied without, since others own it. @default - nothing */
+  /** Fields that a shared object was applied without, since others own them. @default - nothing */
   readonly conflicts?: readonly FieldConflict[];
   /**
    * Why it was skipped, where nothing has failed: `changed`, an object to be deleted isn't as it was seen any more, or

@@ -3,7 +3,7 @@
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 
-/** Whether a condition holds. */
+/** Specifies whether a condition holds. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition, as it stands in the status. */
@@ -26,18 +26,18 @@ const MESSAGE_LIMIT = 32_768;
 export type ConditionProps = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /**
- * How a custom resource fares, in the one word that its three standard conditions are derived from.
+ * State of a custom resource, in the one word that its three standard conditions are derived from.
  *
  * | | Ready | Reconciling | Stalled |
  * |---|---|---|---|
  * | `ready` | True | False | False |
  * | `progressing`: under way, nothing is wrong | Unknown | True | False |
  * | `failing`: something is wrong and may heal by itself | False | True | False |
- * | `stalled`: stays so until somebody changes something | False | False | True |
+ * | `stalled`: stays so until something is changed | False | False | True |
  */
 export type Phase = 'ready' | 'progressing' | 'failing' | 'stalled';
 
-/** How a custom resource fares: what its three standard conditions are made of. */
+/** Status of a custom resource, of which its three standard conditions are made. */
 export interface Readiness {
   readonly phase: Phase;
   /** CamelCase; listed in docs/reference. */

@@ -24,14 +24,14 @@ import type { Sweep } from './sweep.js';
 export interface Controller {
   /** Unique among the controllers of a process; names the queue in logs and metrics. */
   readonly name: string;
-  /** What its keys name, for logs; the kind of its custom resource, as a rule. */
+  /** Kind that its keys name, for logs; the kind of its custom resource, as a rule. */
   readonly kind: string;
   /**
    * The first is of its own custom resources. The others open once that one is answered: while the kind isn't installed,
    * or may not be read, the controller costs nothing else.
    */
   readonly watches: readonly Watch[];
-  /** What its plans give samples of, beside what is measured for every kind. @default - nothing */
+  /** Metrics that its plans give samples of, beside what is measured for every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
   /**
    * Where many events lead to one plan: they are waited out. What a first list brings, retries, `requeueAt` and `again`
@@ -50,7 +50,7 @@ export interface Controller {
 /** Difference of clocks that is usual; beyond it the API server's counts. */
 export const TOLERATED_SKEW_MILLISECONDS = 30_000;
 
-/** How long a key waits for further events. */
+/** Wait of a key for further events. */
 export interface Settle {
   /** It is taken once nothing has happened for so long, ... */
   readonly quietMilliseconds: number;
@@ -58,7 +58,7 @@ export interface Settle {
   readonly longestMilliseconds: number;
 }
 
-/** What a controller does to the objects of a watch beside reading them; its rights follow from it. */
+/** Right of a controller on the objects of a watch, beside reading them; its rights follow from it. */
 export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
 
 /**
@@ -67,7 +67,7 @@ export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
  * of its name comes before one of its namespace, that before one of all, and of equals the one that is declared first.
  */
 export interface Watch {
-  /** What is watched. */
+  /** Type of the objects. */
   readonly type: ResourceType;
   /** A label selector. @default - every object of the type */
   readonly selector?: string;
@@ -77,7 +77,7 @@ export interface Watch {
    */
   readonly optional?: boolean;
   /**
-   * What of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. An object
+   * Returns what of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. An object
    * for which it returns undefined is of no interest, as if it weren't there; only where `readOnly` is set.
    * Of objects that are applied it must keep what `keepStatus` does, or they are applied with every reconcile.
    * @default keepStatus - identity, the annotations of this project and the status, for objects that we write
@@ -96,7 +96,7 @@ export interface Watch {
   readonly namespaces?: readonly string[];
   /** Only the object of this name, so that a right on it alone is enough. @default - every name */
   readonly name?: string;
-  /** What is done to these objects beside reading them, for the rights. @default - nothing */
+  /** Rights on these objects beside reading them. @default - nothing */
   readonly writes?: readonly Write[];
   /**
    * Returns cluster-wide values that an object (as kept, or as applied) has or asks for, and that no other object may have,
@@ -108,7 +108,7 @@ export interface Watch {
   mapsTo(object: AnyObject): readonly string[];
 }
 
-/** What the watches have delivered so far, and what our own writes returned. Reading it costs no request. */
+/** View of what the watches have delivered so far, and what our own writes returned. Reading it costs no request. */
 export interface Reader {
   /**
    * One object as kept, or nothing if there is none.
@@ -127,7 +127,7 @@ export interface Reader {
    */
   mappedTo(type: TypeRef, key: string): readonly AnyObject[];
   /**
-   * How far the API server's clock is ahead of ours now, whatever ours is set to: in whole seconds of the server, so up
+   * Time by which the API server's clock is ahead of ours now, whatever ours is set to: in whole seconds of the server, so up
    * to a second too little. It is in the `now` of a reconcile already, where the two are more than 30 s apart.
    * @default - undefined: it hasn't answered yet
    */
@@ -140,7 +140,7 @@ export interface TypeRef {
   readonly kind: string;
 }
 
-/** What is to be done, worked out from what is known; the engine carries it out, in this order. */
+/** Work for one key, derived from what is known; the engine carries it out, in this order. */
 export interface Plan {
   /**
    * Applied one after another. One that fails doesn't keep the next from being applied, unless the API server is out
@@ -169,7 +169,7 @@ export interface Plan {
   readonly status: readonly StatusStep[];
   /** Sent last, in the order given. */
   readonly events: readonly EventStep[];
-  /** What to measure, by the controller's `metrics`; computed however the plan has ended. @default - nothing */
+  /** Samples of the controller's `metrics`; computed however the plan has ended. @default - nothing */
   readonly samples?: AfterApply<readonly Sample[]>;
   /**
    * Reconcile again at this time at the latest, by the clock that gave `now`; where it depends on how the plan went, it is asked after everything
@@ -178,20 +178,20 @@ export interface Plan {
    */
   readonly requeueAt?: Date | AfterApply<Date | undefined>;
   /**
-   * Whether to reconcile again at once, as where only an object that was made now tells what is to be done next. A plan
+   * Specifies whether to reconcile again at once, as where only an object that was made now tells what is to be done next. A plan
    * must not ask for it each time.
    * @default - only when something changes
    */
   readonly again?: AfterApply<boolean>;
   /**
-   * Why nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it
+   * Error for which nothing can be done for this key; logged, counted and retried like a failed apply. The status has to tell it
    * too.
    */
   readonly error?: OperatorError;
-  /** The same of what goes wrong only when the status is computed. @default - nothing does */
+  /** Returns the error of a status that can't be computed. @default - nothing does */
   readonly statusError?: AfterApply<OperatorError | undefined>;
   /**
-   * What the plan means for custom resources, asked for by `reconstruct diff` alone; the sweep is shown by nothing else.
+   * Explains what the plan means for custom resources, asked for by `reconstruct diff` alone; the sweep is shown by nothing else.
    * @default - its applies and deletes say it all
    */
   readonly explain?: () => readonly Explanation[];
@@ -214,10 +214,10 @@ export interface ApplyStep {
    * Not set: the object is shared; our fields are applied without force, and it is created again where it has gone.
    */
   readonly owner?: OwnerReference;
-  /** How a shared object is applied. @default - created where it is missing; a conflict fails the step */
+  /** Rules for a shared object. @default - created where it is missing; a conflict fails the step */
   readonly shared?: SharedApply;
   /**
-   * Where a field has to change that can't be changed, the object is deleted and made anew. Only for objects that
+   * Where a field has to change that can't be changed, the object is deleted and created again. Only for objects that
    * are of no value in themselves.
    * @default false - such a change fails with the reason `ImmutableField`
    */
@@ -229,7 +229,7 @@ export interface ApplyStep {
    * @default false
    */
   readonly handOver?: boolean;
-  /** Whether a hand-over takes the field from whoever has it, where `owner` controls the object. @default false */
+  /** Specifies whether a hand-over takes the field from its owner, where `owner` controls the object. @default false */
   readonly force?: boolean;
 }
 
@@ -247,12 +247,12 @@ export interface EventStep {
   readonly event: AfterApply<EventProps | undefined>;
 }
 
-/** What an event says. @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+/** Content of an event. @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
 export interface EventProps {
   readonly type: 'Normal' | 'Warning';
-  /** Why, in CamelCase; at most 128 characters. */
+  /** Reason in CamelCase; at most 128 characters. */
   readonly reason: string;
-  /** What was done or tried, in CamelCase; at most 128 characters. */
+  /** Action in CamelCase; at most 128 characters. */
   readonly action: string;
   /** For people; cut at 1,024 characters. */
   readonly note: string;
@@ -291,13 +291,13 @@ export interface Sample {
   readonly value: number;
 }
 
-/** What a plan means for one custom resource, in words, for whoever asks before it is carried out. */
+/** Meaning of a plan for one custom resource, in words, before it is carried out. */
 export interface Explanation {
   /** The custom resource. */
   readonly of: ObjectRef;
-  /** What follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
+  /** Predicate that follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
   readonly summary: string;
-  /** Whether something in the cluster would change that the plan's applies don't show. */
+  /** Specifies whether something in the cluster would change that the plan's applies don't show. */
   readonly differs: boolean;
   /**
    * Keys of what would go, or change, in the cluster: where they are others by a change of another custom resource,

@@ -108,14 +108,14 @@ function parseText(text: string): unknown {
   return text.startsWith('{') ? JSON.parse(text) : readYaml(text);
 }
 
-/** The version of a CRD that is stored; every CRD has exactly one. */
+/** Returns the version of a CRD that is stored; every CRD has exactly one. */
 export function storedVersion(crd: CustomResourceDefinition): CrdVersion {
   const version = crd.spec.versions.find((candidate) => candidate.storage);
   if (!version) throw invalid(`CRD ${crd.metadata.name} stores no version: set "storage: true" on one`);
   return version;
 }
 
-/** How the API server serves the kind that a CRD defines. */
+/** Returns how the API server serves the kind that a CRD defines. */
 export function servedType(crd: CustomResourceDefinition, version: CrdVersion): ResourceType {
   const { group, names, scope } = crd.spec;
   return {

@@ -6,7 +6,7 @@ import { isMap } from './object.js';
 import { guessPlural } from './resource.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
 
-/** What a kind of one's own is called, and what its custom resources look like. */
+/** Names of a kind, and the schema of its custom resources. */
 export interface CrdProps<Spec extends StructuralSchema, Status extends SchemaProperties> {
   /** The group of the API, a domain that is yours: `web.example.com`. */
   readonly group: string;
@@ -20,15 +20,15 @@ export interface CrdProps<Spec extends StructuralSchema, Status extends SchemaPr
   readonly shortNames?: readonly string[];
   /** Groups of kinds for `kubectl get`, e.g. `all`. @default - none */
   readonly categories?: readonly string[];
-  /** Whether its custom resources are in namespaces. @default Namespaced */
+  /** Specifies whether its custom resources are in namespaces. @default Namespaced */
   readonly scope?: 'Namespaced' | 'Cluster';
-  /** What the kind is, for `kubectl explain`. */
+  /** Text for `kubectl explain`. */
   readonly description: string;
   /** The schema of the spec, as in a CRD. */
   readonly spec: Spec;
   /** The schemas of what the status has beside `observedGeneration` and `conditions`. @default - nothing */
   readonly status?: Status;
-  /** What `kubectl get` shows between Ready, Reason and Age, which are always there. @default - nothing */
+  /** Columns of `kubectl get` between Ready, Reason and Age, which are always there. @default - nothing */
   readonly columns?: readonly CrdColumn[];
   /** Rules in CEL about the whole custom resource, e.g. about the length of its name. @default - none */
   readonly rules?: readonly CelRule[];
@@ -41,7 +41,7 @@ export type SchemaProperties = Readonly<Record<string, StructuralSchema>>;
 export interface CelRule {
   /** In CEL, of `self`; true where all is well. */
   readonly rule: string;
-  /** What is wrong where it is false. */
+  /** Message where it is false. */
   readonly message?: string;
   /** Where, seen from `self`, e.g. `.spec.replicas`. */
   readonly fieldPath?: string;
@@ -195,7 +195,7 @@ const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 const isType = (value: unknown): boolean => TYPES.includes(value as string);
 const any = (): boolean => true;
 
-/** What the API server knows in the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
+/** Keywords of the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
 const KEYWORDS: readonly Option[] = [
   ['type', optional(isType), `is one of ${TYPES.join(', ')}`],
   ['enum', optional(Array.isArray), "give a list of the values; write enum: ['a', 'b']"],
@@ -349,7 +349,7 @@ function checkPath(where: string, jsonPath: string, schema: StructuralSchema): v
   }
 }
 
-/** What the operator writes into the status of every kind. */
+/** Fields that the operator writes into the status of every kind. */
 const OPERATORS_OWN = {
   observedGeneration: {
     type: 'integer',

@@ -20,7 +20,7 @@ import type { TypedCrd } from './typed-crd.js';
 export interface ChildTypeProps extends ResourceTypeProps {
   /**
    * Where a field has to change that can't be changed, such as the template of a Job, the object is deleted and made
-   * anew. Only for objects that are of no value in themselves.
+   * again. Only for objects that are of no value in themselves.
    * @default false - the custom resource is stalled with the reason `ImmutableField`
    */
   readonly recreate?: boolean;
@@ -31,7 +31,7 @@ export interface ChildTypeProps extends ResourceTypeProps {
    */
   readonly optional?: boolean;
   /**
-   * What `status` and `handOver` read of a child, beside its identity and status: kept in memory, so little is best.
+   * Returns what `status` and `handOver` read of a child, beside its identity and status: kept in memory, so little is best.
    * It is given the object as the API server sent it, managedFields included. Kinds that share the function share the
    * memory.
    * @default - nothing
@@ -46,7 +46,7 @@ export interface RelatedTypeProps extends ResourceTypeProps {
   /** A label selector: what doesn't carry it is never sent to us. */
   readonly selector: string;
   /**
-   * What of an object `status` reads, beside its identity, its labels and its owners; nothing is kept of one that it
+   * Returns what of an object `status` reads, beside its identity, its labels and its owners; nothing is kept of one that it
    * returns undefined for. Where many are well and few are not, keep those few.
    */
   readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
@@ -57,7 +57,7 @@ export interface RelatedTypeProps extends ResourceTypeProps {
   readonly nameOf: (object: AnyObject) => string | undefined;
 }
 
-/** What a kind is made of. */
+/** Parts of a kind. */
 export interface KindProps<Spec, Status extends object> {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -71,22 +71,22 @@ export interface KindProps<Spec, Status extends object> {
   readonly children: readonly ChildTypeProps[];
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
-  /** What others make of the children, and `status` wants to know of. @default - none */
+  /** Objects that others make of the children, and that `status` reads. @default - none */
   readonly related?: readonly RelatedTypeProps[];
   /**
-   * What has to be applied under another field manager before the children are, so that a field which the construct
+   * Returns what has to be applied under another field manager before the children are, so that a field which the construct
    * stops to set keeps its value; asked at each reconcile, so it must return nothing once that is done.
    * @default - nothing
    */
   readonly handOver?: HandOverFunction<Spec>;
   /**
-   * What an admin may restrict: a schema like that of a CRD, for the kind's section of the policy. The construct of an
+   * Restrictions for admins: a schema like that of a CRD, for the kind's section of the policy. The construct of an
    * operator whose policy has no such section gets the schema's `default`, if there is one.
    * @default - the kind knows no policy, and a section for it is refused
    */
   readonly policySchema?: StructuralSchema;
   /**
-   * How the custom resource fares, judged by its children, of which some may not be there yet. Where something
+   * Computes the status of the custom resource, judged by its children, of which some may not be there yet. Where something
    * couldn't be rendered or applied, that error stands in the conditions instead of the readiness. A field that the
    * schema of the status lacks fails when it is told; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
@@ -98,14 +98,14 @@ export interface KindProps<Spec, Status extends object> {
  * Makes an operator of a construct: one custom resource, its own children.
  *
  * **Guarantees.** The children are what the construct makes of the custom resource, always: they are created,
- * put right when somebody else changes what the construct says, recreated when they are deleted, deleted when the
+ * corrected when another writer changes what the construct says, recreated when they are deleted, deleted when the
  * construct no longer makes them, and collected by the cluster when the custom resource goes. Fields that the
  * construct doesn't set are left to others.
  *
  * **Assumptions.** The construct depends on its props alone: the same props give the same objects. The children
  * of a namespaced custom resource live in its namespace.
  *
- * **Caveats.** An object of the same name that belongs to nobody, or to somebody else, is refused and not taken
+ * **Caveats.** An object of the same name without an owner, or with another one, is refused and not taken
  * over; the custom resource then is stalled with the reason `OwnershipConflict`.
  *
  * @throws OperatorError `InvalidDefinition` when the CRD can't be read or the definition contradicts itself
@@ -171,7 +171,7 @@ function childType({ recreate, optional: isOptional, keep, claims, ...type }: Ch
   };
 }
 
-/** The types of Kubernetes itself that have no namespace and that somebody may want to make. */
+/** The types of Kubernetes itself that have no namespace and that a construct may make. */
 const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   ...['Namespace', 'Node', 'PersistentVolume', 'APIService.apiregistration.k8s.io'],
   ...['ClusterRole.rbac.authorization.k8s.io', 'ClusterRoleBinding.rbac.authorization.k8s.io'],

@@ -2,7 +2,7 @@ import { OperatorError } from './error.js';
 import { isMap } from './object.js';
 import { suggest } from './suggest.js';
 
-/** What an author has given, in TypeScript or in plain JavaScript. */
+/** Definition as given, in TypeScript or in plain JavaScript. */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** Option of a definition: its name, what it has to be, and the same in words, with the line to write. */

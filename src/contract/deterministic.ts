@@ -6,7 +6,7 @@ import { groupKind } from './resource.js';
 const REMEDY =
   'A construct has to depend on its props alone: take clocks, chance and counters out of it (new Date(), Math.random(), randomUUID(), variables outside of it)';
 const SECRET_REMEDY =
-  'let the spec name a Secret that somebody else makes, in place of a password that is made anew with each rendering';
+  'let the spec name a Secret that others make, in place of a password that is generated with each rendering';
 
 /**
  * Renders once more and compares: what differs each time would be applied each time.

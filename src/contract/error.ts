@@ -1,5 +1,5 @@
 /**
- * What is to be done after a failure.
+ * Reaction to a failure.
  *
  * - `onChange`: nothing helps but a change of what was asked for, or of what stands in the way. It is tried
  *   again when one of them changes, and otherwise only every few minutes.
@@ -8,13 +8,13 @@
  */
 export type Retry = 'onChange' | 'backoff' | 'now';
 
-/** What an `OperatorError` is made of. */
+/** Properties of an `OperatorError`. */
 export interface OperatorErrorProps {
   /** One word in CamelCase; becomes the reason of the condition that reports the failure. */
   readonly reason: string;
   /** A full sentence: what is wrong, where, and what to do about it. */
   readonly message: string;
-  /** Where in the custom resource the mistake is, so that a line of a file can be named. @default - unknown */
+  /** Path of the mistake in the custom resource, so that a line of a file can be named. @default - unknown */
   readonly path?: readonly (string | number)[];
   /** @default 'onChange' */
   readonly retry?: Retry;
@@ -27,7 +27,7 @@ export interface OperatorErrorProps {
 
 const BRAND = Symbol.for('reconstruct.OperatorError');
 
-/** The one error that this project throws on purpose. */
+/** Error that this project throws on purpose. */
 export class OperatorError extends Error {
   readonly reason: string;
   readonly retry: Retry;
@@ -53,7 +53,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

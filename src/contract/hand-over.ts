@@ -5,20 +5,20 @@ import type { AnyObject, CustomResource, KubernetesObject } from './object.js';
 export interface HandOver {
   /**
    * Identity, and the field with the value that it has: it is applied as it is. Where nobody owns the field, with the
-   * version too (`metadata.resourceVersion`): only that tells whether somebody has changed the value meanwhile.
+   * version too (`metadata.resourceVersion`): a change of the value meanwhile then is a conflict.
    */
   readonly object: AnyObject;
   readonly fieldManager: string;
   /**
-   * Takes the field from whoever has it: only for one that has to go, since the API server doesn't take the children
+   * Takes the field from its owner: only for one that has to go, since the API server doesn't take the children
    * beside it. What the custom resource doesn't control is never forced.
-   * @default false - where somebody has changed the value meanwhile, it is read and the plan made again
+   * @default false - where the value has changed meanwhile, it is read and the plan made again
    */
   readonly force?: boolean;
 }
 
 /**
- * Tells which fields have to pass to another writer. It must be pure, and return nothing for what has been handed over: it is
+ * Returns which fields have to pass to another writer. It must be pure, and return nothing for what has been handed over: it is
  * asked at each reconcile.
  */
 export type HandOverFunction<Spec> = (input: {
@@ -30,7 +30,7 @@ export type HandOverFunction<Spec> = (input: {
 /** Of a Deployment, a StatefulSet and a ReplicaSet for which nobody says how many. */
 const DEFAULT_REPLICAS = 1;
 
-/** How many replicas a child has, and by whose word. */
+/** Replicas of a child, and the managers that own the field. */
 export interface KeptReplicas {
   /** `spec.replicas`. */
   readonly value?: number;
@@ -38,14 +38,14 @@ export interface KeptReplicas {
   readonly managers: readonly string[];
 }
 
-/** What `handOverReplicas` works with. */
+/** Input of `handOverReplicas`. */
 export interface HandOverReplicasProps {
   /** Whose children they are. */
   readonly cr: KubernetesObject;
   /** Of these, the ones whose type has `keepReplicas` in its `keep`. */
   readonly children: readonly AnyObject[];
   /**
-   * How many replicas a child begins with that is made while they are the autoscaler's already, and hasn't been scaled by
+   * Replicas at the start of a child that is made while they are the autoscaler's already, and hasn't been scaled by
    * then. An autoscaler that has scaled it up and back to 1 by then can't be told from none.
    * @default - the API server's default, which is 1
    */
@@ -69,10 +69,10 @@ export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplic
  * is needed: once the construct sets replicas again, they are applied, and the field taken back.
  *
  * What nobody owns has no owner either after an autoscaler's write through `/scale`: there, the API server keeps account
- * only of what somebody owns already. So a number that isn't the default is taken to be the autoscaler's, and where nobody
+ * only of fields with an owner. So a number that isn't the default is taken to be the autoscaler's, and where nobody
  * owns the field, no number is said of an object that has changed meanwhile.
  *
- * @returns nothing for a child of which somebody else has the field already, so that it keeps its value
+ * @returns nothing for a child of which another manager has the field already, so that it keeps its value
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
  */
 export function handOverReplicas({ cr, children, start }: HandOverReplicasProps): HandOver[] {

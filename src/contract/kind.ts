@@ -4,7 +4,7 @@ import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { ResourceType } from './resource.js';
 
-/** What a construct is given: the custom resource, without what only a live object has. */
+/** Props of a construct: the custom resource, without what only a live object has. */
 export interface CustomResourceProps<Spec> {
   readonly metadata: {
     readonly name: string;
@@ -26,7 +26,7 @@ export interface CustomResourceProps<Spec> {
   readonly policy?: unknown;
 }
 
-/** What the admin allows, by the name of the kind, e.g. `appservice`; from `--policy`. */
+/** Policy of the admin, by the name of the kind, e.g. `appservice`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
@@ -53,11 +53,11 @@ export interface RenderedKind {
   readonly construct: KindConstruct<never>;
   /** Whatever else the construct makes is refused. */
   readonly children: readonly ResourceType[];
-  /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
+  /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
 }
 
-/** What the controllers of a kind are made with. */
+/** Surroundings of a kind's controllers. */
 export interface KindContext {
   readonly render: Render;
   /** The values of the kind's flags, by name. @default - none is given */
@@ -70,11 +70,11 @@ export interface KindContext {
   readonly policy?: unknown;
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
-  /** Where the operator itself runs. @default default */
+  /** Namespace of the operator itself. @default default */
   readonly operatorNamespace?: string;
 }
 
-/** How a kind's custom resources become manifests. */
+/** Rendering of a kind's custom resources to manifests. */
 export type Rendering =
   /** One by one, each through the construct. */
   | { readonly each: RenderedKind }
@@ -90,10 +90,10 @@ export interface Kind {
   /** The type of its custom resources. */
   readonly type: ResourceType;
   readonly crd: CustomResourceDefinition;
-  /** How the kind's section of a policy looks. @default - the kind knows no policy, and a section for it is refused */
+  /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
   /**
-   * Whether its controllers are made of its section of the policy, so that a change of it needs a restart, and is told so.
+   * Specifies whether its controllers are made of its section of the policy, so that a change of it needs a restart, and is told so.
    * @default false - what is rendered follows the policy in force
    */
   readonly policyAtStart?: boolean;
@@ -131,23 +131,23 @@ export interface OwnedKind extends Kind, RenderedKind {
 export interface KindFlag {
   /** With two dashes and in lower case, e.g. `--ingress-namespace`; unique among all kinds and commands. */
   readonly name: string;
-  /** What stands for the value in the help, e.g. `namespace`. */
+  /** Placeholder of the value in the help, e.g. `namespace`. */
   readonly value: string;
   readonly description: string;
   /** Takes several values, separated by commas or given several times. @default false */
   readonly list?: boolean;
-  /** Why a value can't be taken, as a sentence. @default - any value can */
+  /** Returns why a value can't be taken, as a sentence. @default - any value can */
   readonly check?: (value: string) => string | undefined;
-  /** The same for whoever can't call `check`, such as a Helm chart; of one value of a list. @default - any string */
+  /** Schema for callers that can't call `check`, such as a Helm chart; of one value of a list. @default - any string */
   readonly schema?: StructuralSchema;
   /**
-   * What a value may look like, where that decides on rights: `Deployment/*`, with `*` for the name of an object.
+   * Forms of a value, where that decides on rights: `Deployment/*`, with `*` for the name of an object.
    * @default - the name alone
    */
   readonly forms?: readonly string[];
 }
 
-/** What was given, by the name of the flag: a value, or a list of them where the flag takes one. */
+/** Flags as given, by name: a value, or a list of them where the flag takes one. */
 export type FlagValues = Readonly<Record<string, string | readonly string[]>>;
 
 /**
@@ -157,11 +157,11 @@ export type FlagValues = Readonly<Record<string, string | readonly string[]>>;
  */
 export type RenderTogether = (resources: readonly CustomResource[], context: KindContext) => RenderedTogether;
 
-/** What becomes of all custom resources of a kind. */
+/** Outcome of rendering all custom resources of a kind. */
 export interface RenderedTogether {
   /** In the order in which they are written. */
   readonly manifests: readonly TogetherManifest[];
-  /** What is to be said of the resources. @default - nothing */
+  /** Remarks on the resources. @default - nothing */
   readonly findings?: readonly Finding[];
 }
 
@@ -182,6 +182,6 @@ export interface Finding {
   readonly message: string;
   /** Which one is spoken of, as given. @default - all of them */
   readonly of?: CustomResource;
-  /** Where in it. @default - the whole */
+  /** Path in it. @default - the whole */
   readonly path?: readonly (string | number)[];
 }

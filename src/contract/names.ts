@@ -12,7 +12,7 @@ export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
 /** Before the field manager: the same on an object that others share, of which each manager applies a part. */
 export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';
 
-/** Whether an annotation is ours, and says nothing but what was applied. */
+/** Reports whether an annotation is ours, and says nothing but what was applied. */
 export function isHashAnnotation(name: string): boolean {
   return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);
 }
@@ -20,7 +20,7 @@ export function isHashAnnotation(name: string): boolean {
 /** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
 export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
 
-/** What names are derived from: a custom resource, or anything that looks like one. */
+/** Source of names: a custom resource, or anything that looks like one. */
 export interface NamedKind {
   readonly apiVersion: string;
   readonly kind: string;
@@ -90,24 +90,24 @@ const KIND = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const KUBERNETES_OWN = /(^|\.)(k8s|kubernetes)\.io$/;
 const LONGEST_GROUP = 253;
 
-/** Whether it is at most 63 lower-case letters, digits and dashes, with a letter first and no dash last. */
+/** Reports whether it is at most 63 lower-case letters, digits and dashes, with a letter first and no dash last. */
 export function isLabel(name: unknown): name is string {
   return typeof name === 'string' && LABEL.test(name);
 }
 
-/** Whether it is a domain in lower case with a dot, of at most 253 characters, and of 63 from dot to dot. */
+/** Reports whether it is a domain in lower case with a dot, of at most 253 characters, and of 63 from dot to dot. */
 export function isGroup(name: unknown): name is string {
   if (typeof name !== 'string' || name.length > LONGEST_GROUP) return false;
   const parts = name.split('.');
   return parts.length > 1 && parts.every((part) => PART_OF_A_DOMAIN.test(part));
 }
 
-/** Whether a group is kept for Kubernetes itself. */
+/** Reports whether a group is kept for Kubernetes itself. */
 export function isKubernetesGroup(group: string): boolean {
   return KUBERNETES_OWN.test(group);
 }
 
-/** Whether it is one word in PascalCase, of at most 63 characters. */
+/** Reports whether it is one word in PascalCase, of at most 63 characters. */
 export function isKind(name: unknown): name is string {
   return typeof name === 'string' && KIND.test(name);
 }

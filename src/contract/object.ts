@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md
  */
 
-/** Whose an object is. */
+/** Reference to an owner of an object. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -18,7 +18,7 @@ export interface OwnerReference {
 /** The part of `metadata` that this project reads. Whatever else is there is kept, but not typed. */
 export interface ObjectMeta {
   readonly name: string;
-  /** Absent on cluster-scoped objects, and in files that leave the choice to whoever applies them. */
+  /** Absent on cluster-scoped objects, and in files that leave the choice to the client that applies them. */
   readonly namespace?: string;
   readonly uid?: string;
   /** Compare with `compareResourceVersions`; never parse. */
@@ -58,7 +58,7 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** The reference to an object. */
+/** Returns the reference to an object. */
 export function refOf(object: KubernetesObject): ObjectRef {
   const { namespace, name } = object.metadata;
   return { apiVersion: object.apiVersion, kind: object.kind, ...(namespace && { namespace }), name };

@@ -2,12 +2,12 @@ import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from './error.js';
 
-/** Where this project's own code is, compiled or not. */
+/** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Where in somebody's own code an error comes from: `kind.mjs:12:5`, relative to the working directory where it is
- * below. Packages and Node are passed over, and whoever calls this project is not to blame for what it throws.
+ * Returns the place in an author's code that an error comes from: `kind.mjs:12:5`, relative to the working directory where it is
+ * below. Packages and Node are passed over, and callers of this project are not to blame for what it throws.
  * @param own where this project's code is, which may be in a package too
  * @returns nothing where there is no such place
  */
@@ -22,7 +22,7 @@ export function originOf(error: unknown, own = OWN): string | undefined {
   return undefined;
 }
 
-/** The message of anything that was thrown, with the place in somebody's own code; of a definition, where it stands. */
+/** Returns the message of anything that was thrown, with its place in the author's code. */
 export function describeThrown(error: unknown): string {
   const message = messageOf(error);
   const isDefinition = error instanceof OperatorError && error.reason === 'InvalidDefinition';
@@ -30,7 +30,7 @@ export function describeThrown(error: unknown): string {
   return origin === undefined ? message : `${message} (at ${origin})`;
 }
 
-/** The place in somebody's own code that led here, whoever throws. */
+/** Returns the place in the author's code that led here. */
 function callerOf(error: Error): string | undefined {
   const places = (error.stack ?? '').split('\n').flatMap((line) => placeOf(line) ?? []);
   const first = places.find(({ file }) => !file.startsWith(OWN) && !file.split(sep).includes('node_modules'));

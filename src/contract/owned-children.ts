@@ -24,7 +24,7 @@ import {
 } from './status.js';
 import type { Failure, StatusFunction, StatusReport } from './status.js';
 
-/** What the author of a kind has written beside its construct; the adapter handles kinds of every type. */
+/** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
   readonly status?: StatusFunction<never, object>;
   readonly handOver?: HandOverFunction<never>;
@@ -33,19 +33,17 @@ export interface OwnFunctions {
 /** The status, and why it can't say more. */
 interface Told {
   readonly readiness: Readiness;
-  /** When it says something else although nothing happens. */
+  /** Time at which it changes although nothing happens. */
   readonly requeueAt?: Date;
   readonly status: object;
-  /** What the status function of the kind has thrown. */
+  /** Error of the kind's status function. */
   readonly error?: OperatorError;
 }
 
-/** The same, and what it tells of. */
 interface Outcome extends Told {
   readonly failure: OperatorError | undefined;
 }
 
-/** What is to be applied. */
 interface Wanted {
   readonly rendered: readonly AnyObject[];
   readonly handOver: readonly HandOver[];
@@ -190,7 +188,7 @@ export class OwnedChildren implements Controller {
     return this.owning.children.some((type) => type.recreate && groupKind(type) === groupKind(object));
   }
 
-  /** What the custom resource controls and no longer renders. */
+  /** Returns what the custom resource controls and no longer renders. */
   private pruneSteps(cr: LiveResource, rendered: readonly AnyObject[], reader: Reader): DeleteStep[] {
     const wanted = new Set(rendered.map((object) => `${groupKind(object)} ${keyOf(object)}`));
     return [...this.owning.children, ...this.owning.formerChildren]
@@ -264,7 +262,7 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
   );
 }
 
-/** What is written: the report, dated. */
+/** Returns what is written: the report, dated. */
 function statusOf(cr: LiveResource, { readiness, conditions = [], fields }: FullReport, now: Date): object {
   const { generation } = cr.metadata;
   const all = [...standardConditions(readiness), ...conditions];
@@ -295,7 +293,6 @@ interface LiveStatus {
 /** A custom resource as the cluster has it, as far as its own status is read. */
 type LiveResource = CustomResource<unknown, LiveStatus>;
 
-/** What a kind wants kept of an object beside its identity. */
 type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
 
 /** A type of children, and how its objects are treated. */
@@ -328,7 +325,7 @@ export interface OwningKind extends RenderedKind {
   readonly statusFields?: readonly string[];
 }
 
-/** What is watched for a kind whose custom resources own their children; the kind itself first. */
+/** Returns the watches of a kind whose custom resources own their children; the kind itself first. */
 export function watchesFor(kind: OwningKind): Watch[] {
   const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKey(kind.type, object) });
   return [

@@ -2,7 +2,7 @@ import { ADOPT_BY_ANNOTATION, isHashAnnotation } from './names.js';
 import type { AnyObject, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 
-/** What tells an object, and whose it is. */
+/** Projection to identity and owners. */
 export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, ownerReferences, deletionTimestamp } = metadata;
   return {

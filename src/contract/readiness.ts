@@ -29,7 +29,7 @@ interface WorkloadSpec {
 }
 
 /**
- * Whether an object is what it is meant to be, judged from what `keepStatus` keeps of it, for kinds that bring no
+ * Reports whether an object is what it is meant to be, judged from what `keepStatus` keeps of it, for kinds that bring no
  * status function. What runs pods counts them, Jobs and claims have rules of their own; anything else is judged by its
  * conditions `Stalled`, `Reconciling` and `Ready`, or is ready once it exists.
  *
@@ -68,7 +68,7 @@ export function childReadiness(child: AnyObject): Readiness {
   return reached ?? conditionReadiness(name, status);
 }
 
-/** The readiness of the whole: the worst of its parts. */
+/** Returns the readiness of the whole: the worst of its parts. */
 export function worstReadiness(parts: readonly Readiness[]): Readiness {
   const order = ['stalled', 'failing', 'progressing'] as const;
   for (const phase of order) {

@@ -10,7 +10,7 @@ export interface ResourceType {
   readonly namespaced: boolean;
 }
 
-/** What an author writes to name a kind; see `resourceType` for what is filled in. */
+/** Name of a kind as an author writes it; see `resourceType` for what is filled in. */
 export interface ResourceTypeProps {
   /** `v1`, or `group/version`, e.g. `apps/v1`. */
   readonly apiVersion: string;
@@ -18,7 +18,7 @@ export interface ResourceTypeProps {
   readonly kind: string;
   /** As in request paths. @default - the kind in lower case and in the plural, e.g. `networkpolicies`, `gateways` */
   readonly plural?: string;
-  /** Whether its objects are in namespaces. @default true */
+  /** Specifies whether its objects are in namespaces. @default true */
   readonly namespaced?: boolean;
 }
 

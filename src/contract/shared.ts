@@ -1,7 +1,7 @@
 import type { ChangeSet, FieldConflict } from './change.js';
 import type { AnyObject } from './object.js';
 
-/** How an object that others share is applied; an opt-in of apply steps, without meaning for one that has an `owner`. */
+/** Rules by which an object that others share is applied; an opt-in of apply steps, without meaning for one that has an `owner`. */
 export interface SharedApply {
   /**
    * Others have to create it: while it isn't there, the step fails with the reason `TargetMissing`, and is tried again when

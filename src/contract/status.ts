@@ -5,7 +5,7 @@ import type { OperatorError } from './error.js';
 import { describeRef } from './object.js';
 import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 
-/** What a kind's own status function is given. */
+/** Input of a kind's own status function. */
 export interface StatusInput<Spec, Status> {
   /** The custom resource, with the status that was written last. */
   readonly cr: CustomResource<Spec, Status>;
@@ -13,19 +13,19 @@ export interface StatusInput<Spec, Status> {
   readonly children: readonly AnyObject[];
   /** The objects of `related` types, as kept. */
   readonly related: readonly AnyObject[];
-  /** What couldn't be rendered, applied or deleted; its readiness stands in the conditions instead of yours. */
+  /** Objects that couldn't be rendered, applied or deleted; their readiness stands in the conditions instead of yours. */
   readonly failures: readonly Failure[];
   /** The time of this reconcile; the only clock to read. */
   readonly now: Date;
 }
 
-/** What went wrong, and with which child; without one, nothing could be rendered. */
+/** Error, and the child that it is of; without one, nothing could be rendered. */
 export interface Failure {
   readonly ref?: ObjectRef;
   readonly error: OperatorError;
 }
 
-/** How a custom resource fares, in the kind's own words. */
+/** Status of a custom resource, in the kind's own words. */
 export interface StatusReport<Status extends object> {
   /**
    * Becomes the conditions `Ready`, `Reconciling` and `Stalled`.
@@ -45,22 +45,22 @@ export interface StatusReport<Status extends object> {
 }
 
 /**
- * Tells how a custom resource fares. It must be pure, and its status must not count or tell the time: one that differs each
+ * Computes the status of a custom resource. It must be pure, and its status must not count or tell the time: one that differs each
  * time is written each time.
  */
 export type StatusFunction<Spec, Status extends object> = (
   input: StatusInput<Spec, Status>,
 ) => StatusReport<Status>;
 
-/** Everything that went wrong; `unplanned` is why nothing could be tried. */
+/** Returns everything that went wrong; `unplanned` is why nothing could be tried. */
 export function failuresOf(changes: ChangeSet, unplanned?: OperatorError): Failure[] {
   const failed = changes.filter((change): change is Change & { error: OperatorError } => !!change.error);
   return [...(unplanned ? [{ error: unplanned }] : []), ...failed.map(({ ref, error }) => ({ ref, error }))];
 }
 
-/** The failure that the conditions tell of. */
+/** Returns the failure that the conditions show. */
 export function worstOf(failures: readonly Failure[]): OperatorError | undefined {
-  // Without objects there is nothing else to tell of. What needs somebody's hand is worth more to the reader than what
+  // Without objects there is nothing else to tell of. What needs a person is worth more to the reader than what
   // passes by itself.
   const worst =
     failures.find(({ ref }) => !ref) ??
@@ -73,10 +73,10 @@ export function failureReadiness({ retry, reason, message }: OperatorError): Rea
   return { phase: retry === 'onChange' ? 'stalled' : 'failing', reason, message };
 }
 
-/** Failures that may end by themselves, and are told all the same: somebody has to be told of his bug, or his rival. */
+/** Failures that may end by themselves, and need a person all the same: for a bug, or a rival writer. */
 const TOLD: ReadonlySet<string> = new Set(['FieldContested', 'StatusFailed']);
 
-/** What takes a person to end is told in one Warning when it begins, and in none while it stays the same. */
+/** Returns one Warning when a failure begins that takes a person to end, and none while it stays the same. */
 export function failureEvent(
   cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
   error: OperatorError | undefined,
@@ -90,7 +90,7 @@ export function failureEvent(
     : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
 }
 
-/** The same for what no step has failed of, and only the children tell. */
+/** Returns the same for a stall that only the children show. */
 export function stalledEvent(
   cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
   { phase, reason, message }: Readiness,
@@ -101,11 +101,11 @@ export function stalledEvent(
   return { type: 'Warning', reason, action: 'Reconcile', note: message };
 }
 
-/** One event when somebody's changes were undone, so that they learn why theirs didn't last, and from whom. */
+/** Returns an event when changes of other writers were undone, so that they learn why. */
 export function correctionEvent(changes: ChangeSet): EventProps | undefined {
   const notes = changes.flatMap(({ ref, action, drift }) => {
     if (action !== 'corrected' || !drift) return [];
-    const who = drift.managers.join(', ') || 'somebody';
+    const who = drift.managers.join(', ') || 'another writer';
     return [`${describeRef(ref)}: put back ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
   });
   if (notes.length === 0) return undefined;

@@ -19,7 +19,7 @@ export interface Sweep {
   readonly deletesPerSecond: number;
 }
 
-/** What becomes of the objects that the deleted one owns. */
+/** Fate of the objects that the deleted one owns. */
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
 
 /** An object of others to be deleted. */
@@ -38,7 +38,7 @@ export interface SweepStep {
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 
-/** How long a deletion is remembered. */
+/** Memory of deletions. */
 export const DELETIONS_KEPT_MILLISECONDS = 24 * 3_600_000;
 
 /** A deletion that was carried out. */
@@ -50,7 +50,7 @@ export interface Deletion {
 /** Reader of a controller whose plans sweep: the engine gives every controller one. */
 export interface SweepReader extends Reader {
   /**
-   * What the sweeps of this controller have deleted under that name within 24 hours, oldest first: for rules that must not
+   * Returns what the sweeps of this controller have deleted under that name within 24 hours, oldest first: for rules that must not
    * delete what comes back each time. A restart forgets it, and so does what is beyond 10,000 deletions.
    */
   deletions(type: TypeRef, key: string): readonly Deletion[];

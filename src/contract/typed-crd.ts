@@ -25,7 +25,7 @@ export type SpecOf<Source> =
         : never
       : never;
 
-/** What a CRD of `defineCrd` has in its status, beside `observedGeneration` and `conditions`. */
+/** Status of a CRD of `defineCrd`, beside `observedGeneration` and `conditions`. */
 export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? Status : never;
 
 /** The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`. */
@@ -62,7 +62,7 @@ export type FromSchema<Schema> = Schema extends { readonly nullable: true }
   ? NotNull<Schema> | null
   : NotNull<Schema>;
 
-/** The same of schemas by the names of members, of which none is required; no member at all where there are none. */
+/** Type of members by their schemas, of which none is required; no member at all where there are none. */
 export type FromStatus<Properties> = [keyof Properties] extends [never]
   ? Readonly<Record<string, never>>
   : Members<Properties, Present<unknown, Properties>>;

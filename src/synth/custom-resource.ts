@@ -29,7 +29,7 @@ export interface CheckOptions {
    */
   readonly warn?: (line: string) => void;
   /**
-   * What the cluster has under that name, in that version of its kind: then a document is judged as an update of it.
+   * Returns what the cluster has under that name, in that version of its kind: then a document is judged as an update of it.
    * @default - every document is judged as one that is to be created
    */
   readonly live?: (type: ResourceType, key: string) => Promise<AnyObject | undefined>;
@@ -44,7 +44,7 @@ export interface CustomResourceInput {
   readonly document: Document;
   /** The kind in the version that the document is written in. */
   readonly type: ResourceType;
-  /** What the cluster has, in that version, where that was asked. @default - nothing */
+  /** Live object in that version, where that was asked. @default - nothing */
   readonly live?: AnyObject;
 }
 

@@ -1,7 +1,7 @@
 import type { StructuralSchema } from '../contract/crd.js';
 
 /**
- * What the API server makes of an object before it validates it: a field that is missing, or null where null isn't
+ * Returns what the API server makes of an object before it validates it: a field that is missing, or null where null isn't
  * allowed, gets the default of its schema, and then the defaults inside of it apply; a null that isn't allowed and
  * has no default is dropped. Nothing else changes, unknown fields stay.
  *

@@ -12,7 +12,7 @@ export interface Document {
   readonly file: string;
   /** Counted from 1 over the documents of the file that hold something; 0 where the file isn't known. */
   readonly index: number;
-  /** Where the object is in the document: empty, or `items[n]` of a List. */
+  /** Path of the object in the document: empty, or `items[n]` of a List. */
   readonly path: Path;
   readonly value: unknown;
   /**
@@ -217,13 +217,13 @@ export async function readStdin(): Promise<Buffer> {
 export interface Remark {
   /** @default - what is said is about several, or all */
   readonly document?: Document;
-  /** Where in the document; empty for the whole. */
+  /** Path in the document; empty for the whole. */
   readonly path: Path;
   /** A sentence that needs no place: `spec.size: is missing; add it`. */
   readonly message: string;
 }
 
-/** With its place: `examples/web.yaml: document 2, line 14: spec.size: is missing; add it`. */
+/** Returns it with its place: `examples/web.yaml: document 2, line 14: spec.size: is missing; add it`. */
 export function remarkLine({ document, path, message }: Remark): string {
   return document ? `${placeOf(document, path)}: ${message}` : message;
 }

@@ -10,7 +10,7 @@ import { InputError } from './problem.js';
  */
 export const LEDGER_NAME = '.reconstruct-synth';
 
-/** What it was called earlier; it is read where there is no other, and removed once there is. */
+/** Earlier name; it is read where there is no other, and removed once there is. */
 export const OLD_LEDGER_NAME = '.reconstruct-synth.json';
 
 /** `chart`: a Helm chart, whose files are of other names, some of them in `templates`. */

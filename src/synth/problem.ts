@@ -1,22 +1,22 @@
 import { OperatorError } from '../contract/error.js';
 
-/** Where something is in a document: keys of maps and indexes of lists. */
+/** Place in a document: keys of maps and indexes of lists. */
 export type Path = readonly (string | number)[];
 
 /** One thing that is wrong with a document. */
 export interface Problem {
   /** Empty when the whole document is meant. */
   readonly path: Path;
-  /** What is wrong, with the value that was given: `99999 is more than 65535`. */
+  /** Mistake, with the value that was given: `99999 is more than 65535`. */
   readonly message: string;
-  /** What to do about it: `give a number between 1 and 65535`. @default - the message says so itself */
+  /** Remedy: `give a number between 1 and 65535`. @default - the message says so itself */
   readonly remedy?: string;
 }
 
 /** The message of a field that the schema doesn't name: the API server drops it. */
 export const UNKNOWN_FIELD = 'unknown field';
 
-/** More problems than these are only counted: who reads them has enough to do. */
+/** Problems beyond these are only counted. */
 const MAX_SHOWN = 20;
 
 /**

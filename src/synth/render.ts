@@ -111,10 +111,10 @@ function findOperatorError(error: unknown): OperatorError | undefined {
   return undefined;
 }
 
-/** Where jsii notes which class it is, whatever copy of its package the class comes from. */
+/** Symbol by which jsii notes the class, whatever copy of its package the class comes from. */
 const RUNTIME_TYPE = Symbol.for('jsii.rtti');
 
-/** Whether it is a lazy value, of our copy of cdk8s or of another: an author's project may bring its own. */
+/** Reports whether it is a lazy value, of our copy of cdk8s or of another: an author's project may bring its own. */
 function isLazy(value: unknown): value is Lazy {
   const { produce } = (value ?? {}) as Partial<Lazy>;
   // Asked of every value that is rendered, and nearly all of them answer here.
@@ -159,7 +159,7 @@ export function withEncodedSecret(object: AnyObject): AnyObject {
   return { ...rest, data: Object.fromEntries(sorted) };
 }
 
-/** What isn't text is for the API server to refuse. */
+/** Leaves what isn't text for the API server to refuse. */
 function encode(value: unknown): unknown {
   return typeof value === 'string' ? Buffer.from(value, 'utf8').toString('base64') : value;
 }

@@ -15,11 +15,11 @@ import { renderAll } from './synth.js';
 import type { Rendered, RenderOptions } from './synth.js';
 
 /**
- * What orchestrators of KRM functions, such as kustomize and kpt, hand to a function and take from it.
+ * Lists that orchestrators of KRM functions, such as kustomize and kpt, hand to a function and take from it.
  * @see https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md
  */
 const API_VERSION = 'config.kubernetes.io/v1';
-/** The same under the names that it had before. */
+/** Earlier versions of the same. */
 const OLD_API_VERSIONS: readonly unknown[] = [
   'config.kubernetes.io/v1beta1',
   'config.kubernetes.io/v1alpha1',
@@ -91,7 +91,7 @@ export function parseResourceList(text: string): ResourceList {
 
 /**
  * A comment in front of an object stands between its dash and its first field, as Go's parser wants it: before the dash it is
- * taken for another one, and doubled by whoever copies comments from input to output.
+ * taken for another one, and doubled by tools that copy comments from input to output.
  */
 function withCommentInside(node: Node): Node {
   const first = isMap(node) ? node.items[0]?.key : undefined;
@@ -144,7 +144,7 @@ function annotation(object: AnyObject | undefined, name: string): string | undef
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Whether an object is there for tools alone, and isn't applied. */
+/** Reports whether an object is there for tools alone, and isn't applied. */
 export function isLocal(object: AnyObject): boolean {
   const value = object.metadata.annotations?.[LOCAL];
   return value !== undefined && value !== 'false';
@@ -173,7 +173,7 @@ export function placeBeside(
   );
 }
 
-/** What orchestrators keep in an object's annotations for themselves, such as its file. */
+/** Returns what orchestrators keep in an object's annotations for themselves, such as its file. */
 export function bookkeepingOf(object: AnyObject): Readonly<Record<string, string>> {
   const all = Object.entries(object.metadata.annotations ?? {});
   return Object.fromEntries(
@@ -205,7 +205,7 @@ export interface RenderedList {
   /** The whole list. Where something is refused, with the items as they were. */
   readonly text: string;
   readonly problems: readonly Remark[];
-  /** What else there is to say, one line each. */
+  /** Remarks, one line each. */
   readonly notes: readonly string[];
 }
 
@@ -310,7 +310,7 @@ function isFromEarlierRun(object: AnyObject, { name, of }: Rendered): boolean {
   return of ? bearsLabelsOf(object, of) : fileOf(object)?.path.split('/').at(-1) === name;
 }
 
-/** Whether it is what was rendered from a custom resource at some time. */
+/** Reports whether it is what was rendered from a custom resource at some time. */
 function isChildOf(object: AnyObject, input: CustomResourceInput): boolean {
   const { rendering } = input.kind;
   const children = 'each' in rendering ? rendering.each.children : [];

@@ -21,11 +21,11 @@ export type Validate = (value: unknown, old?: unknown) => Problem[];
 
 interface SchemaOptions {
   /**
-   * Whether the kind has the subresource `status`: then the API server drops what a create or an update says about it.
+   * Specifies whether the kind has the subresource `status`: then the API server drops what a create or an update says about it.
    * @default false
    */
   readonly hasStatus?: boolean;
-  /** Where the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
+  /** Field that the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
   readonly replicasPath?: string;
 }
 
@@ -146,7 +146,7 @@ function schemaAt(schema: StructuralSchema | undefined, step: string | number): 
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
-/** Where rules could go wrong in themselves; a field that is unknown is refused before anything else is asked. */
+/** Errors after which rules could fail in themselves; a field that is unknown is refused before anything else is asked. */
 const BLOCKING = new Set([
   'additionalProperties',
   'enum',
@@ -216,7 +216,7 @@ function keysOf(item: unknown, keys: readonly string[]): Readonly<Record<string,
   return Object.fromEntries(keys.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
 }
 
-/** What is written keeps the status that is there; what is new has none. */
+/** Returns the value with the status that is stored: a write keeps it, and a new object has none. */
 function withStatusOf(value: unknown, old: unknown): unknown {
   if (value === null || typeof value !== 'object') return value;
   const hadStatus = old !== null && typeof old === 'object' && Object.hasOwn(old, 'status');

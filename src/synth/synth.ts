@@ -11,7 +11,7 @@ import { InputError } from './problem.js';
 import { copyPlain, render } from './render.js';
 
 export interface RenderOptions {
-  /** What an admin allows. @default - everything */
+  /** Policy of the admin. @default - everything */
   readonly policy?: Policy;
   /** Values of the kinds' flags. @default - none is given */
   readonly flags?: FlagValues;

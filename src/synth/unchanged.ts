@@ -11,7 +11,7 @@ export interface Pair {
 }
 
 /**
- * Whether what is at a path, or the nearest part around it that can be compared, is as it was: then the API server
+ * Reports whether what is at a path, or the nearest part around it that can be compared, is as it was: then the API server
  * doesn't refuse it for what was wrong with it before.
  * @see
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
@@ -32,7 +32,7 @@ export function partOf(pair: Pair, step: string | number): Pair | undefined {
 }
 
 /**
- * Whether both are the same to the API server: lists of type `map` in whatever order, and a field that no schema
+ * Reports whether both are the same to the API server: lists of type `map` in whatever order, and a field that no schema
  * describes never.
  * @see https://github.com/kubernetes/apiserver/blob/master/pkg/cel/common/equality.go CachedDeepEqual
  */

@@ -114,29 +114,23 @@ async function requireRights(
   namespace: string | undefined,
 ): Promise<void> {
   const held = await heldRights(cluster, user, rules, namespace);
-  const missing = rightsIn(rules)
-    .map(textOf)
-    .filter((right) => !held.includes(right));
-  if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
+  const missing = rightsIn(rules).filter(({ text }) => !held.includes(text));
+  if (missing.length > 0)
+    throw new Error(`${user} may not ${missing.map(({ text }) => text).join(', ')} yet`);
 }
 
-interface Right {
-  readonly group: string | undefined;
-  readonly resource: string;
-  readonly verb: string;
-  readonly name: string | undefined;
-}
-
-function rightsIn(rules: readonly PolicyRule[]): Right[] {
+function rightsIn(rules: readonly PolicyRule[]): { readonly text: string; readonly asked: object }[] {
   return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
-    resources.flatMap((resource) =>
-      verbs.flatMap((verb) => resourceNames.map((name) => ({ group: apiGroups[0], resource, verb, name }))),
+    resources.flatMap((path) =>
+      verbs.flatMap((verb) =>
+        resourceNames.map((name) => {
+          const [resource, subresource] = path.split('/');
+          const text = [verb, path, ...(name === undefined ? [] : [name])].join(' ');
+          return { text, asked: { group: apiGroups[0], resource, subresource, verb, name } };
+        }),
+      ),
     ),
   );
-}
-
-function textOf({ verb, resource, name }: Right): string {
-  return [verb, resource, ...(name === undefined ? [] : [name])].join(' ');
 }
 
 /** Returns which of these rights the API server says that the operator has, granted in whatever way. */
@@ -147,16 +141,12 @@ export async function heldRights(
   namespace: string | undefined,
 ): Promise<string[]> {
   const answers = await Promise.all(
-    rightsIn(rules).map(async (asked) => {
-      const [resource, subresource] = asked.resource.split('/');
+    rightsIn(rules).map(async ({ text, asked }) => {
       const { status } = await cluster.create(reviews, {
         ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
-        spec: {
-          user: identityOf(user),
-          resourceAttributes: { ...asked, resource, subresource, namespace },
-        },
+        spec: { user: identityOf(user), resourceAttributes: { ...asked, namespace } },
       });
-      return (status as { allowed: boolean }).allowed ? [textOf(asked)] : [];
+      return (status as { allowed: boolean }).allowed ? [text] : [];
     }),
   );
   return answers.flat();

@@ -20,7 +20,7 @@ const { attempt, becomes, conditionOf, isGone, ownEntries, rolledOut, trialOfEac
 
 const NO_OBJECTS: Outcome = { tried: '', failures: [], notApplicable: 'it makes no objects' };
 const WATCHED_MILLISECONDS = 2_000;
-/** How often what the cluster itself still does may lead to another write or request. */
+/** Times that what the cluster itself still does may lead to another write or request. */
 const ROUNDS = 4;
 const TOLD_MILLISECONDS = 10_000;
 

@@ -12,13 +12,13 @@ import { loadKubeconfig } from '../engine/kubeconfig.js';
 import type { ClusterAccess } from '../engine/kubeconfig.js';
 import { UndiciTransport } from '../engine/transport.js';
 
-/** The verb of a request. */
+/** Verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** An object to be made: what a test writes down. */
+/** Object to be made: what a test writes down. */
 export type Manifest = AnyObject;
 
-/** Where an object is. */
+/** Place of an object. */
 export interface Place {
   readonly type: ResourceType;
   /** @default - the type has no namespaces */
@@ -26,13 +26,13 @@ export interface Place {
   readonly name: string;
 }
 
-/** What the API server answers. */
+/** Answer of the API server. */
 export interface Answer {
   readonly status: number;
   readonly body: AnyObject;
 }
 
-/** How something is deleted. */
+/** Options of a deletion. */
 export interface DeleteOptions {
   /** @default Background */
   readonly propagationPolicy?: string;
@@ -40,7 +40,7 @@ export interface DeleteOptions {
   readonly mayBeMissing?: boolean;
 }
 
-/** What a request has beside its path. */
+/** Parts of a request beside its path. */
 export interface RequestOptions {
   /** @default - none */
   readonly body?: unknown;
@@ -53,7 +53,7 @@ export interface RequestOptions {
   readonly impersonate?: string;
 }
 
-/** A sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
+/** Sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
 export class Cluster {
   private readonly access: ClusterAccess;
   /** By the user to act as; the admin's is that of no user. */
@@ -63,39 +63,33 @@ export class Cluster {
     this.access = loadKubeconfig({ kubeconfig: sandbox.adminKubeconfig, env: {} });
   }
 
-  /** A namespace of its own for the caller. */
+  /** Makes a namespace of its own for the caller. */
   async makeNamespace(purpose: string): Promise<string> {
     const name = `${purpose}-${randomBytes(3).toString('hex')}`;
-    await this.create(resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false }), {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name },
-    });
+    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    await this.create(resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false }), object);
     return name;
   }
 
-  /** Nothing if it isn't there. */
-  async find<T = AnyObject>({ type, namespace, name }: Place): Promise<T | undefined> {
-    const answer = await this.send('GET', `${collection(type, namespace)}/${name}`);
-    if (answer.status === 404) return undefined;
-    return succeeded(answer) as T;
+  /** Returns undefined if it isn't there. */
+  async find<T = AnyObject>(place: Place): Promise<T | undefined> {
+    const answer = await this.send('GET', pathOf(place));
+    return answer.status === 404 ? undefined : (succeeded(answer) as T);
   }
 
-  /** **Errors**: if it isn't there. */
+  /** @throws if it isn't there */
   async get<T = AnyObject>(place: Place): Promise<T> {
     const found = await this.find<T>(place);
-    if (found === undefined) throw new Error(`There is no ${describe(place)}`);
+    if (found === undefined) throw new Error(`There is no ${place.type.kind} at ${pathOf(place)}`);
     return found;
   }
 
   async list<T = AnyObject>(type: ResourceType, namespace: string, selector = ''): Promise<T[]> {
-    const answer = await this.send('GET', collection(type, namespace), {
-      query: { labelSelector: selector },
-    });
-    return succeeded(answer).items as T[];
+    const query = { labelSelector: selector };
+    return succeeded(await this.send('GET', collection(type, namespace), { query })).items as T[];
   }
 
-  /** None where the type isn't installed: for one that a kind can do without. */
+  /** Returns nothing where the type isn't installed: for one that a kind can do without. */
   async listIfServed(type: ResourceType, namespace: string): Promise<AnyObject[]> {
     const answer = await this.send('GET', collection(type, namespace));
     return answer.status === 404 ? [] : (succeeded(answer).items as AnyObject[]);
@@ -106,33 +100,31 @@ export class Cluster {
     return succeeded(await this.send('POST', path, { body: object }));
   }
 
-  /** A JSON merge patch, by `kubectl-edit` unless another manager is named. */
+  /** Sends a JSON merge patch, by `kubectl-edit` unless another manager is named. */
   async merge(place: Place, patch: object, manager = 'kubectl-edit'): Promise<AnyObject> {
-    const body = {
-      body: patch,
-      contentType: 'application/merge-patch+json',
-      query: { fieldManager: manager },
-    };
-    return succeeded(await this.send('PATCH', pathOf(place), body));
+    const contentType = 'application/merge-patch+json';
+    return this.patch(pathOf(place), { body: patch, contentType, query: { fieldManager: manager } });
   }
 
   /** Replaces the whole spec, so that what isn't in the new one is removed. */
   async replaceSpec(place: Place, spec: unknown): Promise<AnyObject> {
     const body = [{ op: 'replace', path: '/spec', value: spec }];
-    return succeeded(
-      await this.send('PATCH', pathOf(place), { body, contentType: 'application/json-patch+json' }),
-    );
+    return this.patch(pathOf(place), { body, contentType: 'application/json-patch+json' });
   }
 
-  /** Server-side apply as some other manager, without force. */
+  /** Applies server-side as some other manager, without force. */
   async apply(type: ResourceType, object: Manifest, manager: string): Promise<AnyObject> {
     const { namespace, name } = object.metadata;
-    const path = `${collection(type, namespace)}/${name}`;
     const query = { fieldManager: manager, force: 'false' };
-    return succeeded(await this.send('PATCH', path, { body: object, contentType: APPLY, query }));
+    const path = `${collection(type, namespace)}/${name}`;
+    return this.patch(path, { body: object, contentType: APPLY, query });
   }
 
-  /** **Errors**: if it isn't there, unless it may be missing. */
+  private async patch(path: string, options: RequestOptions): Promise<AnyObject> {
+    return succeeded(await this.send('PATCH', path, options));
+  }
+
+  /** @throws if it isn't there, unless it may be missing */
   async delete(
     place: Place,
     { propagationPolicy = 'Background', mayBeMissing = false }: DeleteOptions = {},
@@ -142,21 +134,17 @@ export class Cluster {
     if (!mayBeMissing || answer.status !== 404) succeeded(answer);
   }
 
-  /** Any request; an answer of whatever status is returned, but one that asks to come again later. */
-  async send(method: Method, path: string, options: RequestOptions = {}): Promise<Answer> {
+  /** Sends any request, and returns an answer of whatever status, but one that asks to come again later. */
+  async send(method: Method, path: string, { impersonate, ...rest }: RequestOptions = {}): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.sendOnce(method, path, options);
+      const { status, body } = await this.transport(impersonate).request({ method, path, ...rest });
       // As it answers for a moment after it has started, and where a CRD is new.
-      if (answer.status !== 429 || attempt === 100) return answer;
+      if (status !== 429 || attempt === 100) return { status, body: parsed(body) };
       await delay(100);
     }
   }
 
-  /**
-   * The lines of a watch as they come, once it has begun; they end with the signal.
-   *
-   * **Errors**: if the API server refuses.
-   */
+  /** Returns the lines of a watch as they come, once it has begun; they end with the signal. @throws if it is refused */
   async watch(
     path: string,
     query: Readonly<Record<string, string>>,
@@ -166,12 +154,6 @@ export class Cluster {
     const { status, chunks } = await this.transport().stream(request);
     if (status !== 200) succeeded({ status, body: parsed(parseBody(await text(chunks))) });
     return createInterface({ input: Readable.from(chunks) });
-  }
-
-  private async sendOnce(method: Method, path: string, options: RequestOptions): Promise<Answer> {
-    const { impersonate, ...rest } = options;
-    const { status, body } = await this.transport(impersonate).request({ method, path, ...rest });
-    return { status, body: parsed(body) };
   }
 
   private transport(as = ''): UndiciTransport {
@@ -192,7 +174,7 @@ export class Cluster {
   }
 }
 
-/** The path of all objects of a type, in a namespace. */
+/** Returns the path of all objects of a type, in a namespace. */
 export const collection = collectionPath;
 
 function pathOf({ type, namespace, name }: Place): string {
@@ -203,10 +185,6 @@ function pathOf({ type, namespace, name }: Place): string {
 function parsed(body: unknown): AnyObject {
   if (typeof body !== 'string') return body as AnyObject;
   return { apiVersion: 'v1', kind: 'Status', metadata: { name: '' }, message: body };
-}
-
-function describe({ type, namespace, name }: Place): string {
-  return `${type.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
 function succeeded({ status, body }: Answer): AnyObject {

@@ -12,14 +12,13 @@ import { definitionType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { DEFAULT_NAMESPACE } from '../install/names.js';
 import type { PolicyRule } from '../install/rules.js';
-import { accountKubeconfig, grant } from './account.js';
+import { accountKubeconfig, grant, installCrd } from './account.js';
 import { Cluster } from './cluster.js';
-import { installCrd } from './account.js';
 
 /** Ends processes with this one, and with whatever ends it. */
 export { startWatchdog as startGuard };
 
-/** What of a kind is installed: plain data, which another process may have loaded. */
+/** Parts of a kind that are installed: plain data, which another process may have loaded. */
 export interface StandKind {
   readonly type: ResourceType;
   readonly crd: CustomResourceDefinition;
@@ -67,10 +66,7 @@ class DevStand {
     this.kubectlPath = sandbox.kubectlPath;
   }
 
-  /**
-   * Applies the CRDs that are other than before, and gives the operator exactly these rights. What is asked for no more is
-   * told once, and stays.
-   */
+  /** Applies the CRDs that have changed, and gives the operator exactly these rights. CRDs that are `left` stay. */
   async install(
     kinds: readonly StandKind[],
     rules: readonly PolicyRule[],
@@ -83,7 +79,7 @@ class DevStand {
     const made: string[] = [];
     const wanted = new Set(kinds.map(({ crd }) => crd.metadata.name));
     const left = [...this.crds.keys()].filter((name) => !wanted.has(name));
-    // Somebody may remove them, and have the kind come back.
+    // They may be removed, and the kind come back.
     for (const name of left) this.crds.delete(name);
     const others = kinds.filter(({ crd }) => !isDeepStrictEqual(this.crds.get(crd.metadata.name), crd));
     for (const { type, crd } of others) {

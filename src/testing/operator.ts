@@ -12,14 +12,14 @@ import { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 import { Wire } from './wire.js';
 
-/** How an operator is started. */
+/** Properties of an operator. */
 export interface OperatorProps {
   /** The path of the kubeconfig to act with. */
   readonly kubeconfig: string;
   readonly kinds: readonly Kind[];
   /** @default - all */
   readonly namespaces?: readonly string[];
-  /** What was given on the command line. @default - no flags and no policy */
+  /** Flags and policy, as on the command line. @default - no flags and no policy */
   readonly given?: Pick<KindContext, 'flags' | 'policy'>;
   /**
    * Called before anything is asked for, to put faults in.
@@ -117,13 +117,13 @@ export class Operator implements Disposable {
   }
 }
 
-/** What a sandbox is started with. */
+/** Options of `withSandbox`. */
 export interface WithSandboxOptions extends SandboxOptions {
   /** Whose CRDs are there before the body begins. @default - none */
   readonly kinds?: readonly Kind[];
 }
 
-/** What a test has while its sandbox runs. */
+/** Means of a test while its sandbox runs. */
 export interface SandboxContext {
   /** The control plane, its kubeconfigs, and a kubectl for it. */
   readonly sandbox: Sandbox;

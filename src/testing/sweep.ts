@@ -35,12 +35,12 @@ export interface Failure {
   readonly sequence: readonly string[];
 }
 
-/** What came of one check. */
+/** Outcome of one check. */
 export interface Outcome {
-  /** What was tried, in numbers. */
+  /** Trials in numbers. */
   readonly tried: string;
   readonly failures: readonly Failure[];
-  /** Why it says nothing of this kind. @default - it does */
+  /** Reason for which it says nothing of this kind. @default - it does */
   readonly notApplicable?: string;
   /** Of a walk: what of the things to do to fields wasn't done, as in `change: image`. @default - it is no walk */
   readonly notDone?: readonly string[];
@@ -90,13 +90,13 @@ export interface Site {
   /** Another one, for what a kind shares or finds elsewhere. */
   readonly elsewhere: string;
   /**
-   * How often what the kind deletes was created again in this trial, from 0 on; for names, since the next object of a name
+   * Number of times that what the kind deletes was created again in this trial, from 0 on; for names, since the next object of a name
    * may be treated differently.
    */
   readonly round: number;
 }
 
-/** What a kind expects to find, and how its operator was started. */
+/** Objects that a kind expects to find, and flags and policy of its operator. */
 export interface Surroundings {
   /** Namespaced objects, made in this order before the operator starts, each with its status if it has one. @default - none */
   readonly objects?: readonly AnyObject[];
@@ -117,7 +117,7 @@ export interface SweepOptions {
    */
   readonly sandbox?: SandboxClient;
   /**
-   * What the kind expects to find, in namespaces that each trial has for itself, and what its operator is started with:
+   * Returns what the kind expects to find, in namespaces that each trial has for itself, and what its operator is started with:
    * for kinds that share objects with others, or delete them.
    * @default - nothing
    */

@@ -58,7 +58,7 @@ export interface Stand extends Swept, Required<Pick<SweepOptions, 'notWalked' | 
   readonly kubeconfig: string;
   readonly random: Random;
   readonly pace: Pace;
-  /** How long a state may differ from the expected one while nothing else is waited for, on an idle machine. */
+  /** Time for which a state may differ from the expected one while nothing else is waited for, on an idle machine. */
   readonly convergenceMilliseconds: number;
   /** Expected states by the specs that lead to them. */
   readonly expected: Map<string, Promise<Normal>>;
@@ -93,7 +93,7 @@ interface Made {
   readonly namespaces: readonly string[] | undefined;
   /** Name of a shared object. */
   readonly name: string | undefined;
-  /** Whether a deleted one is created again. */
+  /** Specifies whether a deleted one is created again. */
   readonly isCreated: boolean;
 }
 

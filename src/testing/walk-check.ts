@@ -27,7 +27,7 @@ const SHORTENING_MILLISECONDS = 60_000;
 const HASTY_MILLISECONDS = 4_000;
 const NOT_AGAIN = 'it did not come again when the same edits were made once more';
 
-/** What came of one walk. */
+/** Outcome of one walk. */
 interface Walked {
   readonly edits: number;
   readonly refused: number;

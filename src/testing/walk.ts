@@ -58,7 +58,7 @@ export class Random implements Chance {
 /** Members of which an object has exactly one. */
 export interface Union {
   readonly members: readonly string[];
-  /** Whether none of them is valid too. @default false */
+  /** Specifies whether none of them is valid too. @default false */
   readonly mayBeNone?: boolean;
   /** Field that names the member. @default - none */
   readonly named?: string;

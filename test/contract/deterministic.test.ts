@@ -61,7 +61,7 @@ it('keeps to itself what is in a Secret, and says what to do instead', () => {
   const message = told(() => [map({ password: randomUUID() }, 'Secret')]);
   expect(message).toContain('Secret shop/web with a value that is not shown here at .data.password');
   expect(message).not.toMatch(/[0-9a-f]{8}-/);
-  expect(message).toContain('let the spec name a Secret that somebody else makes');
+  expect(message).toContain('let the spec name a Secret that others make');
 });
 
 it('tells of an object that has another name each time, that comes, and that throws', () => {

@@ -346,7 +346,7 @@ describe('OwnedChildren, events', () => {
       },
     ]);
     expect(told([{ ...change, action: 'corrected', drift: { managers: [], fields: [] } }])).toMatchObject([
-      { note: 'Service shop/web: put back fields, changed by somebody' },
+      { note: 'Service shop/web: put back fields, changed by another writer' },
     ]);
     expect(told([{ ...change, action: 'configured' }], [{ ...change, action: 'unchanged' }])).toEqual([]);
   });

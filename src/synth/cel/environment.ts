@@ -13,7 +13,7 @@ import type { CelList, CelMap, CelValue, CelEnv, CelFunc } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
 import { compileRegularExpression } from '../../contract/regular-expression.js';
 
-/** How a list of type `set` or `map` tells its items apart: by themselves, or by these fields. */
+/** Identity of items in a list of type `set` or `map`: by themselves, or by these fields. */
 type ItemKeys = readonly string[] | 'value';
 
 /** Lists whose order means nothing. What isn't in here is compared item by item. */
@@ -26,7 +26,7 @@ export function typedList(items: readonly CelValue[], keys?: ItemKeys): CelList 
   return list;
 }
 
-/** Whether a value is equal to another one, by the rules of the first. */
+/** Specifies whether a value is equal to another one, by the rules of the first. */
 type Equals = (a: CelValue, b: CelValue) => boolean;
 
 /**
@@ -88,7 +88,7 @@ const plain = celEnv();
 const plainEquals: Equals = (a, b) => plain.funcs.find('_==_')?.call(0, undefined, [a, b]) === true;
 const equals = equality(plainEquals);
 
-/** What Kubernetes changes in CEL itself. */
+/** Functions of CEL that Kubernetes changes. */
 const OVERRIDES: CelFunc[] = [
   celFunc('_==_', [DYN, DYN], BOOL, (a, b) => equals(a, b)),
   celFunc('_!=_', [DYN, DYN], BOOL, (a, b) => !equals(a, b)),

@@ -71,7 +71,7 @@ function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownR
 
 interface Place {
   readonly value: unknown;
-  /** What was there before; undefined if nothing was, or nobody can say what. */
+  /** Old value; undefined if there was none, or it isn't known. */
   readonly old: unknown;
   readonly path: Path;
   /** Both as the schema of the kind has them; nothing where they can't be compared. */
@@ -128,7 +128,7 @@ function optionalOf(value: CelValue | undefined): CelValue {
 
 const TEXT: StructuralSchema = { type: 'string' };
 
-/** What rules see of the metadata, whatever the schema says. */
+/** Metadata as rules see it, whatever the schema says. */
 const OBJECT_FIELDS: Readonly<Record<string, StructuralSchema>> = {
   apiVersion: TEXT,
   kind: TEXT,
@@ -224,7 +224,7 @@ function converted(conversion: typeof timestamp, text: string): CelValue {
   return isCelError(value) ? UNREADABLE : value;
 }
 
-/** What no schema describes: no rule can see into it, it is only ever compared. */
+/** Returns a value that no schema describes: no rule can see into it, it is only ever compared. */
 function withoutSchema(value: unknown): CelValue {
   if (Array.isArray(value)) return typedList(value.map(withoutSchema));
   if (isMap(value)) {
@@ -275,7 +275,7 @@ interface ValidationRule {
 interface Rule {
   readonly source: ValidationRule;
   readonly program: Program;
-  /** Where its failure is told, below the value that it is about. */
+  /** Path of its failure, below the value that it is about. */
   readonly fieldPath: Path;
   readonly messageProgram?: Program;
 }
@@ -283,7 +283,7 @@ interface Rule {
 /** A rule that only the API server can judge. */
 export interface UnknownRule {
   readonly rule: string;
-  /** What it uses that isn't known here. */
+  /** Function that isn't known here. */
   readonly why: string;
 }
 
@@ -311,7 +311,7 @@ function parseFieldPath(fieldPath: string): string[] {
   );
 }
 
-/** What to do about a failure, by its `reason`. */
+/** Remedies by the `reason` of a failure. */
 const REMEDIES: Readonly<Record<string, string>> = {
   FieldValueRequired: 'add it',
   FieldValueForbidden: 'remove it',
@@ -359,7 +359,7 @@ function messageFor({ source, messageProgram }: Rule, variables: Variables): str
   return source.message?.trim() || `failed rule: ${source.rule.trim()}`;
 }
 
-/** What the API server takes of a `messageExpression`. */
+/** Longest message that the API server takes of a `messageExpression`. */
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
 function withValue(value: unknown, message: string): string {
@@ -374,7 +374,6 @@ function valueAt(value: unknown, path: Path): unknown {
   );
 }
 
-/** What a rule may speak of. */
 interface Variables {
   readonly self: CelValue;
   readonly oldSelf?: CelValue;
@@ -417,7 +416,7 @@ function compile(expression: string): Program | Unknown {
   };
 }
 
-/** What the evaluator does itself. */
+/** Operators of the evaluator itself. */
 const BUILT_IN = new Set(['_[_]', '_?_:_', '_&&_', '_||_', '@not_strictly_false', '__not_strictly_false__']);
 
 /** The first function that isn't known here with so many arguments. */
@@ -439,7 +438,7 @@ function findUnknown(expression: Expression): string | undefined {
   return found;
 }
 
-/** Whether any node of an expression passes a test. */
+/** Reports whether any node of an expression passes a test. */
 function some(value: unknown, test: (node: Node) => boolean): boolean {
   if (value === null || typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.some((item) => some(item, test));
