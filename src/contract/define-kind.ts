@@ -219,7 +219,7 @@ const OPTIONS: readonly Option[] = [
   [
     'crd',
     (crd) => isMap(crd) || isText(crd),
-    "give the CRD or its file: new URL('./crd.yaml', import.meta.url)",
+    `give the CRD or its file, as a URL beside the module: new URL('./crd.yaml', ...)`,
   ],
   ['construct', isConstruct, 'give a class that extends Construct'],
   ['children', Array.isArray, TYPES],
