@@ -69,7 +69,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
 
 /** The server has the owner, too. */
 export function putOwner({ server }: Setup): void {
-  server.put(WIDGET, widget('web') as unknown as AnyObject);
+  server.put(WIDGET, widget('web'));
 }
 
 /** A setup whose Deployment was applied and is as it should be. */
