@@ -1,14 +1,14 @@
 import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from './conditions.js';
-import type { ApplyStep, Controller, Plan, Reader, Watch, DeleteStep } from './controller.js';
+import type { Controller, Plan, Reader, Watch, DeleteStep } from './controller.js';
 import { contentHash, controllerOf, describeRef, groupOf, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, RenderedKind } from './kind.js';
 import { APPLIED_HASH_ANNOTATION, childrenFieldManager, statusFieldManager } from './names.js';
-import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import type { AnyObject, CustomResource } from './object.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus } from './projections.js';
 import { childReadiness, worstReadiness } from './readiness.js';
@@ -30,23 +30,15 @@ export interface OwnFunctions {
   readonly handOver?: HandOverFunction<never>;
 }
 
-/** The status, and why it can't say more. */
+/** Status of a custom resource, and what went wrong. */
 interface Told {
   readonly readiness: Readiness;
   /** Time at which it changes although nothing happens. */
-  readonly requeueAt?: Date;
+  readonly requeueAt?: Date | undefined;
   readonly status: object;
   /** Error of the kind's status function. */
-  readonly error?: OperatorError;
-}
-
-interface Outcome extends Told {
+  readonly error: OperatorError | undefined;
   readonly failure: OperatorError | undefined;
-}
-
-interface Wanted {
-  readonly rendered: readonly AnyObject[];
-  readonly handOver: readonly HandOver[];
 }
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
@@ -83,27 +75,37 @@ export class OwnedChildren implements Controller {
       this.renderings.delete(key);
       return NOTHING;
     }
-    const wanted = this.wanted(cr, reader);
-    const error = wanted instanceof OperatorError ? wanted : undefined;
-    const { rendered, handOver } = wanted instanceof OperatorError ? { rendered: [], handOver: [] } : wanted;
-    const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-    const told = oncePerOutcome((changes): Outcome => {
-      const failures = failuresOf(changes, error);
-      const all = this.tell(cr, failures, reader, now);
-      return { ...all, failure: worstOf(failures) ?? all.error };
-    });
+    let [rendered, handOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
+    let error: OperatorError | undefined;
+    try {
+      const objects = this.render(this.owning, cr);
+      error = this.unsteadiness(cr, objects, this.children(cr, reader));
+      if (!error) [rendered, handOver] = [objects, this.handOver(cr, reader)];
+    } catch (thrown) {
+      error =
+        thrown instanceof OperatorError
+          ? thrown
+          : new OperatorError({
+              ...{ reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown },
+            });
+    }
+    const { kind } = this.owning.type;
+    const { apiVersion, metadata } = cr;
+    const { name, uid = '' } = metadata;
+    const owner = { apiVersion, kind: cr.kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const regarding = { ...refOf(cr), uid };
+    const told = oncePerOutcome((changes) => this.tell(cr, failuresOf(changes, error), reader, now));
     return {
       apply: [
-        ...handOver.map((step) => ({ ...step, handOver: true, owner: ownerFrom(cr) })),
-        ...this.applySteps(cr, rendered),
+        ...handOver.map((step) => ({ ...step, handOver: true, owner })),
+        ...rendered.map((object) => ({
+          ...{ object, fieldManager: childrenFieldManager(kind), owner },
+          ...(this.isRecreated(object) && { recreate: true }),
+        })),
       ],
       delete: error ? [] : this.pruneSteps(cr, rendered, reader),
       status: [
-        {
-          target: cr,
-          fieldManager: statusFieldManager(this.owning.type.kind),
-          status: (changes) => told(changes).status,
-        },
+        { target: cr, fieldManager: statusFieldManager(kind), status: (changes) => told(changes).status },
       ],
       events: [
         {
@@ -123,18 +125,6 @@ export class OwnedChildren implements Controller {
       ...(error && { error }),
       statusError: (changes) => told(changes).error,
     };
-  }
-
-  private wanted(cr: LiveResource, reader: Reader): Wanted | OperatorError {
-    try {
-      const rendered = this.render(this.owning, cr);
-      const children = this.children(cr, reader);
-      return this.unsteadiness(cr, rendered, children) ?? { rendered, handOver: this.handOver(cr, reader) };
-    } catch (error) {
-      if (error instanceof OperatorError) return error;
-      const message = describeThrown(error);
-      return new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause: error });
-    }
   }
 
   /**
@@ -173,17 +163,6 @@ export class OwnedChildren implements Controller {
     return handOver ? handOver({ cr: cr as never, children: this.children(cr, reader) }) : [];
   }
 
-  private applySteps(cr: LiveResource, rendered: readonly AnyObject[]): ApplyStep[] {
-    const owner = ownerFrom(cr);
-    const fieldManager = childrenFieldManager(this.owning.type.kind);
-    return rendered.map((object) => ({
-      object,
-      fieldManager,
-      owner,
-      ...(this.isRecreated(object) && { recreate: true }),
-    }));
-  }
-
   private isRecreated(object: AnyObject): boolean {
     return this.owning.children.some((type) => type.recreate && groupKind(type) === groupKind(object));
   }
@@ -198,33 +177,33 @@ export class OwnedChildren implements Controller {
       .map((object) => ({ object }));
   }
 
-  /** A failure is the news, but what the children say stays of use, where they are enough to say something. */
+  /** A failure stands in the conditions, but what the children say stays of use beside it. */
   private tell(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): Told {
-    const worst = worstOf(failures);
-    const news = worst && { readiness: failureReadiness(worst) };
-    try {
-      const report = this.report(cr, failures, reader, now);
-      const { requeueAt } = report;
-      const all = { ...report, ...news };
-      return {
-        ...{ status: statusOf(cr, all, now), readiness: all.readiness },
-        ...(requeueAt && { requeueAt }),
-      };
-    } catch (thrown) {
-      const error = statusFailed(cr, thrown, worst !== undefined);
-      const all = news ?? { readiness: failureReadiness(error) };
-      return { status: statusOf(cr, all, now), readiness: all.readiness, error };
-    }
-  }
-
-  private report(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): FullReport {
     const children = this.children(cr, reader);
-    const byChildren = (): Readiness => worstReadiness(children.map(childReadiness));
-    if (!this.own.status) return { readiness: byChildren() };
-    const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
-    const report = this.own.status({ cr: cr as never, children, related, failures, now });
-    requireKnownFields(report.fields ?? {}, this.owning.statusFields);
-    return { ...report, readiness: report.readiness ?? byChildren() };
+    const worst = worstOf(failures);
+    let report: StatusReport<object> = {};
+    let error: OperatorError | undefined;
+    try {
+      const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+      if (this.own.status) report = this.own.status({ cr: cr as never, children, related, failures, now });
+      requireKnownFields(report.fields ?? {}, this.owning.statusFields);
+    } catch (thrown) {
+      report = {};
+      error = statusFailed(cr, thrown, worst !== undefined);
+    }
+    const failure = worst ?? error;
+    const { fields, conditions = [], requeueAt } = report;
+    const readiness = failure
+      ? failureReadiness(failure)
+      : (report.readiness ?? worstReadiness(children.map(childReadiness)));
+    const { generation } = cr.metadata;
+    const all = [...standardConditions(readiness), ...conditions];
+    const status = {
+      ...fields,
+      ...(generation !== undefined && { observedGeneration: generation }),
+      conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+    };
+    return { readiness, requeueAt, status, error, failure };
   }
 
   private children(cr: LiveResource, reader: Reader): AnyObject[] {
@@ -245,14 +224,6 @@ function hasMade(changes: ChangeSet): boolean {
   return changes.some(({ action }) => action === 'created' || action === 'recreated');
 }
 
-function ownerFrom({ apiVersion, kind, metadata }: LiveResource): OwnerReference {
-  const { name, uid = '' } = metadata;
-  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-}
-
-/** A report with the readiness that goes into the conditions. */
-type FullReport = StatusReport<object> & { readonly readiness: Readiness };
-
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
 function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
   const unknown = known && Object.keys(fields).find((field) => !known.includes(field));
@@ -260,17 +231,6 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
   throw new Error(
     `it has a field ${unknown}, of which the schema knows nothing; add ${unknown}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
   );
-}
-
-/** Returns what is written: the report, dated. */
-function statusOf(cr: LiveResource, { readiness, conditions = [], fields }: FullReport, now: Date): object {
-  const { generation } = cr.metadata;
-  const all = [...standardConditions(readiness), ...conditions];
-  return {
-    ...fields,
-    ...(generation !== undefined && { observedGeneration: generation }),
-    conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
-  };
 }
 
 /** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */

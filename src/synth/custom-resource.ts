@@ -4,14 +4,13 @@ import type { Kind } from '../contract/kind.js';
 import { objectKey, groupOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { UnknownRule } from './cel/rules.js';
 import { applyDefaults } from './defaults.js';
 import { parseDocuments, placeOf, remarkLine, readSources } from './document.js';
 import type { Document, Remark, SourceOptions } from './document.js';
 import { checkNames, isDnsLabel, isDnsSubdomain } from './formats.js';
 import { fileName } from './output.js';
 import { formatProblem, InputError, showValue } from './problem.js';
-import type { Path, Problem } from './problem.js';
+import type { Problem } from './problem.js';
 import { compileSchema, optionsFor, unknownRules } from './schema.js';
 import type { Validate } from './schema.js';
 
@@ -153,12 +152,8 @@ export function judge(version: KnownVersion, candidate: object, live?: object): 
   const { metadata } = candidate as { metadata?: unknown };
   if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return found;
   const names = checkNames(metadata);
-  const known = new Set(found.map(({ path }) => formatKey(path)));
-  return [...names.filter(({ path }) => !known.has(formatKey(path))), ...found];
-}
-
-function formatKey(path: Path): string {
-  return JSON.stringify(path);
+  const known = new Set(found.map(({ path }) => JSON.stringify(path)));
+  return [...names.filter(({ path }) => !known.has(JSON.stringify(path))), ...found];
 }
 
 /** As the API server does, the namespace of what is cluster-scoped is dropped. */
@@ -249,14 +244,14 @@ export class KnownKinds {
       const message = `${apiVersion} is converted by a webhook, which is not asked here`;
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
-    this.warnAbout(`${kindName} of ${apiVersion}`, unknownRules(version.schema.openAPIV3Schema));
+    const rules = unknownRules(version.schema.openAPIV3Schema).map(
+      ({ rule, why }) => `${showValue(rule)} (${why})`,
+    );
+    if (rules.length > 0)
+      this.warn(
+        `${kindName} of ${apiVersion}: these rules use what only the API server knows, so it alone judges them: ${rules.join(', ')}`,
+      );
     return knownVersion(kind, version);
-  }
-
-  private warnAbout(type: string, rules: readonly UnknownRule[]): void {
-    if (rules.length === 0) return;
-    const listed = rules.map(({ rule, why }) => `${showValue(rule)} (${why})`).join(', ');
-    this.warn(`${type}: these rules use what only the API server knows, so it alone judges them: ${listed}`);
   }
 
   private unusable(field: string, value: unknown): Problem {

@@ -256,24 +256,19 @@ function oursOf({ items, functionConfig }: ResourceList, kinds: readonly Kind[])
   return known.has(identityOf(functionConfig.object)) ? found : [...found, functionConfig];
 }
 
-interface Placed {
-  readonly nodes: readonly Node[];
-  readonly problems: readonly Remark[];
-}
-
 /** Puts what is rendered where it belongs. */
 function place(
   { items }: ResourceList,
   ours: readonly ObjectItem[],
   inputs: readonly CustomResourceInput[],
   rendered: readonly Rendered[],
-): Placed {
+): { readonly nodes: readonly Node[]; readonly problems: readonly Remark[] } {
   const isObjectItem = (item: Item): item is ObjectItem => item.object !== undefined;
   const present = new Map(items.filter(isObjectItem).map((item) => [identityOf(item.object), item]));
   const updated = new Map<Item, Node>();
   const behind = new Map<Item | undefined, Node[]>();
   const problems: Remark[] = [];
-  for (const part of inOrder(rendered)) {
+  for (const part of [...rendered].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const source = ours.find(({ document }) => document === part.of?.document);
     const at = source && items.includes(source) ? source : undefined;
     for (const [index, object] of part.objects.entries()) {
@@ -299,10 +294,6 @@ function place(
     return [...(node ? [node] : []), ...(behind.get(item) ?? [])];
   });
   return { nodes: [...nodes, ...(behind.get(undefined) ?? [])], problems };
-}
-
-function inOrder(rendered: readonly Rendered[]): Rendered[] {
-  return [...rendered].sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
 }
 
 /** What several custom resources share bears no labels of them, and is told by its file. */

@@ -35,13 +35,11 @@ interface Branch {
 export function compileRules(schema: StructuralSchema): Rules {
   const unknown: UnknownRule[] = [];
   const root = nodeOf(objectSchema(schema), unknown);
-  const pairOf = (value: unknown, old: unknown): Pair | undefined =>
-    old === undefined ? undefined : { schema, value, old };
   return {
     unknown,
     judge: (value, old) => {
       const problems: Problem[] = [];
-      const pair = pairOf(value, old);
+      const pair = old === undefined ? undefined : { schema, value, old };
       if (root) walk(root, { value, old, path: [], pair, nearest: pair }, problems);
       return problems;
     },
@@ -53,7 +51,7 @@ function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownR
   if (typeof given !== 'object') return undefined;
   const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
   const rules: Rule[] = [];
-  for (const source of rulesOf(schema)) {
+  for (const source of (schema['x-kubernetes-validations'] ?? []) as readonly ValidationRule[]) {
     const rule = compileRule(source);
     if ('why' in rule) unknown.push(rule);
     else rules.push(rule);
@@ -113,17 +111,13 @@ function judgeAll({ rules, schema }: Branch, place: Place, problems: Problem[]):
     const { usesOldSelf } = rule.program;
     const optional = rule.source.optionalOldSelf === true;
     if (usesOldSelf && oldSelf === undefined && !optional) continue;
-    const before = optional ? optionalOf(oldSelf) : oldSelf;
+    const before = optional ? typedList(oldSelf === undefined ? [] : [oldSelf]) : oldSelf;
     const failure = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
     if (!failure) continue;
     // What can't be evaluated is refused however old it is.
     const wasThere = !usesOldSelf && !failure.isError && nearest !== undefined && isUnchanged(nearest);
     if (!wasThere) problems.push(failure.problem);
   }
-}
-
-function optionalOf(value: CelValue | undefined): CelValue {
-  return typedList(value === undefined ? [] : [value]);
 }
 
 const TEXT: StructuralSchema = { type: 'string' };
@@ -277,7 +271,7 @@ interface Rule {
   readonly program: Program;
   /** Path of its failure, below the value that it is about. */
   readonly fieldPath: Path;
-  readonly messageProgram?: Program;
+  readonly messageProgram: Program | undefined;
 }
 
 /** A rule that only the API server can judge. */
@@ -287,21 +281,13 @@ export interface UnknownRule {
   readonly why: string;
 }
 
-function rulesOf(schema: StructuralSchema): readonly ValidationRule[] {
-  return (schema['x-kubernetes-validations'] ?? []) as readonly ValidationRule[];
-}
-
 function compileRule(source: ValidationRule): Rule | UnknownRule {
   const program = compile(source.rule);
   if ('why' in program) return { rule: source.rule.trim(), why: program.why };
   // A message that isn't known here is replaced by the plain one, as the API server does with one that fails.
   const message = source.messageExpression === undefined ? undefined : compile(source.messageExpression);
-  return {
-    source,
-    program,
-    fieldPath: parseFieldPath(source.fieldPath ?? ''),
-    ...(message !== undefined && !('why' in message) && { messageProgram: message }),
-  };
+  const messageProgram = message && !('why' in message) ? message : undefined;
+  return { source, program, fieldPath: parseFieldPath(source.fieldPath ?? ''), messageProgram };
 }
 
 /** Takes `.a['b c'].d` apart. */
@@ -318,45 +304,32 @@ const REMEDIES: Readonly<Record<string, string>> = {
   FieldValueDuplicate: 'give another one',
 };
 
-/** A value that doesn't keep a rule. */
-interface Failure {
-  readonly problem: Problem;
-  /** The rule couldn't be evaluated. */
-  readonly isError: boolean;
-}
-
-/** @returns nothing if the value keeps the rule */
-function judge(rule: Rule, variables: Variables, value: unknown, path: Path): Failure | undefined {
-  const { source, program, fieldPath } = rule;
+/** @returns undefined if the value keeps the rule; `isError` if the rule couldn't be evaluated */
+function judge(
+  { source, program, fieldPath, messageProgram }: Rule,
+  variables: Variables,
+  value: unknown,
+  path: Path,
+): { readonly problem: Problem; readonly isError: boolean } | undefined {
   const result = program.evaluate(variables);
   if (result === true) return undefined;
-  const failure = failureOf(result);
-  if (failure !== undefined) {
-    const message = `${source.message?.trim() ?? `the rule ${source.rule.trim()} fails`} (${failure})`;
+  if (isCelError(result)) {
+    const message = `${source.message?.trim() ?? `the rule ${source.rule.trim()} fails`} (${messageOf(result)})`;
     const remedy = 'change it so that the rule can be judged';
     return { problem: { path, message: withValue(value, message), remedy }, isError: true };
   }
-  const at = valueAt(value, fieldPath);
-  const said = messageFor(rule, variables);
-  const remedy = remedyFor(source.reason, said);
-  const problem = {
-    path: [...path, ...fieldPath],
-    message: withValue(at, said),
-    ...(remedy !== undefined && { remedy }),
-  };
-  return { problem, isError: false };
-}
-
-/** A rule whose message tells what to do needs no more. */
-function remedyFor(reason: string | undefined, message: string): string | undefined {
-  return /; |^give /.test(message) ? undefined : (REMEDIES[reason ?? ''] ?? 'change it');
-}
-
-function messageFor({ source, messageProgram }: Rule, variables: Variables): string {
   const made = messageProgram?.evaluate(variables);
   const text = typeof made === 'string' ? made.trim() : '';
-  if (text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= MAX_MESSAGE_BYTES) return text;
-  return source.message?.trim() || `failed rule: ${source.rule.trim()}`;
+  const isTaken = text !== '' && !text.includes('\n') && Buffer.byteLength(text) <= MAX_MESSAGE_BYTES;
+  const said = isTaken ? text : source.message?.trim() || `failed rule: ${source.rule.trim()}`;
+  // A rule whose message says what to do needs no more.
+  const hasRemedy = /; |^give /.test(said);
+  const problem = {
+    path: [...path, ...fieldPath],
+    message: withValue(valueAt(value, fieldPath), said),
+    ...(!hasRemedy && { remedy: REMEDIES[source.reason ?? ''] ?? 'change it' }),
+  };
+  return { problem, isError: false };
 }
 
 /** Longest message that the API server takes of a `messageExpression`. */
@@ -384,20 +357,14 @@ interface Program {
   evaluate(variables: Variables): CelResult;
 }
 
-/** An expression that can't be judged here; `why` names what it uses. */
-interface Unknown {
-  readonly why: string;
-}
-
 type Node = Readonly<Record<string, unknown>>;
 type Expression = ReturnType<typeof parse>['expr'];
 
 /**
  * Compiles an expression of CEL. Nothing of it is ever run as JavaScript.
- * @returns `Unknown` for what only the API server knows; that it is CEL at all, the API server has checked when the
- *   CRD was installed
+ * @returns `why` for what only the API server knows; that it is CEL at all, the API server has checked when the CRD was installed
  */
-function compile(expression: string): Program | Unknown {
+function compile(expression: string): Program | { readonly why: string } {
   let parsed: ReturnType<typeof parse>;
   try {
     parsed = parse(expression);
@@ -407,13 +374,9 @@ function compile(expression: string): Program | Unknown {
   const unknown = findUnknown(parsed.expr);
   if (unknown !== undefined) return { why: `${unknown}()` };
   const run = plan(ENVIRONMENT, parsed);
-  return {
-    usesOldSelf: some(
-      parsed.expr,
-      ({ case: kind, value }) => kind === 'identExpr' && nameOf(value) === 'oldSelf',
-    ),
-    evaluate: (variables) => run({ ...variables }),
-  };
+  const isOldSelf = ({ case: kind, value }: Node): boolean =>
+    kind === 'identExpr' && (value as { readonly name?: unknown }).name === 'oldSelf';
+  return { usesOldSelf: some(parsed.expr, isOldSelf), evaluate: (variables) => run({ ...variables }) };
 }
 
 /** Operators of the evaluator itself. */
@@ -443,13 +406,4 @@ function some(value: unknown, test: (node: Node) => boolean): boolean {
   if (value === null || typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.some((item) => some(item, test));
   return test(value as Node) || Object.values(value).some((member) => some(member, test));
-}
-
-function nameOf(value: unknown): unknown {
-  return (value as { readonly name?: unknown }).name;
-}
-
-/** The message of an evaluation that failed. */
-function failureOf(result: CelResult): string | undefined {
-  return isCelError(result) ? messageOf(result) : undefined;
 }
