@@ -10,9 +10,6 @@ import { InputError } from './problem.js';
  */
 export const LEDGER_NAME = '.reconstruct-synth';
 
-/** Earlier name; it is read where there is no other, and removed once there is. */
-export const OLD_LEDGER_NAME = '.reconstruct-synth.json';
-
 /** `chart`: a Helm chart, whose files are of other names, some of them in `templates`. */
 export type FolderForm = 'manifests' | 'chart';
 
@@ -67,7 +64,6 @@ function update(folder: string, files: readonly ManifestFile[], form: FolderForm
   replaceAll(folder, changed);
   for (const name of stale) rmSync(join(folder, name));
   if (stale.length > 0) writeLedger(folder, [...names]);
-  rmSync(join(folder, OLD_LEDGER_NAME), { force: true });
   return { written: changed.length, unchanged: files.length - changed.length, removed: stale.length };
 }
 
@@ -117,10 +113,8 @@ function hasText(file: string, text: string): boolean {
 }
 
 function readLedger(folder: string, form: FolderForm): Set<string> {
-  const file = [LEDGER_NAME, OLD_LEDGER_NAME]
-    .map((name) => join(folder, name))
-    .find((name) => existsSync(name));
-  if (file === undefined) return new Set();
+  const file = join(folder, LEDGER_NAME);
+  if (!existsSync(file)) return new Set();
   const text = readFileSync(file, 'utf8');
   const isOurs = form === 'chart' ? isChartName : isManifestName;
   try {

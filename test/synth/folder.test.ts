@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LEDGER_NAME, OLD_LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
+import { LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
 import { folderWith } from './fixtures.js';
 
 const A = { name: 'a.yaml', text: '---\na: 1\n' };
@@ -52,16 +52,6 @@ test('a folder of templates that is a link is neither written to nor emptied', (
   );
   expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
   expect(readdirSync(outside)).toEqual(['a.yaml']);
-});
-
-test('a folder from before the list was called this is kept up, and the old list goes', () => {
-  const folder = folderWith({
-    [OLD_LEDGER_NAME]: '{"files":["a.yaml","b.yaml"]}',
-    'a.yaml': 'old',
-    'b.yaml': 'old',
-  });
-  expect(writeFolder(folder, [A])).toEqual({ written: 1, unchanged: 0, removed: 1 });
-  expect(readdirSync(folder).sort()).toEqual([LEDGER_NAME, 'a.yaml']);
 });
 
 test.each([

@@ -128,99 +128,62 @@ test('subfolders are read only when asked for', async () => {
   expect(await synth({ kinds: KINDS, sources: [folder], recursive: true })).toHaveLength(2);
 });
 
-test.each<[what: string, text: string, expected: readonly string[]]>([
+const UNNAMED = WEB.replace('  name: web\n', '');
+const NOWHERE = WEB.replace('  namespace: shop\n', '');
+const LIST = `apiVersion: v1\nkind: List\nitems:\n- ${WEB.trimEnd().replaceAll('\n', '\n  ')}\n`;
+
+test.each<[text: string, ...expected: string[]]>([
   [
-    'a value that is not allowed',
     WEB.replace('80', '99999'),
-    [
-      '<stdin>: document 1, line 9: spec.ports[0].port: 99999 is more than 65535; give a number between 1 and 65535',
-    ],
+    '1, line 9: spec.ports[0].port: 99999 is more than 65535; give a number between',
   ],
   [
-    'several problems in several documents',
-    `${WEB.replace('image', 'imge')}---\n${WEB.replace('name: web', 'name: Web!')}`,
-    [
-      '<stdin>: document 1, line 6: spec.image: is missing; add it',
-      '<stdin>: document 1, line 7: spec.imge: unknown field; did you mean image?',
-      '<stdin>: document 2, line 14: metadata.name: "Web!" is not a DNS subdomain name; use up to 253 lower-case letters, digits, - and ., and begin and end each part with a letter or digit',
-    ],
+    WEB.replace('image', 'imge'),
+    '1, line 6: spec.image: is missing; add it',
+    'imge: unknown field; did you mean',
   ],
   [
-    'no name',
-    WEB.replace('  name: web\n', ''),
-    ['<stdin>: document 1, line 3: metadata.name: is missing; add it'],
+    `${WEB}---\n${WEB.replace('name: web', 'name: Web!')}`,
+    '2, line 14: metadata.name: "Web!" is not a DNS sub',
   ],
+  [UNNAMED, '<stdin>: document 1, line 3: metadata.name: is missing; add it'],
   [
-    'a generated name',
     WEB.replace('name: web', 'generateName: web-'),
-    [
-      '<stdin>: document 1, line 4: metadata.generateName: the name would be made up by the API server; give metadata.name instead, a name is needed to render',
-    ],
+    '1, line 4: metadata.generateName: the name would be made up',
   ],
   [
-    'a namespace that is none',
     WEB.replace('shop', 'my.shop'),
-    [
-      '<stdin>: document 1, line 5: metadata.namespace: "my.shop" is not a DNS label; use up to 63 lower-case letters, digits and -, and begin and end with a letter or digit',
-    ],
+    '1, line 5: metadata.namespace: "my.shop" is not a DNS label; use up to 63',
   ],
+  ['apiVersion: apps/v1\nkind: Deployment\n', '1, line 2: kind: Deployment of apps/v1 is not a kind that is'],
   [
-    'an unknown kind',
-    'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n',
-    [
-      '<stdin>: document 1, line 2: kind: Deployment of apps/v1 is not a kind that is rendered here; the kinds are Widget (demo.example.com/v1), Globe (demo.example.com/v1)',
-    ],
-  ],
-  [
-    'a version that is not served',
     WEB.replace('/v1\n', '/v1alpha1\n'),
-    [
-      '<stdin>: document 1, line 1: apiVersion: demo.example.com/v1alpha1 is not a version in which Widget is served; write demo.example.com/v1 or demo.example.com/v1beta1',
-    ],
+    'in which Widget is served; write demo.example.com/v1 or demo.example.com',
   ],
   [
-    'no kind',
-    'apiVersion: v1\nmetadata: {name: a}\n',
-    [
-      '<stdin>: document 1, line 1: kind: is missing; add it; the kinds are Widget (demo.example.com/v1), Globe (demo.example.com/v1)',
-    ],
+    'apiVersion: v1\n',
+    '1, line 1: kind: is missing; add it; the kinds are Widget (demo.example.com/v1), Globe',
   ],
+  ['hello world\n', '<stdin>: document 1, line 1: "hello world" is not a Kubernetes object; give a map'],
   [
-    'plain text',
-    'hello world\n',
-    [
-      '<stdin>: document 1, line 1: "hello world" is not a Kubernetes object; give a map with apiVersion, kind, metadata and spec',
-    ],
-  ],
-  [
-    'a duplicate',
     `${WEB}---\n${WEB}`,
-    [
-      '<stdin>: document 2, line 14: metadata.name: Widget "web" is there already: <stdin>, document 1, line 4; remove or rename one of them',
-    ],
+    '2, line 14: metadata.name: Widget "web" is there already: <stdin>, document 1, line 4; rem',
   ],
   [
-    'a name with and without the namespace default',
-    `${WEB.replace('shop', 'default')}---\n${WEB.replace('  namespace: shop\n', '')}`,
-    [
-      '<stdin>: document 2, line 14: metadata.name: Widget "web" is there already: <stdin>, document 1, line 4; give both a namespace: without one it would be written to default.widget.demo.example.com.web.yaml as well',
-    ],
+    `${WEB.replace('shop', 'default')}---\n${NOWHERE}`,
+    'without one it would be written to default.widget.demo.',
   ],
-  ['nothing at all', '# nothing\n', ['-: there is no document in it; give at least one custom resource']],
+  ['# nothing\n', '-: there is no document in it; give at least one custom resource'],
+  [LIST.replace('80', 'x'), '1, line 12: items[0].spec.ports[0].port: "x" is a string, not an integer'],
   [
-    'an item of a List',
-    'apiVersion: v1\nkind: List\nitems:\n- apiVersion: demo.example.com/v1\n  kind: Widget\n  metadata: {name: a}\n  spec:\n    image: 1\n',
-    ['<stdin>: document 1, line 8: items[0].spec.image: 1 is a number, not a string; put it in quotes'],
-  ],
-  [
-    'what cannot be rendered',
     WEB.replace('  ports:', '  settings: {__proto__: x}\n  ports:'),
-    [
-      "<stdin>: document 1, line 1: spec.settings has a key named __proto__, which can't be rendered: give it another name",
-    ],
+    'line 1: spec.settings has a key named __proto__',
   ],
-])('%s is refused', async (_, text, expected) => {
-  expect(await problemsOf(synthText(text))).toEqual(expected);
+])('%j is refused: %s', async (text, ...expected) => {
+  const problems = await problemsOf(synthText(text));
+
+  expect(problems).toHaveLength(expected.length);
+  for (const [index, part] of expected.entries()) expect(problems[index]).toContain(part);
 });
 
 test('problems with sources name the source and the remedy', async () => {
