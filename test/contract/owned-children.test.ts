@@ -307,29 +307,28 @@ describe('OwnedChildren, status', () => {
 describe('OwnedChildren, events', () => {
   const stalled = (message: string, status = 'True') => [{ type: 'Stalled', status, message }];
 
-  it('warns when a custom resource stalls', () => {
-    const [step] = planned({ cr: cr() }).events;
-    expect(step?.regarding).toEqual({
-      apiVersion: 'demo.io/v1',
-      kind: 'Widget',
-      namespace: 'shop',
-      name: 'web',
-      uid: 'u',
-    });
-    expect(step?.event(failing('onChange'))).toEqual({
-      type: 'Warning',
-      reason: 'Invalid',
-      action: 'Reconcile',
-      note: 'no',
-    });
-  });
+  const healing = (reason: string) => [
+    { ...failing('backoff')[0]!, error: new OperatorError({ reason, message: 'no', retry: 'backoff' }) },
+  ];
+  const reconciling = (message: string, status = 'True') => [{ type: 'Reconciling', status, message }];
 
-  it.each([
-    ['is well', cr(), []],
-    ['may heal by itself', cr(), failing('backoff')],
-    ['has stalled for the same reason before', cr({}, stalled('no')), failing('onChange')],
-  ])('says nothing when it %s', (_, resource, changes) => {
-    expect(planned({ cr: resource }).events[0]?.event(changes)).toBeUndefined();
+  it.each<[when: string, conditions: object[], changes: ChangeSet, reason: string | undefined]>([
+    ['stalls', [], failing('onChange'), 'Invalid'],
+    ['stalls for another reason', stalled('other'), failing('onChange'), 'Invalid'],
+    ['stalls again', stalled('no', 'False'), failing('onChange'), 'Invalid'],
+    ['has stalled for the same reason before', stalled('no'), failing('onChange'), undefined],
+    ['is well', [], [], undefined],
+    ['may heal by itself', [], failing('backoff'), undefined],
+    ['is fought for', [], healing('FieldContested'), 'FieldContested'],
+    ['is still fought for', reconciling('no'), healing('FieldContested'), undefined],
+    ['is fought for by another', reconciling('another'), healing('FieldContested'), 'FieldContested'],
+    ['is fought for again', reconciling('no', 'False'), healing('FieldContested'), 'FieldContested'],
+  ])('of a custom resource that %s', (_, conditions, changes, reason) => {
+    const [step] = planned({ cr: cr({}, conditions) }).events;
+    const expected = { type: 'Warning', reason, action: 'Reconcile', note: 'no' };
+
+    expect(step?.event(changes)).toEqual(reason === undefined ? undefined : expected);
+    expect(step?.regarding).toMatchObject({ kind: 'Widget', namespace: 'shop', name: 'web', uid: 'u' });
   });
 
   it('tells whose changes were undone, and which', () => {
@@ -349,24 +348,6 @@ describe('OwnedChildren, events', () => {
       { note: 'Service shop/web: put back fields, changed by another writer' },
     ]);
     expect(told([{ ...change, action: 'configured' }], [{ ...change, action: 'unchanged' }])).toEqual([]);
-  });
-
-  it.each([
-    ['for another reason', stalled('other')],
-    ['anew', stalled('no', 'False')],
-  ])('warns when it stalls %s', (_, conditions) => {
-    expect(planned({ cr: cr({}, conditions) }).events[0]?.event(failing('onChange'))).toBeDefined();
-  });
-
-  it('warns once when somebody else fights for a field', () => {
-    const ref = { apiVersion: 'v1', kind: 'Service', name: 'web' };
-    const error = new OperatorError({ reason: 'FieldContested', message: 'no', retry: 'backoff' });
-    const contested = [{ ref, action: 'failed' as const, error }];
-    const told = (conditions?: object[]) => planned({ cr: cr({}, conditions) }).events[0]?.event(contested);
-    expect(told()).toMatchObject({ type: 'Warning', reason: 'FieldContested', note: 'no' });
-    expect(told([{ type: 'Reconciling', status: 'True', message: 'no' }])).toBeUndefined();
-    expect(told([{ type: 'Reconciling', status: 'True', message: 'another' }])).toBeDefined();
-    expect(told([{ type: 'Reconciling', status: 'False', message: 'no' }])).toBeDefined();
   });
 });
 
