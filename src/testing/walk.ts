@@ -261,6 +261,11 @@ export function isRequired({ schema }: Pick<Fields, 'schema'>, path: Path): bool
   return schemaAt(schema, path.slice(0, -1)).required?.includes(field) ?? false;
 }
 
+function isPossible({ action, path }: Goal, spec: Spec): boolean {
+  const count = valuesAt(spec, path).length;
+  return action === 'set' ? count === 0 : count > (action === 'drop an item' ? 1 : 0);
+}
+
 /** Reports whether an edit has done it. */
 export function isReached({ action, path }: Goal, before: Spec, after: Spec): boolean {
   const [old, now] = [valuesAt(before, path), valuesAt(after, path)];
@@ -289,8 +294,9 @@ class Editor {
   }
 
   /** Returns a valid spec that may have reached the goal. @param isAlone whether no other field is edited */
-  edited(before: Spec, { action, path }: Goal, isAlone: boolean): Spec | undefined {
+  edited(before: Spec, goal: Goal, isAlone: boolean): Spec | undefined {
     const { fields, chance, names } = this;
+    const { action, path } = goal;
     const { required = [] } = fields.schema;
     const [field = '', ...inner] = path;
     const least = Object.fromEntries(required.map((name) => [name, before[name]]));
@@ -300,7 +306,8 @@ class Editor {
     const broken = names.filter((name) =>
       fields.leaves.some((leaf) => leaf[0] === name && fields.isRefused?.(leaf) && valuesAt(spec, leaf)[0]),
     );
-    const isRemoved = action === 'remove' || action === 'drop an item';
+    // What isn't there yet has to come first.
+    const isRemoved = action === 'remove' || action === 'drop an item' ? isPossible(goal, spec) : false;
     const parts = isRemoved && chance.yes(60) ? partsOf([spec]).filter((part) => isAt(part, path)) : [];
     // From the last to the first, so that indexes stay true.
     const gone = action === 'remove' ? parts.toReversed() : parts.length > 1 ? [chance.one(parts)] : [];
@@ -447,9 +454,7 @@ export async function planWalks(
     let refused: Spec | undefined;
     for (let attempt = 0; attempt < 400; attempt++) {
       const goals = wanted();
-      const possible = goals.filter(
-        ({ action, path }) => (action === 'set') === (valuesAt(before, path).length === 0),
-      );
+      const possible = goals.filter((goal) => isPossible(goal, before));
       const goal = chance.one([possible, goals, editor.goals].find(({ length }) => length > 0) ?? []);
       // A goal may need more than one edit to get there; any other edit will do meanwhile.
       const isEnough = (spec: Spec): boolean =>
