@@ -150,16 +150,6 @@ describe('between the trial and the write,', () => {
   });
 });
 
-test('where the cluster answers no more, what stays unwritten is reported', async () => {
-  const server = new Server(({ method, path }) => {
-    if (method === 'POST' && path === PATH) throw new Error('gone');
-    return undefined;
-  });
-  const { lines, failed } = await applied(server, document('web') + document('b') + document('c'));
-  expect(failed).toContain('gone');
-  expect(lines.slice(-2)).toEqual(["Widget shop/b isn't written", "Widget shop/c isn't written"]);
-});
-
 test('of a version that is served and not stored, what is carried out is what was tried', async () => {
   const { spec, ...crd } = widgetCrd();
   const [stored, served, ...rest] = spec.versions;
@@ -241,16 +231,6 @@ describe('without an operator, a custom resource is', () => {
     expect((await waited(server)).outcome()).toBe(
       "AppService shop/web isn't ready after 60 s\n  Not seen: List deployments: 503 busy",
     );
-  });
-
-  test('ready once they can be listed', async () => {
-    const server = serverOf(deployment(1));
-    server.refused.set('deployments', busy);
-    const { outcome, clock } = await waited(server, 10_000);
-    expect(outcome()).toBeUndefined();
-    server.refused.clear();
-    await clock.advance(10_000);
-    expect(outcome()).toBe('ready');
   });
 });
 

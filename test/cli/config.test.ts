@@ -29,11 +29,6 @@ async function messageOf(action: Promise<unknown>): Promise<string> {
   return (error as CliError).message;
 }
 
-test('without a configuration there are the built-in kinds', async () => {
-  process.chdir(folderWith());
-  expect(await loadKinds({ builtIn: [WIDGET] })).toEqual([WIDGET]);
-});
-
 test('the configuration of the working directory adds its kinds', async () => {
   process.chdir(folderWith({ 'reconstruct.config.mjs': `export default { kinds: [${KIND_BY_HAND}] };` }));
   const kinds = await loadKinds({ builtIn: [WIDGET] });
@@ -49,11 +44,6 @@ test('a configuration may do without the built-in kinds', async () => {
   expect(await messageOf(names(['widget']))).toContain(
     'there is no kind widget; the kinds are thing.demo.example.com, appservice.app.example.com',
   );
-});
-
-test('a configuration may be named, and may be empty', async () => {
-  const folder = folderWith({ 'mine.mjs': 'export default {};' });
-  expect(await loadKinds({ builtIn: [WIDGET], config: join(folder, 'mine.mjs') })).toEqual([WIDGET]);
 });
 
 test.each<[text: string, expected: string | RegExp]>([

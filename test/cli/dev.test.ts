@@ -157,26 +157,6 @@ describe('loading', () => {
       await session.close();
       expect(pids).toHaveLength(loads);
     });
-
-    test('what is interrupted while it hangs ends at once, and is no trouble', async () => {
-      const { config } = project('for (;;);');
-      const interrupted = new AbortController();
-      const session = new Session({
-        ...{ options: { config, samples: [] }, view: view as Partial<View> as View, guard },
-        ...{ stand: new Promise<never>(() => undefined), signal: interrupted.signal },
-      });
-      const running = session.run();
-      await eventually(() => {
-        expect(pids).toHaveLength(1);
-      });
-      interrupted.abort();
-      await running;
-      await session.close();
-
-      expect(() => process.kill(pids[0]!, 0)).toThrow('ESRCH');
-      expect(view.show).not.toHaveBeenCalled();
-      expect(view.report).not.toHaveBeenCalled();
-    });
   });
 });
 
@@ -245,26 +225,6 @@ describe('samples in the cluster', () => {
     expect(await samples.update([sample('web', 'b')], false, signal)).toEqual([
       expect.stringContaining('a field of its spec was dropped'),
     ]);
-  });
-
-  test.each([
-    ['KindNotServed', 10_000],
-    ['Invalid', 2_000],
-    ['Forbidden', 0],
-  ])('all together are retried after a change of a CRD, on %s for %i ms', async (reason, longest) => {
-    Object.assign(cluster, { refused: 'bad', reason });
-    const began = clock.monotonic();
-    let took = -1;
-    void samples
-      .update([sample('bad', 'a'), sample('bad', 'b'), sample('good', 'a')], true, signal)
-      .then((refused) => {
-        expect(refused).toHaveLength(2);
-        took = clock.monotonic() - began;
-      });
-    await clock.advance(60_000);
-    expect(took).toBeGreaterThanOrEqual(longest);
-    expect(took).toBeLessThan(longest + 200);
-    expect(cluster.done).toEqual(['apply good']);
   });
 
   test('of a kind that was removed are new when the kind comes back, and are not deleted meanwhile', async () => {
@@ -359,16 +319,6 @@ describe('changes', () => {
   ])('%s', (_, before, after, changes) => {
     const found = changesBetween(before, after).map((change) => change.text.replace(/^\w+ shop\/web: /, ''));
     expect(found).toEqual(changes);
-  });
-
-  test('of a custom resource the spec', () => {
-    const note = (value: number): AnyObject => ({
-      ...{ apiVersion: 'example.com/v1', kind: 'Note', status: { value }, spec: { replicas: value } },
-      metadata: { name: 'web', namespace: 'shop', uid: 'uid-note', resourceVersion: `${++version}` },
-    });
-    expect(changesBetween([note(1)], [note(2)])).toEqual([
-      { isGone: false, text: 'Note shop/web: .spec.replicas 1 -> 2' },
-    ]);
   });
 });
 
@@ -532,14 +482,5 @@ describe('views', () => {
       view.show({ troubles: [{ title: 'Wrong', lines }] });
     view.show({ troubles: [] });
     expect(lines).toEqual(['Wrong', '  line 4', 'Wrong', '  line 5', 'No longer so: Wrong']);
-  });
-
-  test('lines: no event again that was out of sight', () => {
-    view.show({ document: documentOf(note('Ready', [events[1]!])) });
-    view.show({ document: documentOf(note('Ready')) });
-    view.show({ document: documentOf(note('Ready', [events[1]!])) });
-    expect(lines).toEqual([
-      ...['Note default/hello: Ready Available: Done', 'Event of Pod hello: Normal Scheduled: said'],
-    ]);
   });
 });

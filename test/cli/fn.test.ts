@@ -91,15 +91,6 @@ test('a ConfigMap as functionConfig gives options and a policy', async () => {
   ]);
 });
 
-test('options of the functionConfig count as those of the command line do, where that has none', async () => {
-  const data = configMap({ namespace: 'shop', kinds: 'appservice' });
-  for (const args of [[], ['--namespace', 'shop', '--kinds', 'appservice']]) {
-    output.text = '';
-    const given = await fn({ items: [sample], functionConfig: data }, ...args);
-    expect(given.items.map(({ metadata }) => metadata.namespace)).toEqual(['shop', 'shop']);
-  }
-});
-
 test.each([
   ['namespace', 'shop', 'other'],
   ['kinds', 'appservice,jobwatcher', 'appservice'],
@@ -145,14 +136,6 @@ test('a policy of the command line is not loosened by a list', async () => {
     code: 2,
     stderr: 'functionConfig: data.policy: --policy gives another one already; remove it\n',
   });
-});
-
-test('a functionConfig that is nothing known is refused', async () => {
-  const functionConfig = { apiVersion: 'example.com/v1', kind: 'Settings', metadata: { name: 'x' } };
-
-  expect((await fn({ items: [sample], functionConfig })).stderr).toContain(
-    'functionConfig: Settings of example.com/v1 is nothing that is known here',
-  );
 });
 
 test('what is no ResourceList is bad input, and nothing is written', async () => {

@@ -107,16 +107,6 @@ describe('the operators of a status', () => {
       notes: [],
     });
   });
-
-  test('of other kinds are listed without their faults; without custom resources, all with theirs', async () => {
-    const other = sourceOf([deployment(0, { kinds: [jobWatcher] }), held]);
-    const { operators, notes, unattended } = await operatorsFor([place], other, now);
-    expect(operators).toMatchObject([{ namespace: 'ops', available: 0 }]);
-    expect(unattended).toEqual([place]);
-    expect(notes).toEqual([expect.stringMatching(/^No operator looks after AppService/)]);
-    const all = await operatorsFor([], other, now);
-    expect(all.notes).toEqual([expect.stringMatching(/^The operator in ops isn't ready/)]);
-  });
 });
 
 const forbidden = () =>
@@ -207,14 +197,6 @@ describe('the context of a diff', () => {
     expect(said).toEqual([]);
   });
 
-  test('has the defaults of an installation where there is none', async () => {
-    const { contextFor, said } = contextIn(new MemoryCluster());
-    expect(await contextFor(jobWatcher, ['shop'])).toEqual({
-      ...{ render: anything, flags: {}, operatorNamespace: 'reconstruct-system' },
-    });
-    expect(said).toEqual([]);
-  });
-
   test('is of the operator for the kind and the namespace; of several, the first with a warning', async () => {
     const cluster = new MemoryCluster([
       ...installed({ namespace: 'a', kinds: [appService] }),
@@ -286,13 +268,6 @@ describe('the context of a diff', () => {
       await contextFor(appService, []);
       expect(reads).toBe(1);
       expect(said).toEqual([`Judged by the policy of the operator in ops: ${PLACE}`]);
-    });
-
-    test('of an operator without one, by which routes are refused', async () => {
-      const { contextFor, said } = contextIn(new MemoryCluster(installed()));
-      const { render: withoutPolicy } = await contextFor(appService, []);
-      expect(() => withoutPolicy(appService, routed)).toThrow('spec.route: is used, and the policy');
-      expect(said).toEqual([]);
     });
 
     test("that forbids nothing where it can't be read, with a warning", async () => {

@@ -154,17 +154,6 @@ test('what is being written is not taken for the whole', async () => {
   expect(lines).toEqual([]);
 });
 
-test('only the kinds of which it says something else are told', async () => {
-  const { write, look, told } = await following(`${large}\nother: { maxSize: 1 }`);
-  write(`# a comment\n${large}\nother: { maxSize: 1 }`);
-  await look();
-  write(`${large}\nother: { maxSize: 2 }`);
-  await look();
-  write('{}');
-  await look();
-  expect(told).toEqual([['other'], ['appservice', 'other']]);
-});
-
 const proxy = (size: number): string => `${large}\nproxy: { maxSize: ${size} }`;
 
 test('what is taken at the start alone is never told to be in force: it needs a restart', async () => {
@@ -189,24 +178,6 @@ test('what is taken at the start alone is never told to be in force: it needs a 
   ]);
 });
 
-test('what is followed is in force beside it, and nothing waits once the file says what it said at the start', async () => {
-  const { policy, write, look, lines, told, metrics } = await following(proxy(1));
-  for (const text of [`${small}\nproxy: { maxSize: 2 }`, small, `${small}\nproxy: { maxSize: 1 }`]) {
-    write(text);
-    await look();
-  }
-
-  expect(policy.current).toEqual({ appservice: { maxSize: 3 }, proxy: { maxSize: 1 } });
-  expect(told).toEqual([['appservice']]);
-  expect(lines.map(({ level, fields }) => [level, fields.kinds])).toEqual([
-    ['info', ['appservice']],
-    ['warn', ['proxy']],
-    ['warn', ['proxy']],
-    ['info', []],
-  ]);
-  expect(await counted(metrics)).toContain('reconstruct_policy_needs_restart 0');
-});
-
 test('what a kind can’t work with is refused as a whole, be it right by the schemas', async () => {
   const { policy, write, look, lines, told, metrics } = await following(large);
   write(`${small}\nproxy: { maxSize: 13 }`);
@@ -222,19 +193,6 @@ test('what a kind can’t work with is refused as a whole, be it right by the sc
     },
   ]);
   expect(await counted(metrics)).toContain('reconstruct_policy_refused 1');
-});
-
-test('it ends with the signal', async () => {
-  const { policy, write, look, stop } = await following(large);
-  stop();
-  write(small);
-  await look();
-  expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
-});
-
-test('a file that is no policy is nothing to begin with', async () => {
-  await expect(following('nonsense')).rejects.toThrow(CliError);
-  await expect(following('', () => Promise.reject(GONE))).rejects.toThrow(GONE);
 });
 
 test('a change is seen behind the links of a mounted ConfigMap', async () => {

@@ -118,41 +118,6 @@ test('by the one that the file has later too, and the kinds that it concerns are
   await end();
 });
 
-test('targets that can’t work are refused while it runs, as at the start: the rest of the file isn’t in force either', async () => {
-  const twice = 'streamingress: { targets: [{ name: a }, { name: b }] }';
-  const wrong = join(folderWith({ 'policy.yaml': twice }), 'policy.yaml');
-  await expect(run('--policy', wrong)).rejects.toThrow(/is there twice, in a and b/);
-
-  const { file, look, end } = await runningBy('appservice: { maxSize: 4 }');
-  writeFileSync(file, `appservice: { maxSize: 3 }\n${twice}`);
-  await vi.waitFor(async () => {
-    await look();
-    expect(started.errors).toContainEqual(
-      expect.objectContaining({
-        policy: file,
-        errors: [expect.stringContaining('is there twice, in a and b')],
-        message: 'changed policy refused, keeping the previous one',
-      }),
-    );
-  }, IN_TIME);
-
-  expect(started.lookedAgain).toEqual([]);
-  expect(started.render?.(appService, web)).toHaveLength(1);
-
-  writeFileSync(file, 'appservice: { maxSize: 3 }\nstreamingress: { targets: [{ name: a }] }');
-  await vi.waitFor(async () => {
-    await look();
-    expect(started.lookedAgain).toEqual(['appservice']);
-  }, IN_TIME);
-  await end();
-});
-
-test('without one nothing is forbidden', async () => {
-  await run();
-
-  expect(started.render?.(appService, web)).toHaveLength(1);
-});
-
 test('a policy that is not understood ends it before it begins, with code 2', async () => {
   await expect(run('--policy', 'nowhere.yaml')).rejects.toMatchObject({ exitCode: 2 });
   expect(started.render).toBeUndefined();

@@ -44,25 +44,6 @@ describe('rulesFor', () => {
     expect(verbs(kinds, 'statefulsets')).toEqual(['delete', 'get', 'list', 'watch']);
   });
 
-  it('only reads what is related', () => {
-    expect(verbs([kind('Widget', [], [], ['ReplicaSet'])], 'replicasets')).toEqual(['list', 'watch']);
-  });
-
-  it('has one rule for what kinds share, with the rights of all', () => {
-    const kinds = [kind('Widget', [], ['Deployment']), kind('Gadget', ['Deployment'])];
-    expect(rulesFor(kinds).filter(({ resources }) => resources.includes('deployments'))).toHaveLength(1);
-    expect(verbs(kinds, 'deployments')).toEqual(['create', 'delete', 'get', 'list', 'patch', 'watch']);
-  });
-
-  it('keeps resources of one name in two groups apart', () => {
-    const core = watching([{ type: type('v1', 'Event'), mapsTo: () => [] }]);
-    expect(
-      rulesFor([core])
-        .filter(({ resources }) => resources.includes('events'))
-        .map(({ apiGroups }) => apiGroups),
-    ).toEqual([[''], ['events.k8s.io']]);
-  });
-
   it('grants what a watch declares, where it declares it, and asks for no name that there is not yet', () => {
     const config = { type: type('v1', 'ConfigMap'), mapsTo: () => [] };
     const shared = watching([{ ...config, namespaces: ['ingress'], writes: ['create', 'patch'] }]);
@@ -105,13 +86,6 @@ describe('rulesFor', () => {
     expect(asked).toHaveBeenCalledWith(
       expect.objectContaining({ flags: { '--a': 'b' }, operatorNamespace: 'ops' }),
     );
-  });
-
-  it('grants no wildcard and nothing but events without kinds', () => {
-    expect(rulesFor([])).toEqual([
-      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-    ]);
-    expect(JSON.stringify(rulesFor([kind('Widget', ['Deployment'], ['Secret'])]))).not.toContain('*');
   });
 });
 

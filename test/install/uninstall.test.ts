@@ -97,24 +97,11 @@ describe('uninstall', () => {
     expect(told).toContain('ConfigMap edge/tcp released from streamingress-controller');
     expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
   });
-
-  it('says that there is nothing, where there is nothing', async () => {
-    expect(await remove({ purge: false })).toEqual([]);
-    expect(told).toEqual(['Nothing is installed in the namespace ops']);
-  });
 });
 
 describe('the namespace of the operator', () => {
   const controlledBy = (uid: string): object => ({
     ownerReferences: [{ apiVersion: 'a/v1', kind: 'A', name: 'a', uid, controller: true }],
-  });
-
-  it('stays with what has a controller that is not seen there', async () => {
-    await install();
-    cluster.put(named('Pod', 'ops', 'mirror', controlledBy('of-a-node')));
-    await remove();
-    expect(told.at(-1)).toBe('Namespace ops stays, since others have something in it: Pod mirror');
-    expect(namesLeft()).toContain('Namespace ops');
   });
 
   it('stays where an API could not be looked at, and says which', async () => {
@@ -161,13 +148,6 @@ describe('what happens while it purges', () => {
     const writes = await remove({ purge: true });
     expect(writes).toContain('apply Service edge/proxy by streamingress-controller');
     expect(namesLeft()).toEqual(['ConfigMap foreign', 'Service proxy']);
-  });
-
-  it('is an error, where a shared object is replaced', async () => {
-    await install();
-    cluster.apply = () =>
-      Promise.reject(new OperatorError({ reason: 'Conflict', message: 'the UID is another one' }));
-    await expect(remove({ purge: true })).rejects.toThrow('the UID is another one');
   });
 });
 
@@ -253,15 +233,6 @@ describe('two operators for different namespaces', () => {
     expect(cluster.writes).toHaveLength(before);
   });
 
-  it('may not share one ConfigMap of two proxies either, as a policy describes them', async () => {
-    await install(one);
-    const flags = { '--ingress-service': 'second', '--udp-services-configmap': 'second' };
-    await expect(install({ ...other, flags })).rejects.toThrow('configmaps ingress-nginx/tcp-services');
-    const text = '';
-    const parsed = { streamingress: { targets: [{ name: 'x', ingressNamespace: 'edge' }, { name: 'y' }] } };
-    await expect(install({ ...other, policy: { text, parsed } })).rejects.toThrow('ingress-nginx');
-  });
-
   it('may have a proxy each, in different namespaces or in one, and other kinds', async () => {
     await install(one);
     await install({ ...other, flags: { '--ingress-namespace': 'edge' } });
@@ -294,9 +265,5 @@ describe('installableKinds', () => {
     await expect(choose(false)).rejects.toMatchObject({ reason: 'NamespaceMissing' });
     await expect(choose(true, { kinds: [streamIngress] })).rejects.toThrow('No kind is left');
     await expect(choose(true, { watchNamespaces: ['a'] })).rejects.toThrow('There is no namespace a:');
-  });
-
-  it('needs no namespace of its own, which is made on the way', async () => {
-    expect(await choose(false, { namespace: 'ingress-nginx' })).toHaveLength(3);
   });
 });

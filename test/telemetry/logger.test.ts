@@ -25,23 +25,10 @@ it('writes an error with its message and its stack', async () => {
   });
 });
 
-it('leaves out what is below its level', async () => {
-  const text = await logged({ level: 'warn', format: 'json' }, (log) => {
-    log.info('no');
-    log.error('yes');
-    expect([log.isLevelEnabled('info'), log.isLevelEnabled('warn')]).toEqual([false, true]);
-  });
-  expect(text.trim().split('\n')).toHaveLength(1);
-});
-
 it('writes for people when told so', async () => {
   const text = await logged({ level: 'info', format: 'pretty' }, (log) => {
     log.info({ name: 'web' }, 'Reconciled');
   });
   expect(text).toMatch(/INFO.*Reconciled/);
   expect(() => JSON.parse(text) as unknown).toThrow();
-});
-
-it('says nothing when silent', () => {
-  expect(silentLogger.isLevelEnabled('error')).toBe(false);
 });

@@ -13,10 +13,6 @@ const before = {
   metadata: { labels: { 'app.kubernetes.io/name': 'web' } },
 };
 
-test('nothing, where nothing differs, in whatever order the fields are', () => {
-  expect(fieldChanges({ a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 })).toEqual([]);
-});
-
 test('a field that is another, one that comes and one that goes', () => {
   const { replicas, ...rest } = before.spec;
   const found = fieldChanges(before, { ...before, spec: { ...rest, paused: true, args: ['a', 'c'] } });
@@ -43,12 +39,6 @@ test('items that only stand in another order are a change of the list', () => {
   const containers = before.spec.containers.toReversed();
   expect(fieldChanges(before, { ...before, spec: { ...before.spec, containers } })).toEqual([
     { path: '.spec.containers', before: before.spec.containers, after: containers },
-  ]);
-});
-
-test('a list of which nothing tells the items apart, and that is longer, is another list', () => {
-  expect(fieldChanges({ args: ['a'] }, { args: ['a', 'b'] })).toEqual([
-    { path: '.args', before: ['a'], after: ['a', 'b'] },
   ]);
 });
 

@@ -33,10 +33,6 @@ const refused = previewOf('Service', 'failed', {
 });
 
 describe('the text of a diff', () => {
-  test('is empty where nothing would change', () => {
-    expect(textOf({ objects: [previewOf('Service', 'unchanged')], explanations: [] }, plain)).toBe('');
-  });
-
   test('shows fields, who loses them, and what is refused', () => {
     const objects = [previewOf('Pod', 'unchanged'), changed, refused, previewOf('Secret', 'deleted')];
     expect(textOf({ objects, explanations: [] }, plain)).toBe(
@@ -60,18 +56,6 @@ describe('the text of a diff', () => {
         '',
       ].join('\n'),
     );
-  });
-
-  test('shows a new object as it would be applied', () => {
-    const made = previewOf('ConfigMap', 'created', { after: object('ConfigMap', { data: { a: '1' } }) });
-    expect(textOf({ objects: [made], explanations: [] }, plain)).toContain('+ data:\n+   a: "1"\n');
-    expect(textOf({ objects: [made], explanations: [] }, plain)).not.toContain('resourceVersion');
-  });
-
-  test('is coloured by what happens', () => {
-    const text = textOf({ objects: [changed], explanations: [] }, coloured);
-    expect(text).toContain('<red>- "1"</>\n<green>+ "2"</>');
-    expect(text).toContain('<yellow>  .data.a is taken from kubectl-edit</>');
   });
 
   test('has tables with columns, and leaves out those without rows', () => {
@@ -160,16 +144,6 @@ test('JSON has every object, also those that stay, and says whether anything dif
       },
     ],
   });
-});
-
-test('what is left to others, and what would be deleted by a rule, differs too', () => {
-  const leaves = [{ field: '.data.a', manager: 'helm' }];
-  expect(differs({ objects: [previewOf('ConfigMap', 'unchanged', { leaves })], explanations: [] })).toBe(
-    true,
-  );
-  const explained = { of: ref('JobWatcher'), summary: 'would delete 1 of 1 Jobs matched', differs: true };
-  expect(differs({ objects: [], explanations: [explained] })).toBe(true);
-  expect(differs({ objects: [], explanations: [{ ...explained, differs: false }] })).toBe(false);
 });
 
 test('what the cluster refuses is told apart from what differs', () => {

@@ -58,19 +58,6 @@ function apiOf(
 const now = new Date('2026-01-01T00:00:00Z');
 const one = [{ kind: appService, name: 'web' }];
 
-test('children are those that the custom resource controls by UID', async () => {
-  const { api } = apiOf([
-    app('web'),
-    deployment('web'),
-    deployment('foreign', { labels: { [label]: 'web' }, ownerReferences: [owner('other')] }),
-    anObject(SERVICE, 'orphan', { labels: { [label]: 'web' } }),
-  ]);
-  const { resources } = await collect({ targets: one, namespace: 'shop' }, lister(api), now);
-  expect(resources.map(({ name, children }) => [name, children.map((each) => each.name)])).toEqual([
-    ['web', ['web']],
-  ]);
-});
-
 test('all of a kind cost as many lists as one of it, and no list of what is others’', async () => {
   const { api, asked } = apiOf([
     app('a'),
@@ -177,16 +164,6 @@ test('of Secrets nothing but the metadata is asked for', async () => {
   const type = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
   await lister(api)({ type, namespace: 'shop' });
   expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);
-});
-
-test('without custom resources, it is told which kinds are not installed, and that no operator is there', async () => {
-  const targets = [{ kind: appService }, { kind: jobWatcher }];
-  const { api } = apiOf([], ({ path }) =>
-    path.endsWith('/jobwatchers') ? failure(404, undefined, '404 page not found') : undefined,
-  );
-  expect(await collect({ targets, namespace: 'shop' }, lister(api), now)).toEqual({
-    ...{ operators: [], notes: [], resources: [], notInstalled: ['JobWatcher'] },
-  });
 });
 
 test('where no operator looks after it, a custom resource is judged by its children', async () => {

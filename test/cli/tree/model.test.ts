@@ -103,11 +103,6 @@ describe('facts', () => {
 });
 
 describe('a status of another form', () => {
-  test('of a namesake in another group is not read as that of ours', () => {
-    for (const kind of ['JobWatcher', 'StreamIngress'])
-      expect(factsOf({ ...cr({ lastRun: { skipped: null }, addresses: 'none' }), kind })).toEqual([]);
-  });
-
   test.each([
     null,
     'fine',
@@ -135,20 +130,6 @@ describe('a pod', () => {
     expect(isPodOf(set, anObject(POD, 'db-0', { ownerReferences: [ownedBy('db')] }))).toBe(true);
   });
 
-  test('that is stuck says why, in the words of its container', () => {
-    const waiting = { reason: 'CrashLoopBackOff', message: 'back-off' };
-    const lastState = { terminated: { exitCode: 1, reason: 'Error' } };
-    const containerStatuses = [
-      { name: 'web', image: 'a', ready: false, restartCount: 5, state: { waiting }, lastState },
-      { name: 'side', image: 'b', ready: true, restartCount: 1, state: { running: {} } },
-    ];
-    const pod = { ...ofWeb, spec: { containers: [{}, {}] }, status: { phase: 'Running', containerStatuses } };
-    expect(podStatus(pod)).toMatchObject({
-      ...{ ready: false, readyContainers: 1, containers: 2, restarts: 6, state: 'CrashLoopBackOff' },
-      message: expect.stringContaining('last with exit code 1') as string,
-    });
-  });
-
   test('is found by the label of the custom resource where it bears it, else by the selector', () => {
     const own = { label: 'kosmos.io/appservice', selector: 'kosmos.io/appservice=web' };
     const with_ = (matchLabels: object) => ({ ...web, spec: { selector: { matchLabels } } });
@@ -158,35 +139,6 @@ describe('a pod', () => {
       podSelector(anObject(SERVICE, 'web', {}, { spec: { selector: { app: 'x' } } }), own),
     ).toBeUndefined();
   });
-});
-
-test('events are the last five of those that are asked for, with how often they came', () => {
-  const events = Array.from({ length: 8 }, (_, index) =>
-    anObject(
-      { apiVersion: 'events.k8s.io/v1', kind: 'Event' },
-      `e${index}`,
-      {},
-      {
-        ...{
-          reason: `R${index}`,
-          type: 'Normal',
-          note: 'n',
-          regarding: { kind: 'Pod', name: 'a', uid: 'a' },
-        },
-        eventTime: `2026-01-01T00:00:0${index}.000000Z`,
-        ...(index === 0 && { series: { count: 40, lastObservedTime: '2026-01-01T01:00:00.000000Z' } }),
-        ...(index === 7 && { regarding: { kind: 'Pod', name: 'b', uid: 'b' } }),
-      },
-    ),
-  );
-  const found = lastEvents(events, 'cr', ({ uid }) => uid === 'a');
-  expect(found.map(({ reason, count }) => `${reason} ${count}`)).toEqual([
-    'R0 40',
-    'R6 1',
-    'R5 1',
-    'R4 1',
-    'R3 1',
-  ]);
 });
 
 test('events are told by what they matter: warnings, those of the custom resource, the rest', () => {

@@ -112,10 +112,6 @@ test.each([
   expect(age(time, now)).toBe(expected);
 });
 
-test('texts are broken at spaces, and words stay whole', () => {
-  expect(wrap('a bb ccc dddddddd e', 6)).toEqual(['a bb', 'ccc', 'dddddddd', 'e']);
-});
-
 describe('news', () => {
   const before = linesOf({ operators: [], notes: [], resources: [resource({ events: [event] })] });
 
@@ -131,10 +127,6 @@ describe('news', () => {
       'Event of Pod web-5f-b: Warning BackOff: Back-off restarting failed container',
       'Service shop/web: is gone',
     ]);
-  });
-
-  test('are none where only time has passed', () => {
-    expect(newLines(before, before)).toEqual([]);
   });
 });
 
