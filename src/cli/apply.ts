@@ -67,7 +67,7 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
       ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
-    const late = AbortSignal.timeout(Math.max(0, deadline - performance.now()));
+    const late = AbortSignal.timeout(Math.ceil(Math.max(0, deadline - performance.now())));
     const props = { api: new Api(transport), clock: systemClock, report, late, timeoutMilliseconds: timeout };
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied)

@@ -262,23 +262,17 @@ function choose(
   return first;
 }
 
-const NOT_FORBIDDEN = 'nothing is taken to be forbidden; give it with --policy';
-
 function warnOfAssumptions(
   kind: Kind,
   { message }: OperatorError,
   { operatorNamespace, policy, warn }: OperatorContextProps,
 ): void {
   const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
-  if (operatorNamespace !== undefined && mayBeRestricted)
-    warn(
-      `By which policy the operator in ${operatorNamespace} works can't be seen (${message}): ${NOT_FORBIDDEN}`,
-    );
-  if (operatorNamespace === undefined && (mayBeRestricted || kind.flags))
-    warn(
-      `Which operator is installed can't be seen (${message}): one in ${DEFAULT_NAMESPACE}, without flags, that ` +
-        'forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
-    );
+  if (!mayBeRestricted && (operatorNamespace !== undefined || !kind.flags)) return;
+  warn(
+    `Which operator is installed can't be seen (${message}): one in ${operatorNamespace ?? DEFAULT_NAMESPACE}, without ` +
+      'flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+  );
 }
 
 /**
@@ -306,7 +300,9 @@ async function readPolicy(
       throw new CliError([...error.lines, consequence], 3);
     }
     if (!(error instanceof OperatorError)) throw error;
-    warn(`The policy of the operator in ${namespace} can't be read (${error.message}): ${NOT_FORBIDDEN}`);
+    warn(
+      `The policy of the operator in ${namespace} can't be read (${error.message}): that it forbids nothing is assumed; give it with --policy`,
+    );
     return undefined;
   }
 }

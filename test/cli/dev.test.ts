@@ -9,7 +9,7 @@ import { loadProject, placeOf, readLogLine, sampleSources } from '../../src/cli/
 import type { Sample } from '../../src/cli/dev/load.js';
 import { isIgnored, Session } from '../../src/cli/dev/session.js';
 import { loadStand, Samples } from '../../src/cli/dev/stand.js';
-import type { Guard, StandModule } from '../../src/cli/dev/stand.js';
+import type { Guard, Stand, StandModule } from '../../src/cli/dev/stand.js';
 import { lineView, terminalView } from '../../src/cli/dev/view.js';
 import type { View } from '../../src/cli/dev/view.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../../src/cli/tree/model.js';
@@ -122,7 +122,7 @@ describe('loading', () => {
       const interrupted = new AbortController();
       const session = new Session({
         ...{ options: { config, samples: [] }, view: view as Partial<View> as View, guard },
-        ...{ stand: new Promise<never>(() => undefined), signal: interrupted.signal },
+        ...{ stand: {} as Stand, signal: interrupted.signal },
       });
       const running = session.run();
       let loads = 0;

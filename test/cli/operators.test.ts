@@ -234,8 +234,7 @@ describe('the context of a diff', () => {
     const named = contextIn(closed(), { operatorNamespace: 'ops' });
     expect(await named.contextFor(appService, ['shop'])).toMatchObject({ operatorNamespace: 'ops' });
     expect(named.said).toEqual([
-      "warning: By which policy the operator in ops works can't be seen (List deployments: not you): nothing is taken to be " +
-        'forbidden; give it with --policy',
+      expect.stringContaining('one in ops, without flags, that forbids nothing, is assumed'),
     ]);
   });
 
@@ -277,8 +276,8 @@ describe('the context of a diff', () => {
       const { render: unrestricted } = await contextFor(appService, []);
       expect(unrestricted(appService, routed)).toHaveLength(3);
       expect(said).toEqual([
-        `warning: The policy of the operator in ops can't be read (there is no policy.yaml in the ${PLACE}): nothing is ` +
-          'taken to be forbidden; give it with --policy',
+        `warning: The policy of the operator in ops can't be read (there is no policy.yaml in the ${PLACE}): that it ` +
+          'forbids nothing is assumed; give it with --policy',
       ]);
     });
 

@@ -166,7 +166,6 @@ test('--watch appends what changes until it is interrupted', async () => {
   await apps.ready('watched');
   const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
   const args = ['status', 'appservice/watched', '--watch', '-n', namespace];
-  const requests = await requestsFromNowOn(cluster, viewer);
   const guard = await startWatchdog();
   const child = spawn(process.execPath, [file, ...args, '--kubeconfig', kubeconfig], {
     ...{ detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
@@ -177,10 +176,6 @@ test('--watch appends what changes until it is interrupted', async () => {
   await eventually(() => {
     expect(shown).toContain('1 of 1 pods are available');
   });
-  // Those that are refused are tried again each half minute.
-  const lists = async (): Promise<number> =>
-    (await requests()).filter(({ verb, code }) => verb === 'list' && code === 200).length;
-  const before = await lists();
   const until = shown.length;
 
   await apps.edit('watched', { ...web, image: 'sandbox.invalid/no-image' });
@@ -190,7 +185,6 @@ test('--watch appends what changes until it is interrupted', async () => {
     expect(news).toMatch(/^20\S+Z Pod \S+\/watched-\S+: 0\/1 ImagePullBackOff: image/m);
     expect(news).toMatch(/^20\S+Z AppService \S+\/watched: Reconciling ImagePullBackOff: /m);
   });
-  expect(await lists()).toBe(before);
   const ended = once(child, 'close') as Promise<[number | null]>;
   child.kill('SIGINT');
   expect((await ended)[0]).toBe(0);

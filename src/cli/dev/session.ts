@@ -30,32 +30,20 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  */
 export async function runDev(options: ProjectOptions): Promise<void> {
   const { startGuard, startStand } = await loadStand();
-  await untilInterrupted(async (signal) => {
-    const view = openView();
-    signal.addEventListener('abort', () => {
-      view.close();
-    });
+  const view = openView();
+  view.report('The sandbox starts');
+  await withControlPlane(startStand, view.report, async (stand, signal) => {
     const guard = await startGuard();
-    view.report('The sandbox starts');
-    const log = (line: string): void => {
-      if (!signal.aborted) view.report(line);
-    };
+    const session = new Session({ options, view, guard, stand, signal });
+    signal.addEventListener('abort', view.close);
     try {
-      await withControlPlane(startStand(log), signal, async (stand) => {
-        const session = new Session({ options, view, guard, stand, signal });
-        try {
-          void session.run();
-          await Promise.race([aborted(signal), stand.then(() => aborted(signal))]);
-        } finally {
-          view.close();
-          await session.close();
-        }
-      });
+      await session.run();
     } finally {
       view.close();
+      await session.close();
       await guard.release();
     }
-  }, SIGNALS);
+  });
 }
 
 /**
@@ -66,37 +54,34 @@ export async function runDev(options: ProjectOptions): Promise<void> {
 export async function runControlPlane(): Promise<void> {
   const { startEmpty } = await loadStand();
   const write = (line: string): void => void process.stdout.write(`${line}\n`);
-  await untilInterrupted(async (signal) => {
-    const log = (line: string): void => {
-      if (!signal.aborted) write(line);
-    };
-    await withControlPlane(startEmpty(log), signal, async (starting) => {
-      const cluster = await Promise.race([starting, aborted(signal)]);
-      if (!cluster) return;
-      write('A control plane runs, in which nothing is installed.');
-      usage(cluster).forEach(write);
-      if (!isOnPath('kubectl')) write(`  export PATH=${dirname(cluster.kubectlPath)}:$PATH`);
-      await aborted(signal);
-    });
-  }, SIGNALS);
+  await withControlPlane(startEmpty, write, async (cluster, signal) => {
+    write('A control plane runs, in which nothing is installed.');
+    usage(cluster).forEach(write);
+    if (!isOnPath('kubectl')) write(`  export PATH=${dirname(cluster.kubectlPath)}:$PATH`);
+    await aborted(signal);
+  });
 }
 
 async function withControlPlane<T extends ControlPlane>(
-  starting: Promise<T>,
-  signal: AbortSignal,
-  use: (starting: Promise<T>) => Promise<void>,
+  start: (log: (line: string) => void) => Promise<T>,
+  report: (line: string) => void,
+  use: (cluster: T, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  let up: T | undefined;
-  const started = starting.then((cluster) => (up = cluster));
-  try {
-    await use(started);
-  } catch (error) {
-    throw new CliError(`The sandbox can't be started: ${messageOf(error)}`, 3);
-  } finally {
+  await untilInterrupted(async (signal) => {
+    const starting = start((line) => {
+      if (!signal.aborted) report(line);
+    }).catch((error: unknown) => {
+      throw new CliError(`The sandbox can't be started: ${messageOf(error)}`, 3);
+    });
+    const cluster = await Promise.race([starting, aborted(signal)]);
     // How far a start has come isn't known; all of it ends with this process.
-    if (signal.aborted && !up) process.exit();
-    await up?.stop();
-  }
+    if (!cluster) process.exit();
+    try {
+      await use(cluster, signal);
+    } finally {
+      await cluster.stop();
+    }
+  }, SIGNALS);
 }
 
 function openView(): View {
@@ -136,8 +121,7 @@ export interface SessionProps {
   readonly options: ProjectOptions;
   readonly view: View;
   readonly guard: Guard;
-  /** Resolves once the cluster runs. */
-  readonly stand: Promise<Stand>;
+  readonly stand: Stand;
   readonly signal: AbortSignal;
 }
 
@@ -239,12 +223,9 @@ export class Session {
   }
 
   private async apply(project: Project): Promise<void> {
-    const { view, signal } = this.props;
+    const { view, stand, signal } = this.props;
     const { kinds, rules, samples } = project;
-    // Why the sandbox doesn't start is reported by what started it.
-    const stand = await this.props.stand.catch(() => undefined);
-    if (!stand || this.isOver()) return;
-    this.connected ??= this.connect(stand);
+    this.connected ??= this.connect();
     const { refused, changed, left } = await stand.install(kinds, rules);
     if (this.isOver()) return;
     for (const crd of left) {
@@ -256,7 +237,7 @@ export class Session {
       );
     }
     this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
-    if (this.isStale || !this.stopController) await this.restart(stand, project);
+    if (this.isStale || !this.stopController) await this.restart(kinds);
     const valid = 'valid' in samples ? samples.valid : [];
     if ('valid' in samples) {
       const rejected = await this.connected.samples.update(valid, changed, signal);
@@ -269,8 +250,8 @@ export class Session {
     if (!this.isOver()) this.connected.follower.follow(kinds);
   }
 
-  private connect(stand: Stand) {
-    const { view } = this.props;
+  private connect() {
+    const { view, stand } = this.props;
     const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
     const follower = new Follower({
@@ -291,8 +272,8 @@ export class Session {
   }
 
   /** Two controllers never run at the same time. */
-  private async restart(stand: Stand, { kinds }: Project): Promise<void> {
-    const { view, guard, options } = this.props;
+  private async restart(kinds: Project['kinds']): Promise<void> {
+    const { view, stand, guard, options } = this.props;
     view.show({ controller: 'the controller starts' });
     await this.stopController?.();
     this.stopController = undefined;
