@@ -18,7 +18,7 @@ const replicaSet = (name: string) => ({ ...ownedBy(name), apiVersion: 'apps/v1',
 const jobWatcher = { apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' };
 
 function cr(status: object, generation = 2): AnyObject {
-  return widget('web', { generation }, status) as unknown as AnyObject;
+  return widget('web', { generation }, status);
 }
 
 describe('the verdict', () => {
