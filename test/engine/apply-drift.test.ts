@@ -3,7 +3,7 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
-import { deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
+import { deployment, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 
@@ -55,23 +55,6 @@ describe('Applier, drift', () => {
         fields: ['.spec.replicas', '.spec.template.spec.containers[name="web"].image'],
       },
     });
-  });
-
-  it('names ten fields at most, and nobody who had no part in it', async () => {
-    const env = Array.from({ length: 12 }, (_, n) => ({ name: `V${String(n)}`, value: '1' }));
-    const setup = newSetup();
-    const wanted = step(deployment(1, { env }));
-    await setup.apply(wanted);
-    take(
-      setup,
-      'kubectl-edit',
-      env.map(({ name }) => [...CONTAINER, 'f:env', `k:{"name":"${name}"}`]),
-    );
-    const change = await setup.apply(wanted);
-    expect(change.drift?.managers).toEqual(['kubectl-edit']);
-    const all = change.drift?.fields ?? [];
-    expect(all.length).toBeLessThanOrEqual(10);
-    expect(all[0]).toContain('.spec.template.spec.containers[name="web"].env');
   });
 
   it('is no drift when our own intent has changed', async () => {

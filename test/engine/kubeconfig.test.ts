@@ -67,18 +67,6 @@ describe('in a Pod', () => {
   });
 });
 
-describe('the namespace', () => {
-  const namespaceOf = (context: object, place: string): string =>
-    loadKubeconfig({ kubeconfig: written(config('staging', context)), env: {}, mounted: place }).namespace;
-
-  test("is the context's, else the Pod's, else default", () => {
-    const place = mounted();
-    expect(namespaceOf({ namespace: 'shop' }, place)).toBe('shop');
-    expect(namespaceOf({}, place)).toBe('ops');
-    expect(namespaceOf({}, join(folder, 'none'))).toBe('default');
-  });
-});
-
 describe('what is wrong with a kubeconfig is named with the file', () => {
   const message = (options: Parameters<typeof loadKubeconfig>[0]): string => {
     try {
