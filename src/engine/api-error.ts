@@ -36,7 +36,7 @@ const UNAVAILABLE =
   /^failed to allocate IP(?: \S+)?: (?!provided |the provided )|^(?!failed to).*(?:connection refused|context canceled|context deadline exceeded)$/s;
 
 /** The plugin of quotas objects; it comes after those that judge the object itself. */
-const EXCEEDED = /^exceeded quota: [^,]+, requested: (\S+), used: (\S+), limited: (\S+)$/;
+const EXCEEDED = /^exceeded quota: [^,]+, requested: (\S+), used: \S+, limited: \S+$/;
 /** Resources of quotas that have whole numbers: objects, and ports and balancers of Services. */
 const COUNTED = /^(?:count\/\S+|[a-z]+s|services\.(?:nodeports|loadbalancers))$/;
 
@@ -128,19 +128,10 @@ export class ApiError extends Error {
     return this.code === 409 && this.status.reason === 'AlreadyExists';
   }
 
-  /**
-   * Reports whether a quota is used up that has room for the object once another of its kind is gone.
-   * @param freed what that one gives back, of what isn't counted by objects. @default - as much as is asked for
-   */
-  fitsQuotaWithout(freed: Readonly<Record<string, number>> = {}): boolean {
-    const [, ...amounts] = EXCEEDED.exec(this.objection) ?? [];
-    const [asked, used, most] = amounts.map((text) => new Map(amountsIn(text)));
-    if (!asked || !used || !most) return false;
-    return [...asked].every(
-      ([name, count]) =>
-        COUNTED.test(name) &&
-        (used.get(name) ?? NaN) + count - (freed[name] ?? count) <= (most.get(name) ?? NaN),
-    );
+  /** A quota of objects is used up, by what may have been deleted a moment ago. */
+  get exceedsObjectQuota(): boolean {
+    const [, asked = ''] = EXCEEDED.exec(this.objection) ?? [];
+    return asked !== '' && asked.split(',').every((amount) => COUNTED.test(amount.replace(/=.*/, '')));
   }
 
   /** The right itself is missing, and not that something objects to this one request. */
@@ -214,14 +205,6 @@ export class ApiError extends Error {
   private get causes(): readonly StatusCause[] {
     return this.status.details?.causes ?? [];
   }
-}
-
-/** As in `count/jobs.batch=1,pods=2`. */
-function amountsIn(text: string): [name: string, amount: number][] {
-  return text.split(',').map((amount) => {
-    const [name = '', count] = amount.split('=');
-    return [name, Number(count)];
-  });
 }
 
 function isImmutability(cause: StatusCause): boolean {
@@ -298,7 +281,7 @@ export function classify(error: unknown, what: string): OperatorError {
   const [reason, retry] = classOf(error);
   // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
   const retryAfterMilliseconds =
-    error.newToAdmission || error.fitsQuotaWithout() ? 0 : (PAUSES[reason]?.least ?? 0);
+    error.newToAdmission || error.exceedsObjectQuota ? 0 : (PAUSES[reason]?.least ?? 0);
   return new OperatorError({
     reason,
     retry,

@@ -74,7 +74,7 @@ export interface Settlement {
   readonly owned: string | undefined;
 }
 
-/** So many applies are known to stand without computing what the server records of them, since objects are looked at again soon. */
+/** So many applies are known to stand without computing what the server records of them: most objects are looked at again soon. */
 const CONFIRMED_LIMIT = 2_000;
 
 /**
@@ -84,47 +84,47 @@ const CONFIRMED_LIMIT = 2_000;
 export class Settlements {
   /** By object, then by field manager. */
   private readonly exceptions = new Map<string, Map<string, Settlement>>();
-  /** The latest at the end. */
-  private readonly confirmed = new Set<string>();
+  /** Applies whose answer was as computed, by UID and field manager, the latest at the end. */
+  private readonly confirmed = new Map<string, Settlement>();
 
   /**
    * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
    * @param expected called only where we own something
    */
   stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
-    if (this.confirmed.has(confirmation(manager, now))) return true;
-    if (now.owned !== undefined && now.owned === expected()) {
-      this.confirm(manager, now);
-      return true;
-    }
-    const then = this.exceptions.get(objectId)?.get(manager);
-    return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
+    if (isSame(this.confirmed.get(`${String(now.uid)} ${manager}`), now)) return true;
+    if (now.owned !== undefined && now.owned === expected()) return true;
+    return isSame(this.exceptions.get(objectId)?.get(manager), now);
+  }
+
+  /** Reports whether this intent was the last that this process applied to the object, as far as is remembered. */
+  wasLast(uid: string | undefined, manager: string, hash: string): boolean {
+    return this.confirmed.get(`${String(uid)} ${manager}`)?.hash === hash;
   }
 
   remember(objectId: string, manager: string, settlement: Settlement, expected: string): void {
     const known = this.exceptions.get(objectId);
     if (settlement.owned !== expected) {
       this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
-    } else {
-      this.confirm(manager, settlement);
-      if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
+      return;
     }
+    if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
+    const id = `${String(settlement.uid)} ${manager}`;
+    this.confirmed.delete(id);
+    this.confirmed.set(id, settlement);
+    if (this.confirmed.size <= CONFIRMED_LIMIT) return;
+    const [oldest = ''] = this.confirmed.keys();
+    this.confirmed.delete(oldest);
   }
 
   /** The object is gone. */
   forget(objectId: string): void {
     this.exceptions.delete(objectId);
   }
-
-  private confirm(manager: string, settlement: Settlement): void {
-    this.confirmed.add(confirmation(manager, settlement));
-    const [oldest] = this.confirmed;
-    if (this.confirmed.size > CONFIRMED_LIMIT && oldest !== undefined) this.confirmed.delete(oldest);
-  }
 }
 
-function confirmation(manager: string, { hash, uid, owned }: Settlement): string {
-  return `${String(uid)} ${manager} ${String(owned)} ${hash}`;
+function isSame(then: Settlement | undefined, now: Settlement): boolean {
+  return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
 }
 
 /** Returns how long a refusal for these reasons counts at most, where nothing changes. */

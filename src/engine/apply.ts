@@ -1,12 +1,4 @@
-import {
-  canonicalJson,
-  controllerOf,
-  describeRef,
-  isMap,
-  objectId,
-  objectKey,
-  refOf,
-} from '../contract/object.js';
+import { controllerOf, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
@@ -109,16 +101,22 @@ export class Applier {
     }
   }
 
+  /** Deletes what a plan no longer renders. What was taken over from others unawares is given back instead. This never rejects. */
+  async prune(object: AnyObject, reader: StoreReader): Promise<Change> {
+    const ref = refOf(object);
+    try {
+      if (await this.ownership.giveBackOwed(objectId(object))) return { ref, action: 'unchanged' };
+    } catch (error) {
+      return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
+    }
+    return deleteObject(this.props.api, object, reader);
+  }
+
   private async ensure(task: Task): Promise<Outcome> {
     const { step, store, key } = task;
     const { owner } = step;
-    await this.ownership.settleUp(task);
+    await this.ownership.giveBackOwed(task.objectId);
     let known = store.get(key);
-    // While changes aren't delivered, an object that isn't known may have been created by others.
-    if (!known && owner && !store.followed(step.object.metadata.namespace)) {
-      await refresh(this.props.api, step.object, task.reader);
-      known = store.get(key);
-    }
     if (known && owner) known = await this.ownership.collect(task, known, owner);
     if (known) {
       if (owner) checkOwnership(known.object, owner);
@@ -128,7 +126,7 @@ export class Applier {
     const refusal = this.refusals.find(refusalId(task), refusedOf(task, known));
     if (refusal) throw refusal;
     if (!known && owner) await this.ownership.checkOwner(task, owner);
-    if (known && isCorrection(task, known)) this.fights.checkPause(known.object, task.hash);
+    if (known && this.isCorrection(task, known)) this.fights.checkPause(known.object, task.hash);
     return this.send(task, known);
   }
 
@@ -209,12 +207,13 @@ export class Applier {
     if (task.step.owner && !known && !created)
       await this.ownership.checkNewcomer(task, object, task.step.owner);
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
+    const isCorrection = known && this.isCorrection(task, known);
     this.settle(task, object);
     this.refusals.forget(refusalId(task));
     metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
     if (created) return { action: 'created' };
     if (same) return { action: 'unchanged' };
-    const drift = known && isCorrection(task, known) ? this.correct(task, known, object) : undefined;
+    const drift = isCorrection ? this.correct(task, known, object) : undefined;
     const after = task.store.get(task.key);
     if (after) await this.freeOfLeftovers(task, after, object);
     return drift ? { action: 'corrected', drift } : { action: 'configured' };
@@ -229,11 +228,9 @@ export class Applier {
       fieldManager: step.fieldManager,
       force: step.owner !== undefined && known !== undefined,
     };
-    const apply = async (): Promise<Applied> => {
-      const answer = await this.props.api.apply(reader.resourceType(intent), body, options);
-      store.written(answer.object, answer.created ? reader.writer : undefined);
-      return answer;
-    };
+    const type = reader.resourceType(intent);
+    const apply = async (): Promise<Applied> =>
+      store.write(task.key, reader.writer, async () => this.props.api.apply(type, body, options));
     try {
       return await apply();
     } catch (error) {
@@ -255,6 +252,18 @@ export class Applier {
       drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, step.fieldManager);
     this.fights.corrected(object, drift, hash);
     return drift;
+  }
+
+  /**
+   * Reports whether an apply corrects what others have done: the intent is the one that was applied last, by the hash on the
+   * object or, where another process of ours has put its own there, by what this process remembers. A writer that removes
+   * the hash leaves our other fields.
+   */
+  private isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry): boolean {
+    const { annotations, uid } = object.metadata;
+    const last = annotations?.[hashName];
+    if (last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)))) return true;
+    return this.props.settlements.wasLast(uid, step.fieldManager, hash);
   }
 
   /** Replaces an object in which something has to change that can't, once its successor is known to be acceptable. */
@@ -310,15 +319,17 @@ export class Applier {
   private async handOver(step: ApplyStep, reader: StoreReader): Promise<Change['action']> {
     const { object, fieldManager, owner } = step;
     const store = reader.store(object);
-    const known = store.get(objectKey(object.metadata.namespace, object.metadata.name))?.object;
+    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const known = store.get(key)?.object;
     if (!known || known.metadata.deletionTimestamp) return 'skipped';
     const isOurs = owner !== undefined && controllerOf(known)?.uid === owner.uid;
     const options = { fieldManager, force: step.force === true && isOurs };
     const what = `Hand over fields of ${describeRef(refOf(object))}`;
     try {
       const body = withUid(object, known.metadata.uid);
-      const { object: answer } = await this.props.api.apply(reader.resourceType(object), body, options);
-      store.written(answer);
+      const type = reader.resourceType(object);
+      const send = async (): Promise<Applied> => this.props.api.apply(type, body, options);
+      const { object: answer } = await store.write(key, reader.writer, send);
       return answer.metadata.resourceVersion === known.metadata.resourceVersion ? 'unchanged' : 'configured';
     } catch (error) {
       const failure = classify(error, what);
@@ -393,7 +404,10 @@ export class Applier {
       { op: 'replace', path: '/metadata/managedFields', value: managedFields },
     ] as const;
     try {
-      reader.store(object).written(await api.patch(reader.resourceType(object), key, patch, fieldManager));
+      const send = async () => ({
+        object: await api.patch(reader.resourceType(object), key, patch, fieldManager),
+      });
+      await reader.store(object).write(key, reader.writer, send);
     } catch (error) {
       if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.code)) throw error;
       await refresh(api, object, reader);
@@ -414,15 +428,6 @@ function refusedOf(task: Task, known: Entry | undefined): Refused {
 
 function claimsOf({ reader, intent }: Task): readonly string[] {
   return reader.claimsOf(intent);
-}
-
-/**
- * Reports whether an apply corrects what others have done: the intent is the one that was applied last. A writer that
- * removes the hash leaves our other fields.
- */
-function isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry): boolean {
-  const last = object.metadata.annotations?.[hashName];
-  return last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)));
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */
@@ -465,54 +470,14 @@ export function fromPlan(ref: ObjectRef, make: () => AnyObject | undefined): Any
  * Asks the API server whether it would take an object as a new one, while the one in whose place it comes is still there.
  *
  * A dry run of a creation passes admission and validation first, and only then meets the object of that name: so
- * `AlreadyExists` says that nothing else is wrong. What the present object holds is no objection to the new one: its place in
- * a quota, which admission looks at last, nor values that no two objects may have, such as node ports.
+ * `AlreadyExists` says that nothing else is wrong. What the present object itself holds, such as a node port that both name
+ * or the last place in a quota, counts as an objection.
  * @throws ApiError with what else is wrong
  */
 async function checkAcceptable(api: Api, { intent, step, reader }: Task): Promise<void> {
-  const objection = async (object: AnyObject): Promise<ApiError | undefined> => {
-    try {
-      await api.tryCreate(reader.resourceType(intent), object, step.fieldManager);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      if (!error.alreadyExists) return error;
-    }
-    return undefined;
-  };
-  let error = await objection(intent);
-  if (!error || error.fitsQuotaWithout({ 'services.nodeports': 0, 'services.loadbalancers': 0 })) return;
-  if (error.takenFields.length === 0 && !error.fitsQuotaWithout()) throw error;
-  const live = await refresh(api, intent, reader);
-  const [field] = error.takenFields;
-  if (field !== undefined) {
-    const path = field.replaceAll(/\[\d+\]/g, '.[]').split('.');
-    const left = withoutValues(intent, path, new Set(valuesAt(live, path)));
-    error = await objection(left as AnyObject);
+  try {
+    await api.tryCreate(reader.resourceType(intent), intent, step.fieldManager);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.alreadyExists) throw error;
   }
-  // Quotas count these of Services. https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
-  const freed = {
-    'services.nodeports': valuesAt(live, ['spec', 'ports', '[]', 'nodePort']).length,
-    'services.loadbalancers': valuesAt(live, ['spec', 'type']).includes('"LoadBalancer"') ? 1 : 0,
-  };
-  if (error && !error.fitsQuotaWithout(freed)) throw error;
-}
-
-/** @param path names of fields, with `[]` for the items of a list */
-function valuesAt(value: unknown, [name, ...path]: readonly string[]): string[] {
-  if (name === undefined) return value === undefined ? [] : [canonicalJson(value)];
-  if (name === '[]')
-    return Array.isArray(value) ? value.flatMap((item: unknown) => valuesAt(item, path)) : [];
-  return isMap(value) ? valuesAt(value[name], path) : [];
-}
-
-/** Returns a value without these fields at the path; undefined where it is one of them. */
-function withoutValues(
-  value: unknown,
-  [name, ...path]: readonly string[],
-  values: ReadonlySet<string>,
-): unknown {
-  if (name === undefined) return values.has(canonicalJson(value)) ? undefined : value;
-  if (name === '[]')
-    return Array.isArray(value) ? value.map((item: unknown) => withoutValues(item, path, values)) : value;
-  return isMap(value) ? { ...value, [name]: withoutValues(value[name], path, values) } : value;
 }

@@ -42,8 +42,15 @@ export interface Writer {
 export interface ChangeSource {
   /** From a complete list. @default - from a watch, or the answer to a request */
   readonly list?: true;
-  /** The object is new, and this writer has created it. */
-  readonly createdBy?: Writer;
+  /** Those with a write to the object under way: they are notified at its end of what isn't their own. */
+  readonly writers?: readonly Writer[];
+}
+
+/** A write that is under way. */
+interface Write {
+  readonly writer: Writer;
+  /** The object has changed in the store meanwhile. */
+  isOvertaken: boolean;
 }
 
 /** Called after the store has changed: with both states for an update, with one of them for a new or a removed object. */
@@ -89,7 +96,8 @@ export class Store {
   private readonly seen = new Map<string, string>();
   /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
   private readonly endsToCome = new Set<string>();
-  private readonly live = new Set<string>();
+  /** By key. */
+  private readonly writes = new Map<string, readonly Write[]>();
   /** By watch, where the API server doesn't serve the kind. */
   private readonly unserved = new Map<string, Unserved>();
 
@@ -116,17 +124,6 @@ export class Store {
   /** Those that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
     return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);
-  }
-
-  /** Whether a watch delivers changes of the namespace, or of the cluster, right now. */
-  followed(namespace: string | undefined): boolean {
-    return this.live.has(this.watchOf(namespace));
-  }
-
-  /** A watch has begun to deliver changes, or has ended. */
-  setFollowed(namespace: string | undefined, followed: boolean): void {
-    if (followed) this.live.add(this.watchOf(namespace));
-    else this.live.delete(this.watchOf(namespace));
   }
 
   /** How the API server fails to serve the kind; undefined while it serves it. */
@@ -229,13 +226,38 @@ export class Store {
     }
   }
 
+  /**
+   * Sends a write of one object and takes its answer. The writer isn't notified of its own change, also where the watch
+   * delivers it before the answer, but of those of others that came meanwhile.
+   */
+  async write<T extends { readonly object: AnyObject }>(
+    key: string,
+    writer: Writer,
+    send: () => Promise<T>,
+  ): Promise<T> {
+    const write: Write = { writer, isOvertaken: false };
+    this.writes.set(key, [...(this.writes.get(key) ?? []), write]);
+    let version: string | undefined;
+    try {
+      const answer = await send();
+      version = versionOf(answer.object);
+      this.written(answer.object);
+      return answer;
+    } finally {
+      const others = (this.writes.get(key) ?? []).filter((other) => other !== write);
+      if (others.length > 0) this.writes.set(key, others);
+      else this.writes.delete(key);
+      const now = this.entries.get(key)?.object;
+      if (write.isOvertaken && now && versionOf(now) !== version) this.notify(key, now, now, {});
+    }
+  }
+
   /** The API server has answered a write with this; what the watches have passed was changed or deleted since. */
-  written(object: AnyObject, createdBy?: Writer): void {
+  written(object: AnyObject): void {
     const known = this.entries.get(keyOf(object));
     const isNews = !this.hasPassed(versionOf(object), object.metadata.namespace);
     // The watch may have been faster.
-    if (isNews && (!known || isNewer(object, known.object)))
-      this.take(object, createdBy ? { createdBy } : {});
+    if (isNews && (!known || isNewer(object, known.object))) this.take(object);
     this.explained(keyOf(object), versionOf(object));
   }
 
@@ -247,7 +269,7 @@ export class Store {
     const version = versionOf(object);
     const wasPassed = compareResourceVersions(version, seen) < 0;
     const isCurrent = this.entries.get(key) === before && wasPassed === this.hasPassed(version, namespace);
-    if (isCurrent && before?.object.metadata.resourceVersion !== version) this.take(object, {});
+    if (isCurrent && before?.object.metadata.resourceVersion !== version) this.take(object);
     else this.written(object);
     return object;
   }
@@ -284,13 +306,13 @@ export class Store {
   }
 
   /** An object that no watch has delivered. */
-  private take(object: AnyObject, source: ChangeSource): void {
+  private take(object: AnyObject): void {
     const { selective, name = object.metadata.name } = this.props;
     // Whether the selector matches it, only the watch can tell.
     if (!this.entries.has(keyOf(object)) && (selective || name !== object.metadata.name)) return;
     const entry = this.project(object);
     // Removed now, it could come back with an older version that the watch has yet to deliver.
-    if (entry) this.put(entry, source);
+    if (entry) this.put(entry, {});
   }
 
   private put(entry: Entry, source: ChangeSource): void {
@@ -299,7 +321,7 @@ export class Store {
     const before = this.entries.get(key)?.object;
     this.controllers.move(key, before, object);
     this.entries.set(key, entry);
-    for (const listener of this.listeners) listener(before, object, source);
+    this.notify(key, before, object, source);
   }
 
   private remove(key: string, source: ChangeSource): void {
@@ -307,7 +329,20 @@ export class Store {
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
-    for (const listener of this.listeners) listener(before, undefined, source);
+    this.notify(key, before, undefined, source);
+  }
+
+  private notify(
+    key: string,
+    before: AnyObject | undefined,
+    after: AnyObject | undefined,
+    source: ChangeSource,
+  ): void {
+    // An end isn't withheld: nothing would be left to notify of.
+    const writes = after && this.writes.get(key);
+    for (const write of writes ?? []) write.isOvertaken = true;
+    const all = writes ? { ...source, writers: writes.map(({ writer }) => writer) } : source;
+    for (const listener of this.listeners) listener(before, after, all);
   }
 }
 

@@ -6,7 +6,7 @@ import type { ObjectRef } from '../contract/object.js';
 import { classify } from './api-error.js';
 import { fromPlan } from './apply.js';
 import type { Applier } from './apply.js';
-import { deleteObject, holdsDeletionsBack } from './delete.js';
+import { holdsDeletionsBack } from './delete.js';
 import type { Sweeper } from './delete.js';
 import type { Api } from './api.js';
 import type { EventRecorder } from './events.js';
@@ -52,8 +52,8 @@ export interface Patience {
  * Carries a plan out: applies, then deletes unless an apply holds them back, then status, then events. Where the plan says so,
  * deletes come first, and neither they nor the applies wait for the others' success.
  *
- * While the API server can't be reached, or once the signal has aborted, nothing more is tried, the status included: it
- * couldn't be written either. A view that was stale is looked at again before anything of it is reported.
+ * Once the signal has aborted, nothing more is tried, the status included. A view that was stale is looked at again before
+ * anything of it is reported.
  *
  * @param signal its reason must be an OperatorError
  */
@@ -98,7 +98,7 @@ export async function carryOut(
 async function changeObjects(
   plan: Plan,
   reader: StoreReader,
-  { api, applier, sweeper }: Tools,
+  { applier, sweeper }: Tools,
   steps: Steps,
   signal: AbortSignal,
 ): Promise<ChangeSet> {
@@ -107,7 +107,7 @@ async function changeObjects(
   const deleting = async (): Promise<Change[]> => {
     const changes: Change[] = [];
     for (const { object } of plan.delete)
-      changes.push(await steps.take(refOf(object), async () => deleteObject(api, object, reader)));
+      changes.push(await steps.take(refOf(object), async () => applier.prune(object, reader)));
     if (plan.sweep) changes.push(...(await sweeper.carryOut(plan.sweep, reader, steps, signal)));
     return changes;
   };
@@ -236,8 +236,8 @@ async function writeStatuses(
 }
 
 /**
- * Takes the steps of a plan until going on is of no use: the signal has aborted, or the API server can't be reached. An
- * answer is about its own object, 429 included.
+ * Takes the steps of a plan until the signal aborts. A step without an answer ends nothing: while the API server can't be
+ * reached the others fail at once, at the gate, and else what ended that one need not end them.
  *
  * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
@@ -247,23 +247,20 @@ class Steps {
   givenUp: OperatorError | undefined;
   /** Resolves once the steps that aren't waited for any more have ended. */
   pending: Promise<void> | undefined;
-  private over = false;
   private aborted: Promise<undefined> | undefined;
 
   constructor(private readonly signal: AbortSignal) {}
 
   /** Nothing more is tried. */
   get ended(): boolean {
-    return this.over || this.signal.aborted;
+    return this.signal.aborted;
   }
 
-  /** Returns what became of one object. Skipped once going on is of no use. */
+  /** Returns what became of one object. Skipped once the plan was given up. */
   async take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
-    if (this.over) return { ref, action: 'skipped' };
+    if (this.givenUp) return { ref, action: 'skipped' };
     const change = this.signal.aborted ? undefined : await this.wait(step());
-    if (change?.error?.reason === 'Unreachable') this.over = true;
     if (change) return change;
-    this.over = true;
     this.givenUp = this.signal.reason as OperatorError;
     return { ref, action: 'failed', error: this.givenUp };
   }

@@ -126,6 +126,11 @@ export class Sweeper {
     let over = false;
     for (const step of sweep.steps) {
       const ref = refOf(step.object);
+      // The others wouldn't get an answer either, and each would be announced.
+      if (changes.some(({ error }) => error?.reason === 'Unreachable')) {
+        changes.push({ ref, action: 'skipped' });
+        continue;
+      }
       const refusal = this.refusals.find(step.object);
       if (refusal) {
         changes.push({ ref, action: 'failed', error: refusal });

@@ -166,8 +166,8 @@ export class Ownership {
   private readonly vanished = new Map<string, Vanished>();
   /** By kind and namespace of owners. */
   private readonly lists = new Map<string, OwnerList>();
-  /** By object, the UID of what has yet to be given back. */
-  private readonly owed = new Map<string, string | undefined>();
+  /** By object, the apply that has yet to be given back, and the UID of what it has taken over. */
+  private readonly owed = new Map<string, { readonly task: Task; readonly uid: string | undefined }>();
 
   constructor(
     private readonly api: Api,
@@ -176,6 +176,7 @@ export class Ownership {
 
   /** An object is gone. */
   gone(object: AnyObject): void {
+    if (this.owed.get(objectId(object))?.uid === object.metadata.uid) this.owed.delete(objectId(object));
     const uid = controllerOf(object)?.uid;
     if (uid === undefined) return;
     const at = this.clock.monotonic();
@@ -238,30 +239,33 @@ export class Ownership {
       // One that was handed over may be kept.
       checkOwnership({ ...answer, metadata: { ...answer.metadata, ownerReferences } }, owner);
     } catch (conflict) {
-      this.owed.set(task.objectId, answer.metadata.uid);
+      this.owed.set(task.objectId, { task, uid: answer.metadata.uid });
       await this.giveBack(task, answer.metadata.uid);
       throw conflict;
     }
   }
 
-  /** Gives back what couldn't be given back at once, if the object is still there. */
-  async settleUp(task: Task): Promise<void> {
-    const { step, reader, objectId: id } = task;
-    if (!this.owed.has(id)) return;
-    const live = await refresh(this.api, step.object, reader);
-    if (live && live.metadata.uid === this.owed.get(id)) await this.giveBack(task, live.metadata.uid);
+  /** Gives back what couldn't be given back at once, before the object is applied again or deleted. Reports whether it was there. */
+  async giveBackOwed(id: string): Promise<boolean> {
+    const owed = this.owed.get(id);
+    if (!owed) return false;
+    const { task, uid } = owed;
+    const live = await refresh(this.api, task.step.object, task.reader);
+    const isThere = live !== undefined && live.metadata.uid === uid;
+    if (isThere) await this.giveBack(task, uid);
     else this.owed.delete(id);
+    return isThere;
   }
 
   /** An apply that names nothing lets go of all that was applied, and of nothing else. */
   private async giveBack(
-    { step, reader, store, objectId: id }: Task,
+    { step, reader, store, key, objectId: id }: Task,
     uid: string | undefined,
   ): Promise<void> {
     const nothing = withUid(withoutContent(step.object), uid);
     const options = { fieldManager: step.fieldManager, force: false };
-    const { object } = await this.api.apply(reader.resourceType(step.object), nothing, options);
-    store.written(object);
+    const type = reader.resourceType(step.object);
+    await store.write(key, reader.writer, async () => this.api.apply(type, nothing, options));
     this.owed.delete(id);
   }
 

@@ -84,9 +84,8 @@ export class Runner {
     this.changes = new ChangeMetrics(metrics, name);
     this.requeue = new Requeue({ controller: name, queue, queueMetrics, clock, random, metrics });
     const burst = (this.burst = new Burst(clock));
-    const { applier, statusWriter } = tools;
     const shared = { controller, reader, queue, blockers: this.blockers, burst, log: this.log };
-    this.triggers = new Triggers({ ...shared, applier, statusWriter });
+    this.triggers = new Triggers({ ...shared, applier: tools.applier });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */

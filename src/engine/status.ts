@@ -21,27 +21,11 @@ interface Comparison {
   readonly stands: boolean;
 }
 
-/** Writes of one object's status that are under way. */
-interface Writing {
-  writes: number;
-  /** A change of the status was seen meanwhile. */
-  changed: boolean;
-  readonly versions: Set<string | undefined>;
-}
-
 /**
  * Writes the status of custom resources for one controller: by server-side apply, so that conditions of others stay, and
  * only where it differs from what is there.
- *
- * **Guarantees.** What the controller writes itself wakes no key of it, also where the watch delivers it before the answer: a
- * message that is new each time would loop.
  */
 export class StatusWriter {
-  /** Called where others have changed a status, or may have, while it was written. */
-  overtaken: (object: AnyObject) => void = () => undefined;
-  /** By object. */
-  private readonly writing = new Map<string, Writing>();
-
   constructor(
     private readonly api: Api,
     private readonly settlements: Settlements,
@@ -64,13 +48,6 @@ export class StatusWriter {
     } catch {
       return false;
     }
-  }
-
-  /** Reports whether a change of a status is to be ignored for now, since it may be our own. */
-  withholds(object: AnyObject): boolean {
-    const writing = this.writing.get(objectId(object));
-    if (writing) writing.changed = true;
-    return writing !== undefined;
   }
 
   private compare({ target, fieldManager }: StatusStep, status: object, reader: StoreReader): Comparison {
@@ -124,26 +101,12 @@ export class StatusWriter {
     { key, store, settlement }: Comparison,
     reader: StoreReader,
   ): Promise<void> {
-    const id = objectId(body);
-    const writing = this.writing.get(id) ?? { writes: 0, changed: false, versions: new Set() };
-    writing.writes++;
-    this.writing.set(id, writing);
-    try {
-      const options = { fieldManager, force: true, subresource: 'status' } as const;
-      const { object } = await this.api.apply(reader.resourceType(body), body, options);
-      writing.versions.add(object.metadata.resourceVersion);
-      store.written(object);
-      const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
-      const expected = store.paths.expected({ status: body.status }, owned, 'status');
-      this.settlements.remember(id, fieldManager, { ...settlement, owned }, expected);
-    } finally {
-      if (--writing.writes === 0) {
-        this.writing.delete(id);
-        const now = store.get(key)?.object;
-        if (writing.changed && now && !writing.versions.has(now.metadata.resourceVersion))
-          this.overtaken(now);
-      }
-    }
+    const options = { fieldManager, force: true, subresource: 'status' } as const;
+    const type = reader.resourceType(body);
+    const { object } = await store.write(key, reader.writer, async () => this.api.apply(type, body, options));
+    const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
+    const expected = store.paths.expected({ status: body.status }, owned, 'status');
+    this.settlements.remember(objectId(body), fieldManager, { ...settlement, owned }, expected);
   }
 }
 

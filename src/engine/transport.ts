@@ -12,7 +12,7 @@ import type { Clock, Timer } from './clock.js';
 import { UserCredentials } from './credentials.js';
 import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
 import type { ClusterAccess } from './kubeconfig.js';
-import { CREDENTIALS, SERVER } from './retry.js';
+import { CREDENTIALS, SERVER, WATCH } from './retry.js';
 
 /** A request to the API server; what is sent and received is JSON, untouched. */
 export interface ApiRequest {
@@ -96,7 +96,7 @@ export interface TransportOptions {
    * takes 10 MB. @default - HTTP/2
    */
   readonly http1Connections?: number;
-  /** @default 30000 */
+  /** @default 45_000 */
   readonly answerTimeoutMilliseconds?: number;
 }
 
@@ -166,7 +166,14 @@ export class UndiciTransport implements Transport {
 
   async stream(req: ApiRequest): Promise<ApiStream> {
     return this.authenticated(req, async (connection) => {
-      const { statusCode, body, headers } = await this.dispatch(req, connection.watches, connection, 0);
+      // A proxy may hold the head back until the first event, which may be a bookmark.
+      const timeouts = { headersTimeout: WATCH.silence, bodyTimeout: 0 };
+      const { statusCode, body, headers } = await this.dispatch(
+        req,
+        connection.watches,
+        connection,
+        timeouts,
+      );
       if (statusCode === 401) await body.dump();
       return { status: statusCode, chunks: body, ...headOf(headers) };
     });
@@ -206,7 +213,8 @@ export class UndiciTransport implements Transport {
   private async exchange(req: ApiRequest, connection: Connection): Promise<ApiResponse> {
     // Where many writes wait for their turn, the lease mustn't.
     const dispatcher = req.lease ? connection.watches : connection.requests;
-    const response = await this.dispatch(req, dispatcher, connection, this.answerTimeout);
+    const timeouts = { headersTimeout: this.answerTimeout, bodyTimeout: this.answerTimeout };
+    const response = await this.dispatch(req, dispatcher, connection, timeouts);
     const { statusCode, headers } = response;
     const body = parseBody(await response.body.text());
     // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
@@ -219,13 +227,13 @@ export class UndiciTransport implements Transport {
     req: ApiRequest,
     dispatcher: Dispatcher,
     { headers }: Connection,
-    bodyTimeout: number,
+    timeouts: { readonly headersTimeout: number; readonly bodyTimeout: number },
   ): Promise<Dispatcher.ResponseData> {
     return dispatcher.request({
       origin: this.origin,
       path: `${this.root}${req.path}`,
       method: req.method,
-      bodyTimeout,
+      ...timeouts,
       headers: {
         ...headers,
         accept: req.accept ?? 'application/json',

@@ -6,7 +6,6 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Applier } from './apply.js';
 import type { ChangeSource, StoreReader } from './cache.js';
 import type { Clock } from './clock.js';
-import type { StatusWriter } from './status.js';
 import type { Lane, Queue } from './work-queue.js';
 
 export interface TriggersProps {
@@ -16,7 +15,6 @@ export interface TriggersProps {
   readonly blockers: Blockers;
   readonly burst: Burst;
   readonly applier: Pick<Applier, 'released'>;
-  readonly statusWriter: Pick<StatusWriter, 'withholds' | 'overtaken'>;
   readonly log: Logger;
 }
 
@@ -28,12 +26,11 @@ export interface TriggersProps {
  * is only read, is looked at within 100 ms, or in a burst within a second and once everything has been created; everything
  * else at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
- * that throws hides the change from no other controller. An object that a plan has created doesn't wake the plan's key, nor
- * does a status that the controller writes wake any key of it.
+ * that throws hides the change from no other controller. What a plan writes doesn't wake the plan's key.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {
-    const { controller, reader, statusWriter } = props;
+    const { controller, reader } = props;
     for (const [index, watch] of controller.watches.entries()) {
       const lane = index === 0 ? 'change' : 'child';
       reader.storeOf(watch).onChange((before, after, source) => {
@@ -46,12 +43,6 @@ export class Triggers {
         }
       });
     }
-    statusWriter.overtaken = (object) => {
-      const keys = new Set<string>();
-      for (const watch of controller.watches)
-        if (reader.storeOf(watch) === reader.store(object)) this.collect(keys, watch, object);
-      for (const key of keys) this.props.queue.add(key, 'change');
-    };
   }
 
   /** Puts all keys into the queue, behind those with changes. */
@@ -71,10 +62,9 @@ export class Triggers {
     after: AnyObject | undefined,
     source: ChangeSource,
   ): void {
-    const { queue, burst, controller, statusWriter, reader } = this.props;
+    const { queue, burst, controller, reader } = this.props;
     if (watch.readOnly && sameButVersion(before, after)) return;
     const isSameIntent = asksForTheSame(before, after);
-    if (isSameIntent && after && statusWriter.withholds(after)) return;
     // With an equal status, something has changed that isn't kept, e.g. the owner of a field.
     const isStatus = isSameIntent && !isDeepStrictEqual(before?.status, after?.status);
     const canWait = !source.list && laneOfEvents === 'child' && (watch.readOnly === true || isStatus);
@@ -85,8 +75,8 @@ export class Triggers {
     if (after) this.collect(keys, watch, after);
     if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
     // Its plan is being carried out, and its status is computed after that.
-    const { createdBy } = source;
-    if (createdBy?.controller === reader.writer.controller) keys.delete(createdBy?.key ?? '');
+    for (const writer of source.writers ?? [])
+      if (writer.controller === reader.writer.controller) keys.delete(writer.key ?? '');
     const settle = source.list ? undefined : controller.settle;
     for (const key of keys) {
       if (settle) queue.addSettling(key, settle, lane);

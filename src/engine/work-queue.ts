@@ -73,9 +73,9 @@ interface Work {
  *
  * - `requeue`: the plan asked for it. Holds until a reconcile succeeds, which asks again.
  * - `backoff`: the pause after a failure. Holds until a reconcile succeeds, or the pause is over.
- * - `coalesced`, `settling`: changes that are gathered for a while. Taking the key for any reason serves them.
+ * - `settling`: changes that are gathered for a while. Taking the key for any reason serves them.
  */
-type PlanKind = 'requeue' | 'backoff' | 'coalesced' | 'settling';
+type PlanKind = 'requeue' | 'backoff' | 'settling';
 
 interface Planned {
   readonly at: number;
@@ -90,7 +90,7 @@ export class Queue {
   private readonly laneByKey = new Map<string, Line>();
   private readonly working = new Map<string, Work>();
   private readonly planned: Readonly<Record<PlanKind, Map<string, Planned>>> = {
-    ...{ requeue: new Map(), backoff: new Map(), coalesced: new Map(), settling: new Map() },
+    ...{ requeue: new Map(), backoff: new Map(), settling: new Map() },
   };
   private readonly failures = new Map<string, number>();
   private readonly workers: ((key: string | undefined) => void)[] = [];
@@ -148,12 +148,19 @@ export class Queue {
 
   /** Takes the key after the delay, or at the time that was asked for before if that is sooner. */
   addAfter(key: string, delayMilliseconds: number, lane: Lane = 'child'): void {
-    this.planSooner('requeue', key, delayMilliseconds, lane);
+    const at = this.now() + delayMilliseconds;
+    const planned = this.planned.requeue.get(key);
+    if (planned && planned.at <= at && !isMoreUrgent(lane, planned.lane)) return;
+    this.plan('requeue', key, Math.min(at, planned?.at ?? at), lane);
   }
 
   /** Takes the key within the delay, and once however often this is called; later calls don't push the time on. */
   addCoalesced(key: string, delayMilliseconds: number, lane: Lane): void {
-    if (!this.isToBeTaken(key, lane)) this.planSooner('coalesced', key, delayMilliseconds, lane);
+    this.addSettling(
+      key,
+      { quietMilliseconds: delayMilliseconds, longestMilliseconds: delayMilliseconds },
+      lane,
+    );
   }
 
   /** Takes the key once this hasn't been called for the quiet time, and at the latest so long after the first call. */
@@ -263,20 +270,14 @@ export class Queue {
     return waitsIn !== undefined && !isMoreUrgent(lane, waitsIn);
   }
 
-  private planSooner(kind: PlanKind, key: string, delayMilliseconds: number, lane: Lane): void {
-    const at = this.now() + delayMilliseconds;
-    const planned = this.planned[kind].get(key);
-    if (planned && planned.at <= at && !isMoreUrgent(lane, planned.lane)) return;
-    this.plan(kind, key, Math.min(at, planned?.at ?? at), lane);
-  }
-
   /** Replaces what was planned for the same reason; the more urgent of both lanes holds. */
   private plan(kind: PlanKind, key: string, at: number, lane: Lane, latest = Infinity): void {
     if (this.closed) return;
     const times = this.planned[kind];
     const before = times.get(key);
-    before?.timer.cancel();
     const urgent = before && isMoreUrgent(before.lane, lane) ? before.lane : lane;
+    if (before?.at === at && before.lane === urgent) return;
+    before?.timer.cancel();
     const timer = this.props.clock.setTimer(at - this.now(), () => {
       times.delete(key);
       this.add(key, urgent);
@@ -311,7 +312,6 @@ export class Queue {
     for (const other of this.lines) if (other.keys.size > 0) other.passedOver++;
     line.served(now);
     this.working.set(key, { lane: line.lane, since: now });
-    this.drop('coalesced', key);
     this.drop('settling', key);
     // How long it was held says nothing about the workers.
     this.props.observer?.taken(now - Math.max(since, this.releasedAt));

@@ -100,6 +100,19 @@ describe('Applier, fights', () => {
     expect(writes(setup)).toBe(6);
   });
 
+  it('brakes a duel with another process that applies another intent with the same field manager', async () => {
+    const setup = await settledSetup();
+    const other = newSetup(setup.server);
+    for (let round = 0; round < 20; round++) {
+      other.sync();
+      await other.apply(step(deployment(2)));
+      setup.sync();
+      await setup.apply();
+    }
+    expect(await setup.apply()).toMatchObject({ error: { reason: 'FieldContested' } });
+    expect(writes(setup)).toBeLessThanOrEqual(2 * 6);
+  });
+
   it('sends at most a write per five minutes in a fight that goes on for two hours', async () => {
     const setup = await settledSetup();
     for (let second = 0; second < 7_200; second += 10) {

@@ -3,7 +3,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { checkOwnership } from '../../src/engine/ownership.js';
 import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
-import { DEPLOYMENT, MANAGER, WIDGET, applied, ownedBy, widget } from './support/builders.js';
+import { DEPLOYMENT, MANAGER, WIDGET, applied, failure, ownedBy, widget } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 
 const ADOPT_BY = 'reconstruct.kosmos.io/adopt-by';
@@ -68,6 +68,20 @@ describe('Applier, where somebody has made the object behind a watch that lags',
     expect(setup.reader.controlledBy(DEPLOYMENT, OWNER.uid)).toEqual([]);
     expect(await setup.apply()).toMatchObject({ error: { reason: 'OwnershipConflict' } });
     expect(setup.server.writes).toHaveLength(2);
+  });
+
+  it('gives back, and does not delete, what the plan dropped before it could be given back', async () => {
+    const setup = newSetup();
+    setup.server.put(DEPLOYMENT, foreign());
+    setup.server.intercept = ({ body }) =>
+      (body as AnyObject).spec ? undefined : failure(503, 'ServiceUnavailable', 'later');
+    expect(await setup.apply()).toMatchObject({ action: 'failed' });
+    setup.server.intercept = () => undefined;
+    setup.sync();
+    const [taken] = setup.reader.controlledBy(DEPLOYMENT, OWNER.uid);
+    expect(await setup.prune(taken!)).toMatchObject({ action: 'unchanged' });
+    expect(live(setup)?.spec).toEqual(deployment().spec);
+    expect(live(setup)?.metadata.ownerReferences).toEqual([]);
   });
 
   it('keeps what was handed over to it', async () => {

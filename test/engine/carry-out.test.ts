@@ -6,7 +6,6 @@ import { OperatorError } from '../../src/contract/error.js';
 import { refOf } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';
 import type { Outcome } from '../../src/engine/carry-out.js';
-import type { ApiResponse } from '../../src/engine/transport.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,
@@ -112,15 +111,13 @@ describe('carryOut', () => {
     expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
   });
 
-  it.for<[string, () => ApiResponse | Promise<ApiResponse>]>([
-    ['gives no answer', () => Promise.reject(new Error('ECONNRESET'))],
-  ])('tries nothing more, the status included, when the API server %s', async ([, answer]) => {
+  it('goes on, and reports it in the status, when the API server gives no answer to one request', async () => {
     const { work, reader, tools, server, seen } = setup();
-    server.intercept = answer;
+    server.intercept = ({ path }) =>
+      path.endsWith('/a') ? Promise.reject(new Error('headers timeout')) : undefined;
     const outcome = await carryOut(work, reader, tools, NEVER);
-    expect(actionsOf(outcome)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
-    expect(server.requests).toHaveLength(1);
-    expect(seen).toEqual({});
+    expect(actionsOf(outcome)).toEqual(['failed', 'created', 'skipped', 'configured']);
+    expect(seen.status?.[0]).toMatchObject({ error: { reason: 'Unreachable' } });
     expect(outcome).not.toHaveProperty('givenUp');
   });
 });

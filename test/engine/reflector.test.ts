@@ -148,6 +148,16 @@ describe('Reflector, watching', () => {
     expect(transport.requests).toEqual([]);
   });
 
+  it('resumes soon after each cut, however many there were, where each watch has been at work for a while', async () => {
+    const { transport, clock } = await watching();
+    for (let cut = 1; cut <= 20; cut++) {
+      await clock.advance(15_000);
+      transport.lastStream.event('MODIFIED', configMap('a', String(100 + cut))).break();
+      await clock.advance(1_600);
+      expect(transport.streams).toHaveLength(1 + cut);
+    }
+  });
+
   it('replaces a connection on which nothing is heard', async () => {
     const { transport, clock } = await watching();
     const silent = transport.lastStream;

@@ -51,6 +51,34 @@ describe('Runner, waking keys', () => {
     expect(server.writes).toHaveLength(1);
   });
 
+  it('is not woken by what its own plan writes, also where the watch is faster than the answer', async () => {
+    const { deliver, reconciled, server, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
+    server.intercept = async (request) => {
+      server.intercept = () => undefined;
+      const answer = await server.request(request);
+      reader.store(CONFIG_MAP).observed(server.get(CONFIG_MAP, 'shop/a')!);
+      return answer;
+    };
+    await deliver(widget('web'));
+    await settled();
+    expect(reconciled).toEqual(['shop/web']);
+    expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+  });
+
+  it('is woken by what others do to an object while its own write is under way', async () => {
+    const { deliver, reconciled, server, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
+    server.intercept = async (request) => {
+      server.intercept = () => undefined;
+      const answer = await server.request(request);
+      const made = server.get(CONFIG_MAP, 'shop/a')!;
+      reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, { ...made, data: { others: 'have' } }));
+      return answer;
+    };
+    await deliver(widget('web'));
+    await settled();
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+  });
+
   it('reconciles again at the time that was asked for', async () => {
     const { deliver, reconciled, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),

@@ -32,6 +32,7 @@ export interface Setup {
   readonly reader: StoreReader;
   readonly metrics: Metrics;
   readonly apply: (what?: ApplyStep) => Promise<Change>;
+  readonly prune: (object: AnyObject) => Promise<Change>;
   /** The watch delivers what the server has. */
   readonly sync: () => void;
   readonly last: () => { body: AnyObject; query: Readonly<Record<string, string>> };
@@ -45,7 +46,6 @@ export function newSetup(server = new FakeApiServer()): Setup {
     stores,
     { controller: 'widget' },
   );
-  for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const metrics = new Metrics();
   const applier = new Applier({ api: new Api(server), clock, settlements: new Settlements(), metrics });
   for (const { store } of stores.all()) {
@@ -59,6 +59,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
     reader,
     metrics,
     apply: (what = step()) => applier.apply(what, reader),
+    prune: (object) => applier.prune(object, reader),
     sync: () => {
       const live = server.get(DEPLOYMENT, 'shop/web');
       if (live) reader.store(DEPLOYMENT).observed(live);
