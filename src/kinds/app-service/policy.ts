@@ -7,20 +7,14 @@ import type { AppServiceSpec, SecurityProfile, ServiceOptions } from './spec.js'
 /** The fields of the tutorial's AppService, which no admin can close. */
 const BASIC: ReadonlySet<string> = new Set(['size', 'image', 'ports', 'resources', 'envs']);
 
-/** Rules of an admin. Each that is left out forbids nothing, but a route needs two. */
+/** Rules of an admin, as `policySchema` describes them. */
 export interface AppServicePolicy {
-  /** At least this; one that is unset is less than `Baseline`. */
   readonly securityProfile?: SecurityProfile;
   readonly serviceTypes?: readonly ServiceOptions['type'][];
-  /** Registries and folders in them, by their full names. */
   readonly imageRegistries?: readonly string[];
-  /** Each `namespace/name`, where `*` in place of one of them means any. */
   readonly gateways?: readonly string[];
-  /** Hostnames of routes: whole ones, `*.example.com` for all below, or `*` for any. */
   readonly hostnames?: readonly string[];
-  /** Limit of `size` and of `autoscaling.maxReplicas`. */
   readonly maxSize?: number;
-  /** Fields outside of this list may not be used. */
   readonly features?: readonly string[];
 }
 

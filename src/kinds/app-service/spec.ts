@@ -20,23 +20,20 @@ import type {
 import type { Condition } from '../../contract/conditions.js';
 
 /**
- * An application, as `crds/appservices.kosmos.io.yaml` describes it. Each optional field that is left out renders nothing,
+ * Fields and defaults as in `crds/appservices.kosmos.io.yaml`. Each optional field that is left out renders nothing,
  * so Kubernetes decides as for any Deployment.
  */
 export interface AppServiceSpec {
   /** Replicas; 0 stops the application and keeps its Service. While `autoscaling` is set, where it starts. */
   readonly size: number;
   readonly image: string;
-  /** Keyed by `port` and `protocol`. @default - no ports, and no Service */
   readonly ports?: readonly Wire<V1ServicePort>[];
   readonly resources?: Wire<V1ResourceRequirements>;
-  /** In an order that counts; keyed by `name`. */
   readonly envs?: readonly Wire<V1EnvVar>[];
   readonly envFrom?: readonly Wire<V1EnvFromSource>[];
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly workingDir?: string;
-  /** @default IfNotPresent */
   readonly imagePullPolicy?: V1Container['imagePullPolicy'];
   readonly imagePullSecrets?: readonly Wire<V1LocalObjectReference>[];
   readonly serviceAccountName?: string;
@@ -47,18 +44,12 @@ export interface AppServiceSpec {
     readonly liveness?: ContainerProbe;
     readonly startup?: ContainerProbe;
   };
-  /** @default - `size` replicas, always */
   readonly autoscaling?: Autoscaling;
-  /** @default - nothing is rendered of it */
   readonly securityProfile?: SecurityProfile;
   readonly route?: Route;
-  /** A PodDisruptionBudget; `maxUnavailable` is a number, or a percentage as a string. @default - none */
   readonly disruption?: { /** @default 1 */ readonly maxUnavailable?: number | string };
-  /** @default - the scheduler's own spreading; without constraints, over zones and hosts, as far as possible */
   readonly topologySpread?: { readonly constraints?: readonly Wire<V1TopologySpreadConstraint>[] };
-  /** Keyed by `path`. */
   readonly files?: readonly FileMount[];
-  /** @default - a NodePort Service */
   readonly service?: ServiceOptions;
   readonly strategy?: Wire<V1DeploymentSpec['strategy']>;
   readonly minReadySeconds?: number;
@@ -74,7 +65,6 @@ type ContainerProbe = Omit<Wire<V1Probe>, 'httpGet' | 'tcpSocket'> & {
 };
 
 export interface Autoscaling {
-  /** @default 1 */
   readonly minReplicas?: number;
   readonly maxReplicas: number;
   /** Average use, in percent of the request; so is `memory`. */
@@ -89,12 +79,9 @@ export type SecurityProfile = 'Baseline' | 'Restricted';
 
 /** An HTTPRoute of the Gateway API. */
 export interface Route {
-  /** @default - every host that the Gateway listens for */
   readonly hostnames?: readonly string[];
   readonly parentRefs: readonly RouteParent[];
-  /** A prefix. @default / */
   readonly path?: string;
-  /** One of `ports`, by number. @default - the first of protocol TCP */
   readonly port?: number;
 }
 
@@ -120,14 +107,12 @@ export interface FileMount {
 /** Keys of a ConfigMap or a Secret, as files. */
 interface ObjectFiles {
   readonly name: string;
-  /** @default - every key, under its own name */
   readonly items?: readonly Wire<V1KeyToPath>[];
   readonly defaultMode?: number;
   readonly optional?: boolean;
 }
 
 export interface ServiceOptions {
-  /** @default NodePort */
   readonly type?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
   readonly sessionAffinity?: V1ServiceSpec['sessionAffinity'];
   readonly externalTrafficPolicy?: V1ServiceSpec['externalTrafficPolicy'];
@@ -139,17 +124,11 @@ export type ReplicaCounts = Omit<Wire<V1DeploymentStatus>, 'observedGeneration' 
 
 /** The fields of a Deployment's status, but with the generation and the conditions of the custom resource. */
 export interface AppServiceStatus extends ReplicaCounts {
-  /** -1 before it was seen. */
   readonly observedGeneration?: number;
-  /** The selector of the pods, as text: autoscalers read it through `/scale`. */
   readonly selector?: string;
-  /** The ports of the Service, with the node ports that the cluster has given them. */
   readonly ports?: readonly Pick<Wire<V1ServicePort>, 'name' | 'port' | 'nodePort' | 'protocol'>[];
-  /** The same in one line, e.g. `80:30002/TCP,53:31000/UDP`: a column of a table. */
   readonly portSummary?: string;
-  /** Where the route leads in, e.g. `http://shop.example.com/`. */
   readonly url?: string;
-  /** The image that the Deployment runs. */
   readonly image?: string;
   readonly conditions?: readonly Condition[];
 }

@@ -40,7 +40,7 @@ export function conditionsOf(
     ...standardConditions(readiness(watcher, found, errors)),
     condition('Accepted', 'True', 'Accepted', 'The spec can be worked with'),
     scopeLimited(watcher),
-    overlapping(found),
+    overlapping(watcher, found),
     isSkewed
       ? condition('ClockSkewed', 'True', 'ServerTimeUsed', skewed)
       : condition('ClockSkewed', 'False', 'InSync', inSync),
@@ -86,16 +86,18 @@ function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
 const MAX_NAMED = 5;
 
 /** It names nothing that is in other namespaces either. */
-function overlapping({ overlaps }: WatcherPass): ConditionProps {
-  if (overlaps.most === 0)
+function overlapping({ key, namespace }: Watcher, { overlaps }: WatcherPass): ConditionProps {
+  const others = overlaps.watchers.filter((other) => other.key !== key);
+  if (others.length === 0)
     return condition('Overlapping', 'False', 'NoOverlap', 'No other JobWatcher matches the same Jobs');
-  const named = [...overlaps.names].sort().slice(0, MAX_NAMED);
-  const more = Math.max(overlaps.most, overlaps.names.size) - named.length;
-  const others =
+  const own = others.flatMap((other) => (other.namespace === namespace ? other.key : []));
+  const named = own.sort().slice(0, MAX_NAMED);
+  const more = others.length - named.length;
+  const who =
     named.length === 0
       ? `${more} JobWatcher${more === 1 ? '' : 's'} of other namespaces`
       : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message = `The same Jobs are matched by ${others}: the highest priority decides, among equals the longest TTL`;
+  const message = `The same Jobs are matched by ${who}: the highest priority decides, among equals the longest TTL`;
   return condition('Overlapping', 'True', 'SharedJobs', message);
 }
 

@@ -1,7 +1,7 @@
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import { controllerOf, objectKey } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
-import { addTo, isSameList } from './matching.js';
+import { addTo } from './matching.js';
 import type { Due, Reason, Verdict } from './matching.js';
 import type { KeepLast, Limits } from './spec.js';
 import type { Watcher } from './watcher.js';
@@ -29,8 +29,6 @@ export interface DueJob {
   readonly dueAt: number;
 }
 
-const MAX_OVERLAPS = 20;
-
 /** Findings of one pass for one watcher. */
 export interface WatcherPass {
   readonly namespaces: Set<string>;
@@ -43,13 +41,8 @@ export interface WatcherPass {
   failed: readonly DueJob[];
   /** How many were due where that is more than the limits allow, and none is deleted. */
   exceeded?: number;
-  /** Others, no dry runs, that match the same Jobs. */
-  readonly overlaps: {
-    /** `namespace/name` of those in the same namespace: of each list of watchers that share a Job the first, at most 20. */
-    readonly names: Set<string>;
-    /** On one Job at most, wherever they are. */
-    most: number;
-  };
+  /** The most JobWatchers, no dry runs, that match one of the same Jobs, itself among them. */
+  overlaps: { readonly id: string; readonly watchers: readonly Watcher[] };
   /** When something is due next, or may be deleted that is; never where nothing will be. */
   nextDeletion?: number | undefined;
   /** When to judge again what the limits hold back, or what comes back, whatever becomes of it. */
@@ -96,7 +89,6 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
       else addTo(due, watcher, found);
     }
   }
-  let noted: readonly Verdict[] = [];
   for (const [verdicts, { namespace, matched, finished }] of tallies) {
     for (const verdict of verdicts) {
       const its = result(verdict.watcher);
@@ -105,23 +97,15 @@ export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
       its.finished += finished;
       if ('stays' in verdict) count(its, verdict.stays, matched);
     }
-    // As a rule, the Jobs of the next list are matched by the same watchers.
-    if (!isSameList(watchersOf(verdicts), watchersOf(noted))) noteOverlaps(verdicts, result);
-    noted = verdicts;
+    noteOverlaps(verdicts, result);
   }
   for (const [watcher, jobs] of due) settle(watcher, jobs, result(watcher), input);
   return results;
 }
 
-function watchersOf(verdicts: readonly Verdict[]): Watcher[] {
-  return verdicts.map(({ watcher }) => watcher);
-}
-
 function emptyPass(): WatcherPass {
-  return {
-    ...{ namespaces: new Set(), matched: 0, finished: 0, skipped: new Map(), due: [], failed: [] },
-    overlaps: { names: new Set(), most: 0 },
-  };
+  const counts = { matched: 0, finished: 0, skipped: new Map<Reason, number>() };
+  return { namespaces: new Set(), ...counts, due: [], failed: [], overlaps: { id: '', watchers: [] } };
 }
 
 function count(result: WatcherPass, reason: Reason, jobs = 1): void {
@@ -147,18 +131,14 @@ function ripe(
   return 'Recreated';
 }
 
+/** Of equal numbers always the same ones, so that a status stays the same. */
 function noteOverlaps(verdicts: readonly Verdict[], result: (watcher: Watcher) => WatcherPass): void {
-  const active = verdicts.filter(({ watcher }) => !watcher.dryRun);
-  const byNamespace = new Map<string, string[]>();
-  for (const { watcher } of active)
-    // One more, since each leaves itself out.
-    if ((byNamespace.get(watcher.namespace)?.length ?? 0) <= MAX_OVERLAPS)
-      addTo(byNamespace, watcher.namespace, watcher.key);
+  const watchers = verdicts.flatMap(({ watcher }) => (watcher.dryRun ? [] : watcher));
+  const id = watchers.map(({ key }) => key).join();
   for (const { watcher } of verdicts) {
-    const { overlaps } = result(watcher);
-    overlaps.most = Math.max(overlaps.most, active.length - (watcher.dryRun ? 0 : 1));
-    for (const key of byNamespace.get(watcher.namespace) ?? [])
-      if (key !== watcher.key && overlaps.names.size < MAX_OVERLAPS) overlaps.names.add(key);
+    const its = result(watcher);
+    const more = watchers.length - its.overlaps.watchers.length;
+    if (more > 0 || (more === 0 && id < its.overlaps.id)) its.overlaps = { id, watchers };
   }
 }
 

@@ -183,7 +183,7 @@ export class Report {
         nextDeletion,
       ],
       ...[...skipped].flat(),
-      ...[overlaps.most, ...overlaps.names],
+      overlaps.id,
       ...[...due.slice(0, MAX_CANDIDATES), ...failed].map(({ job }) => job),
     ];
   }

@@ -55,7 +55,8 @@ import {
 import type { SharedState } from './nginx.js';
 import { KIND } from './spec.js';
 import type { StreamIngress } from './spec.js';
-import { explanationsOf, stalledEvent, statusOf } from './status.js';
+import { stalledEvent } from '../../contract/status.js';
+import { explanationsOf, readinessOf, statusOf } from './status.js';
 import type { Findings } from './status.js';
 import { configMapKey, isNginx, serviceKey, targetName, targetNamed } from './targets.js';
 import type { NginxTarget, Target, Targets } from './targets.js';
@@ -343,7 +344,7 @@ function plan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date):
     })),
     events: crs.map((cr) => ({
       regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
-      event: (changes) => stalledEvent(cr, findingsOf(cr, changes)),
+      event: (changes) => stalledEvent(cr, readinessOf(cr, findingsOf(cr, changes))),
     })),
     explain: () => crs.flatMap((cr) => explanationsOf(cr, findingsOf(cr, []))),
   };

@@ -8,34 +8,24 @@ export const KIND = 'StreamIngress';
 
 export type Protocol = 'TCP' | 'UDP';
 
-/** A port to be opened, and where it leads. */
+/** Fields and defaults as in `crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml`. */
 export interface StreamIngressSpec {
-  /** Immutable. @default TCP */
   readonly protocol?: Protocol;
-  /** 1 to 65535; immutable. */
   readonly listen: number;
   readonly upstream: {
-    /** @default - that of the custom resource */
     readonly namespace?: string;
     readonly service: string;
-    /** Port of the Service, by number or name. */
     readonly port: number | string;
   };
-  /** False: nothing behind the upstream is checked, but for the permission of another namespace. @default true */
   readonly is_service?: boolean;
-  /** The name of a target; immutable. @default - the admin's default */
   readonly className?: string;
-  /** Spoken by clients (`decode`) and to the Service (`encode`); for TCP only. @default - neither */
   readonly proxyProtocol?: { readonly decode?: boolean; readonly encode?: boolean };
 }
 
 export interface StreamIngressStatus {
   readonly observedGeneration?: number;
-  /** The name of the target that the port belongs to. */
   readonly target?: string;
-  /** `namespace/service:port`. */
   readonly upstream?: string;
-  /** `address:port`, while the port is open. */
   readonly addresses?: readonly string[];
   readonly conditions?: readonly Condition[];
 }

@@ -1,6 +1,6 @@
 import { dateConditions, standardConditions } from '../../contract/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
-import type { EventProps, Explanation } from '../../contract/controller.js';
+import type { Explanation } from '../../contract/controller.js';
 import { refOf } from '../../contract/object.js';
 import type { Refusal } from './claims.js';
 import { portText, upstreamText } from './spec.js';
@@ -60,17 +60,8 @@ function pick({ status, reason, message }: Omit<ConditionProps, 'type'>, type: s
   return { type, status, reason, message };
 }
 
-/** Returns one Warning when a custom resource stalls, and none while it stays the same. */
-export function stalledEvent(cr: StreamIngress, findings: Findings): EventProps | undefined {
-  const { phase, reason, message } = readinessOf(cr, findings);
-  if (phase !== 'stalled') return undefined;
-  const known = cr.status?.conditions?.find(({ type }) => type === 'Stalled');
-  if (known?.status === 'True' && known.message === message) return undefined;
-  return { type: 'Warning', reason, action: 'Reconcile', note: message };
-}
-
 /** Derives Ready from all three; the first that doesn't hold says why not. */
-function readinessOf(cr: StreamIngress, { refusal, resolution, programmed }: Findings): Readiness {
+export function readinessOf(cr: StreamIngress, { refusal, resolution, programmed }: Findings): Readiness {
   if (refusal) return { phase: 'stalled', ...refusal };
   if (resolution && resolution.status !== 'True') {
     const { reason, message } = resolution;

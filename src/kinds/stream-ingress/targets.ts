@@ -32,13 +32,9 @@ export interface GatewayTarget extends Limits {
 
 /** Limits of a target. */
 interface Limits {
-  /** Each `9000` or `9000-9099`. @default - every port */
   readonly portRanges?: readonly string[];
-  /** Never opened, for either protocol. @default - on an ingress-nginx, the ports at which it listens itself */
   readonly reservedPorts: readonly number[];
-  /** Namespaces whose custom resources are served. @default - every namespace */
   readonly namespaces?: readonly string[];
-  /** How many ports are open at once. @default - any number */
   readonly maxListeners?: number;
 }
 
@@ -50,15 +46,11 @@ export type TargetProps = { readonly name: string; readonly kind?: Target['kind'
 /** The version of TCPRoute and UDPRoute: `v1` since Gateway API 1.6. */
 export type RouteVersion = 'v1' | 'v1alpha2';
 
-/** The section `streamingress` of an admin's policy. */
+/** The section `streamingress` of an admin's policy, as `policySchema` describes it. */
 export interface StreamIngressPolicy {
-  /** The target of those that name none. @default - the only one, if there is one alone */
   readonly defaultClass?: string;
-  /** @default - the one that the flags describe */
   readonly targets?: readonly TargetProps[];
-  /** Permission of another namespace: a ReferenceGrant, or an annotation on the Service. @default ReferenceGrant */
   readonly crossNamespace?: 'ReferenceGrant' | 'Annotation';
-  /** @default v1 */
   readonly routeVersion?: RouteVersion;
 }
 

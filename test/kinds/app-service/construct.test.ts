@@ -62,18 +62,6 @@ describe('what is rendered', () => {
     expect(service?.spec?.selector).toEqual(selector);
   });
 
-  test('the namespace is rendered only where one is given', () => {
-    const without = render(WEB);
-    const within = render({ ...WEB, ports: [{ port: 80 }] }, { name: 'web', namespace: 'shop' });
-
-    expect(without.deployment.metadata).not.toHaveProperty('namespace');
-    expect(within.objects.map(({ metadata }) => metadata.namespace)).toEqual(['shop', 'shop']);
-  });
-
-  test('a size of 0 is kept', () => {
-    expect(render({ ...WEB, size: 0 }).deployment.spec?.replicas).toBe(0);
-  });
-
   test('the custom resource is not changed', () => {
     const props = example('appservice-full');
     const before = structuredClone(props);

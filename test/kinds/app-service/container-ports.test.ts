@@ -37,22 +37,6 @@ test('TCP and UDP on one number are two ports', () => {
   ]);
 });
 
-test('two ports of the Service can lead to one container port', () => {
-  const rendered = render({
-    ...WEB,
-    ports: [
-      { name: 'http', port: 80, targetPort: 8080 },
-      { name: 'https', port: 443, targetPort: 8080 },
-    ],
-  });
-
-  expect(containerOf(rendered).ports).toEqual([{ containerPort: 8080, protocol: 'TCP' }]);
-  expect(rendered.service?.spec?.ports?.map(({ port, targetPort }) => [port, targetPort])).toEqual([
-    [80, 8080],
-    [443, 8080],
-  ]);
-});
-
 test('a named targetPort names the container port with the number of "port"', () => {
   const rendered = render({ ...WEB, ports: [{ port: 8080, targetPort: 'http' }] });
 
@@ -81,19 +65,6 @@ test.each([
   const rendered = render({ ...WEB, ports: named });
 
   expect(containerOf(rendered).ports).toEqual([{ containerPort: 80, name: 'http', protocol: 'TCP' }]);
-});
-
-test('appProtocol is passed on to the Service', () => {
-  const rendered = render({ ...WEB, ports: [{ port: 80, appProtocol: 'kubernetes.io/h2c' }] });
-
-  expect(rendered.service?.spec?.ports?.[0]?.appProtocol).toBe('kubernetes.io/h2c');
-});
-
-test('SCTP is passed on to both', () => {
-  const rendered = render({ ...WEB, ports: [{ port: 3868, protocol: 'SCTP' }] });
-
-  expect(containerOf(rendered).ports).toEqual([{ containerPort: 3868, protocol: 'SCTP' }]);
-  expect(rendered.service?.spec?.ports?.[0]?.protocol).toBe('SCTP');
 });
 
 test('a field of a port that this release does not know is passed on', () => {

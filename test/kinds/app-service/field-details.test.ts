@@ -17,13 +17,6 @@ function podOf(spec: Partial<AppServiceSpec>) {
 }
 
 describe('securityProfile', () => {
-  test('adds nothing while it is unset', () => {
-    const pod = podOf({});
-
-    expect(Object.keys(pod)).toEqual(['containers']);
-    expect(pod.containers[0]).not.toHaveProperty('securityContext');
-  });
-
   test('Baseline lets an image run as root', () => {
     const pod = podOf({ securityProfile: 'Baseline' });
 
@@ -47,21 +40,6 @@ describe('securityProfile', () => {
   );
 });
 
-describe('autoscaling', () => {
-  test.each([0, 1, 3])('leaves replicas to the autoscaler, whatever the size (%i)', (size) => {
-    const { deployment } = render({ ...BASE, size, autoscaling: { maxReplicas: 5 } });
-
-    expect(deployment.spec).not.toHaveProperty('replicas');
-  });
-
-  test('renders only what is given', () => {
-    expect(objectOf({ autoscaling: { maxReplicas: 5 } }, 'HorizontalPodAutoscaler')).toHaveProperty('spec', {
-      maxReplicas: 5,
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
-    });
-  });
-});
-
 describe('disruption', () => {
   const autoscaling = { maxReplicas: 2 };
 
@@ -77,31 +55,9 @@ describe('disruption', () => {
 
     expect(objectOf(spec, 'PodDisruptionBudget') !== undefined).toBe(wanted);
   });
-
-  test('lets one pod go at a time, and those that are not ready always', () => {
-    expect(objectOf({ disruption: {} }, 'PodDisruptionBudget')).toHaveProperty('spec', {
-      maxUnavailable: 1,
-      selector: { matchLabels: { 'kosmos.io/appservice': 'web' } },
-      unhealthyPodEvictionPolicy: 'AlwaysAllow',
-    });
-  });
 });
 
 describe('topologySpread', () => {
-  test('is over zones and hosts', () => {
-    const common = {
-      labelSelector: { matchLabels: { 'kosmos.io/appservice': 'web' } },
-      matchLabelKeys: ['pod-template-hash'],
-      maxSkew: 1,
-      whenUnsatisfiable: 'ScheduleAnyway',
-    };
-
-    expect(podOf({ topologySpread: {} }).topologySpreadConstraints).toEqual([
-      { ...common, topologyKey: 'topology.kubernetes.io/zone' },
-      { ...common, topologyKey: 'kubernetes.io/hostname' },
-    ]);
-  });
-
   test('or as given, with our selector where there is none', () => {
     const rack = { maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' };
     const own = { ...rack, labelSelector: { matchLabels: { tier: 'web' } } };
@@ -115,18 +71,6 @@ describe('topologySpread', () => {
 
 describe('route', () => {
   const parentRefs = [{ name: 'public' }];
-
-  test('leads to the first port of protocol TCP, for every path and host', () => {
-    expect(objectOf({ route: { parentRefs } }, 'HTTPRoute')).toHaveProperty('spec', {
-      parentRefs,
-      rules: [
-        {
-          backendRefs: [{ name: 'web', port: 80 }],
-          matches: [{ path: { type: 'PathPrefix', value: '/' } }],
-        },
-      ],
-    });
-  });
 
   test.each([
     [
@@ -185,12 +129,6 @@ describe('files', () => {
 
     expect(mount?.readOnly).toBe(readOnly);
   });
-
-  test('a token says nothing but what is given', () => {
-    expect(podOf({ files: [{ path: '/a', token: {} }] }).volumes?.[0]?.projected).toEqual({
-      sources: [{ serviceAccountToken: { path: 'token' } }],
-    });
-  });
 });
 
 describe('the name of a volume', () => {
@@ -209,12 +147,6 @@ describe('the name of a volume', () => {
     expect(long.map((path) => volumeName(path).length)).toEqual([57, 57]);
     expect(new Set([...paths, ...long].map(volumeName)).size).toBe(paths.length + long.length);
   });
-});
-
-test('there is no Service without ports, whatever its options', () => {
-  const { size, image } = BASE;
-
-  expect(render({ size, image, service: { type: 'LoadBalancer' } }).service).toBeUndefined();
 });
 
 test('labels and annotations of the custom resource are never copied', () => {

@@ -253,19 +253,6 @@ describe('what is kept of a pod in trouble', () => {
     expect(trouble(...containers.toReversed())).toEqual(trouble(...containers));
   });
 
-  test('may be that of an init container', () => {
-    const status = {
-      initContainerStatuses: [waiting('ErrImagePull', '', {}, 'injected')],
-      containerStatuses: [waiting('PodInitializing')],
-    };
-
-    expect(keepPod(pod(status))?.trouble?.message).toContain('container "injected"');
-  });
-
-  test('is short', () => {
-    expect(trouble(waiting('ErrImagePull', 'x'.repeat(5000)))?.message.length).toBeLessThan(600);
-  });
-
   test('holds the digest of an image, and no signature', () => {
     const digest = `sha256:${'0a'.repeat(32)}`;
     const message = `pulling ${digest} from https://cdn.example.com/v2/blob?X-Signature=abc: 403`;
@@ -309,10 +296,6 @@ describe('what is kept of a pod that its node prepares', () => {
     },
   ])('is $title', ({ status, kept }) => {
     expect(keepPod(pod(status))).toEqual(kept);
-  });
-
-  test('is nothing once it is going', () => {
-    expect(keepPod(pod(preparing, { deletionTimestamp: SINCE }))).toBeUndefined();
   });
 });
 

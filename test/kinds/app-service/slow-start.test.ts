@@ -71,10 +71,6 @@ describe('a pod that its node prepares', () => {
     expect(told({ spec: { files: token } }).message).toContain('ServiceAccount "default"');
   });
 
-  test('is told in the same words however long it takes', () => {
-    expect(told({ seconds: 3_600 })).toEqual(told({}));
-  });
-
   test('counts only if it is of the present spec', () => {
     const pods = [pod(0, { replicaSet: 'web-0' })];
     expect(told({ pods })).toMatchObject({ reason: 'RollingOut', requeueAt: undefined });
@@ -91,11 +87,6 @@ describe('a pod that its node prepares', () => {
     const { phase, reason, message } = told({ condition: OVERDUE });
     expect([phase, reason]).toEqual(['stalled', 'ProgressDeadlineExceeded']);
     expect(message).toContain(LOOK);
-  });
-
-  test('is no news where everything is available', () => {
-    const { readiness } = report({ status: counts(3, 3, 3), pods: [pod(0)], now: at(60) });
-    expect(readiness?.reason).toBe('Available');
   });
 });
 

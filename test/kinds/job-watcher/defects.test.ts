@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { rulesFor } from '../../../src/install/rules.js';
 import { keepJob } from '../../../src/kinds/job-watcher/job.js';
-import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { at, liveJob } from './fixtures.js';
 import { World } from './world.js';
 
@@ -29,36 +27,9 @@ describe('kube-cleanup-operator', () => {
     expect(world.goTo(3599)).toEqual([]);
     expect(world.goTo(3600)).toEqual(['pi']);
   });
-
-  test('a Job that is successful and still active stays: its own test wants it deleted', () => {
-    world.setWatcher(both);
-    world.addJob({ status: { succeeded: 1, active: 1, completionTime: at(0) } });
-    expect(world.goTo(1_000_000)).toEqual([]);
-    expect(world.status().lastRun?.skipped).toEqual({ NotFinished: 1 });
-  });
-
-  test('Jobs from before the start are deleted too', () => {
-    world.addJob({ ended: 'Complete', endedAt: -1_000_000 });
-    world.setWatcher(both);
-    expect(world.turn()).toEqual(['pi']);
-  });
 });
 
 describe('k8s-cleaner', () => {
-  test('a failed Job without completionTime and successes is found: its example misses it', () => {
-    world.setWatcher({ failedTTL: '1s' });
-    world.addJob({ status: { failed: 1, conditions: [condition('Failed')] } });
-    expect(world.goTo(1)).toEqual(['pi']);
-  });
-
-  test('109 of 1000 are more than 10 %: it cuts the fraction off', () => {
-    world.setWatcher({ completedTTL: '0s', limits: { maxPercent: 10 } });
-    for (let index = 0; index < 1000; index++)
-      world.addJob({ name: `job-${index}`, ...(index < 109 && { ended: 'Complete' as const }) });
-    expect(world.turn()).toEqual([]);
-    expect(world.condition('Stalled')).toBe('True BlastRadiusExceeded');
-  });
-
   test('a deletion that failed isn’t counted as one: it counts before it tries', () => {
     world.setWatcher(both);
     world.addJob({ ended: 'Complete' });
@@ -67,15 +38,6 @@ describe('k8s-cleaner', () => {
     world.turn();
     expect(world.samples.filter(({ metric }) => metric === 'reconstruct_jobs_deleted_total')).toEqual([]);
     expect(world.status().lastRun).toMatchObject({ deleted: 0, failed: 1 });
-  });
-
-  test('no right is a wildcard, and none is on Pods or Secrets', () => {
-    const rights = rulesFor([jobWatcher]).flatMap(({ apiGroups, resources, verbs }) => [
-      ...apiGroups,
-      ...resources,
-      ...verbs,
-    ]);
-    for (const none of ['*', 'pods', 'secrets', 'deletecollection']) expect(rights).not.toContain(none);
   });
 
   test('the Pods go with the Job: it sends no policy, which orphans them', () => {
@@ -195,16 +157,6 @@ describe('kyverno', () => {
   });
 });
 
-test('Argo Workflows: a namesake that was made meanwhile has a time of its own', () => {
-  world.setWatcher(both);
-  world.addJob({ ended: 'Complete', uid: 'old' });
-  world.turn();
-  world.addJob({ ended: 'Complete', uid: 'new', endedAt: 9 });
-  expect(world.goTo(10)).toEqual([]);
-  expect(world.goTo(19)).toEqual(['pi']);
-  expect(world.deletions.get('default/pi')).toMatchObject([{ uid: 'new' }]);
-});
-
 test('janitors in general: of a Job as large as can be next to nothing is kept', () => {
   const template = { spec: { containers: [{ args: ['x'.repeat(1_000_000)] }] } };
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'x'.repeat(200_000) };
@@ -214,21 +166,6 @@ test('janitors in general: of a Job as large as can be next to nothing is kept',
     metadata: { annotations, managedFields: [{}] },
   });
   expect(JSON.stringify(keepJob(live)).length).toBeLessThan(300);
-});
-
-test('a label that matches nothing shows in the status, where others delete nothing for days', () => {
-  world.setWatcher({ ...both, selector: { matchLabels: { app: 'typo' } } });
-  world.addJob({ ended: 'Complete' });
-  world.goTo(100);
-  expect(world.status().lastRun).toEqual({ namespaces: 0, matched: 0, finished: 0, deleted: 0, failed: 0 });
-});
-
-test('a Job that hangs in its deletion is reported, and not deleted again and again', () => {
-  world.setWatcher({ ...both, propagationPolicy: 'Foreground' });
-  world.addJob({ ended: 'Complete', metadata: { deletionTimestamp: at(5) } });
-  expect(world.goTo(1000)).toEqual([]);
-  expect(world.plan?.delete).toEqual([]);
-  expect(world.status().lastRun?.skipped).toEqual({ Terminating: 1 });
 });
 
 test('GitOps tools and parents that make it again: such Jobs stay, and it is counted why', () => {
@@ -247,11 +184,4 @@ test('GitOps tools and parents that make it again: such Jobs stay, and it is cou
   world.addJob({ name: 'owned', ended: 'Complete', metadata: { ownerReferences: [owner] } });
   expect(world.goTo(1000)).toEqual([]);
   expect(world.status().lastRun?.skipped).toEqual({ Owned: 1, Tracked: 2 });
-});
-
-test('tools that only look at times of their own: nothing is asked for between two deadlines', () => {
-  world.setWatcher(both);
-  world.addJob({ ended: 'Complete', endedAt: 100 });
-  world.goTo(50);
-  expect(world.next?.toISOString()).toBe('2026-01-01T00:01:50.000Z');
 });

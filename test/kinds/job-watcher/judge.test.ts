@@ -99,10 +99,6 @@ describe('by one watcher', () => {
     expect(alone(completed(annotated('ttl-after-completed', '1s')), {})).toBe('NoTTL');
     expect(alone(completed(annotated('ttl-after-completed', '1s')), { allowShorterOverrides: true })).toBe(1);
   });
-
-  test('a suspended one finds nothing due', () => {
-    expect(alone(completed(), { ...TTL, suspend: true })).toBe('Suspended');
-  });
 });
 
 describe('by several', () => {

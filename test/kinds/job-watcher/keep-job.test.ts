@@ -90,13 +90,6 @@ describe('what is kept of a Job', () => {
     });
   });
 
-  test('is little where there is little', () => {
-    expect(keepJob(liveJob())).toEqual({
-      ...{ apiVersion: 'batch/v1', kind: 'Job' },
-      metadata: { name: 'pi', namespace: 'default', uid: 'pi', resourceVersion: '1' },
-    });
-  });
-
   test.each([
     [{ annotations: { 'argocd.argoproj.io/tracking-id': 'a' } }, true],
     [{ annotations: { 'argocd.argoproj.io/hook': 'PostSync' } }, true],
@@ -107,13 +100,6 @@ describe('what is kept of a Job', () => {
     [{ labels: { 'app.kubernetes.io/instance': 'a' }, annotations: { 'example.com/hook': 'a' } }, undefined],
   ])('%j: tracked %s', (metadata, tracked) => {
     expect(keepJob(liveJob({ metadata })).tracked).toBe(tracked);
-  });
-
-  test.each([
-    [{ managedBy: 'kubernetes.io/job-controller' }, undefined],
-    [{ managedBy: 'kueue.x-k8s.io/multikueue' }, true],
-  ])('%j: managed elsewhere %s', (spec, elsewhere) => {
-    expect(keepJob(liveJob({ spec })).managedElsewhere).toBe(elsewhere);
   });
 
   const prefix = 'batch.my.github.com/';

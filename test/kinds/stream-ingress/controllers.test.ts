@@ -52,14 +52,6 @@ describe('the statuses', () => {
     });
   });
 
-  test('wait for a moment of quiet, so that not each change of some Service recomputes all of them', () => {
-    expect(statuses.settle).toEqual({ quietMilliseconds: 100, longestMilliseconds: 500 });
-  });
-
-  test('aren’t written for what is being deleted', () => {
-    expect(reconcile(statuses, [streamIngress({ deleting: true })]).status).toEqual([]);
-  });
-
   test('tell of the controller’s arguments only where it is named', () => {
     const looking = controllers({ flags: { '--ingress-controller': 'Deployment/nginx' } }).statuses;
     const args = ['--tcp-services-configmap=$(POD_NAMESPACE)/tcp-services'];
@@ -80,19 +72,6 @@ describe('the statuses', () => {
 describe('the shared objects', () => {
   const plan = (...objects: object[]) => reconcile(shared!, objects);
 
-  test('have what is wanted: an entry and a port', () => {
-    const { apply } = plan(cr, ...cluster);
-    expect(applied(plan(cr, ...cluster))).toEqual(['ConfigMap tcp-services: 9000', `${service}: 9000/TCP`]);
-    expect(apply.map(({ fieldManager, owner, shared }) => [fieldManager, owner, shared?.mustExist])).toEqual([
-      ['streamingress-controller', undefined, undefined],
-      ['streamingress-controller', undefined, true],
-    ]);
-  });
-
-  test('a burst is waited out, for a second of quiet and five at most', () => {
-    expect(shared!.settle).toEqual({ quietMilliseconds: 1000, longestMilliseconds: 5000 });
-  });
-
   test('of what it shares, it watches and wakes for the objects of the target alone', () => {
     const named = shared!.watches.filter(({ name }) => name !== undefined);
     expect(named.map(({ type, namespaces, name }) => [type.kind, namespaces, name])).toEqual([
@@ -109,10 +88,6 @@ describe('the shared objects', () => {
       expect(
         watches.flatMap(({ name, namespaces }) => (name === undefined ? (namespaces ?? []) : [])),
       ).toEqual([]);
-  });
-
-  test('of a target that is none, and of a class without one, nothing is written', () => {
-    expect(reconcile(shared!, [streamIngress({ className: 'other' })], 'other').apply).toEqual([]);
   });
 
   describe('in the light of what became of the steps before', () => {
@@ -200,33 +175,11 @@ describe('the shared objects', () => {
       expect(conditions(reconcile(told, taken)).old).toMatchObject({ Programmed: 'False Pending' });
     });
 
-    test('on a conflict the keys of the causes drop out, and the rest stays', () => {
-      const { apply } = plan(...crs, streamIngress({ name: 'c', listen: 9002 }), ...cluster);
-      const keys = (...fields: string[]) => {
-        const conflicts = fields.map((field) => ({ field, manager: 'helm' }));
-        return Object.keys(apply[0]!.shared!.onConflict!(conflicts)?.data ?? {});
-      };
-      expect(keys('.data.9000')).toEqual(['9001', '9002']);
-      expect(keys('.data.9000', '.data.9002')).toEqual(['9001']);
-    });
-
     test('a conflict on the Service is met with the ports that were meant last', () => {
       const { apply } = plan(...crs, ...cluster);
       apply[1]!.shared!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
       const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
       expect(ports(apply[1]!.shared!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
-    });
-
-    test('those who wait are told why in an event', () => {
-      const { events } = plan(...crs, ...cluster);
-      expect(events.map(({ regarding }) => regarding.name).sort()).toEqual(['b', 'web']);
-      expect(events[0]!.event([done(failed)])).toMatchObject({
-        type: 'Warning',
-        reason: 'Forbidden',
-        note: 'no',
-      });
-      expect(events[0]!.event([done({})])).toBeUndefined();
-      expect(plan(cr, ...open).events).toEqual([]);
     });
   });
 });
@@ -239,16 +192,6 @@ describe('rights', () => {
     expect(of('streamingresses').flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
     expect(of('streamingresses/status').flatMap(({ verbs }) => verbs)).toEqual(['patch']);
     expect(of('streamingresses/finalizers')).toEqual([]);
-  });
-
-  test('the controller of ingress-nginx is one object that is read', () => {
-    expect(of('deployments')).toEqual([
-      {
-        ...{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list', 'watch'] },
-        ...{ resourceNames: ['nginx'], namespaces: ['ingress-nginx'] },
-      },
-    ]);
-    expect(rulesFor([kind]).flatMap(({ resources }) => resources)).not.toContain('deployments');
   });
 
   test('of Services and ConfigMaps, the target\u2019s alone may be written', () => {
@@ -268,28 +211,5 @@ describe('rights', () => {
       // Of which name is not asked.
       { apiGroups: [''], resources: ['configmaps'], verbs: ['create'], namespaces: ['ingress-nginx'] },
     ]);
-  });
-
-  test('of several targets too, whatever they are called', () => {
-    const targets = ['a', 'b'].map((name) => ({
-      name,
-      ingressNamespace: name,
-      ingressService: `nginx-${name}`,
-    }));
-    const rules = rulesFor([kind], { policy: { targets } });
-    const writing = rules.filter(
-      ({ resources, verbs }) => verbs.includes('patch') && /^(services|configmaps)$/.test(resources.join()),
-    );
-    expect(writing.map(({ resourceNames, namespaces }) => [namespaces, resourceNames])).toEqual([
-      [['a'], ['nginx-a']],
-      [['b'], ['nginx-b']],
-      [['a'], ['tcp-services', 'udp-services']],
-      [['b'], ['tcp-services', 'udp-services']],
-    ]);
-  });
-
-  test('nothing is deleted, and no Secret is read', () => {
-    expect(rights.flatMap(({ verbs }) => verbs)).not.toContain('delete');
-    expect(rights.flatMap(({ resources }) => resources)).not.toContain('secrets');
   });
 });

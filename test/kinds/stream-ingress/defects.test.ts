@@ -14,30 +14,6 @@ const told = (...objects: object[]) => conditions(reconcile(statuses, objects)).
 const specFields = Object.keys(storedVersion(kind.crd).schema.openAPIV3Schema.properties!.spec!.properties!);
 
 describe('defects of others that this one doesn’t have', () => {
-  test('two on one port don’t both stop, or take turns: the same one has it each time, whoever comes first', () => {
-    const other = streamIngress({ name: 'a', namespace: 'zoo' });
-    for (const crs of [
-      [cr, other],
-      [other, cr],
-    ])
-      expect(written(...crs, ...upstream, nginxService())).toEqual([
-        'ConfigMap tcp-services: 9000',
-        `${service}: 9000/TCP`,
-      ]);
-    const plan = reconcile(shared!, [other, cr, ...upstream, nginxService()]);
-    expect(plan.apply[0]!.object.data).toEqual({ 9000: 'shop/db:5432' });
-  });
-
-  test('the loser of a port isn’t left without a word, and isn’t Accepted', () => {
-    const winner = streamIngress({ name: 'a', minute: 0 });
-    const plan = reconcile(statuses, [streamIngress({ minute: 1 }), winner, ...upstream, nginxService()]);
-    expect(conditions(plan).web).toMatchObject({
-      Accepted: 'False PortConflict',
-      Stalled: 'True PortConflict',
-    });
-    expect(plan.events.map(({ event }) => event([])?.reason)).toContain('PortConflict');
-  });
-
   test('an upstream that isn’t there is told: Service, port, protocol, endpoints', () => {
     const [db, slice] = upstream;
     const unready = { ...slice, endpoints: [{ conditions: { ready: false } }] };
@@ -48,18 +24,6 @@ describe('defects of others that this one doesn’t have', () => {
     expect(reason({ protocol: 'UDP' }, db!)).toBe('False ProtocolMismatch');
     expect(reason({}, db!, unready)).toBe('False NoReadyEndpoints');
     expect(reason({}, db!)).toBe('False NoReadyEndpoints');
-  });
-
-  test('a port by name is found, and written as the name', () => {
-    const plan = reconcile(shared!, [
-      streamIngress({ upstream: { port: 'sql' } }),
-      ...upstream,
-      nginxService(),
-    ]);
-    expect(plan.apply[0]!.object.data).toEqual({ 9000: 'shop/db:sql' });
-    expect(told(streamIngress({ upstream: { port: 'sql' } }), ...upstream, nginxService()).ResolvedRefs).toBe(
-      'True ResolvedRefs',
-    );
   });
 
   test('nobody publishes the Services of another namespace without its permission', () => {
@@ -88,11 +52,6 @@ describe('defects of others that this one doesn’t have', () => {
     ]);
   });
 
-  test('a deleted one is cleaned up', () => {
-    const left = [...upstream, nginxService(9000), tcpServices({ 9000: 'shop/db:5432' }, { 1234: 'a/b:1' })];
-    expect(written(...left)).toEqual([`${service}: `, 'ConfigMap tcp-services: ']);
-  });
-
   test('no finalizer keeps one from being deleted, be the operator dead or the ConfigMap gone', () => {
     const finalizing = (object: object) => JSON.stringify(object).includes('finalizers');
     const plans = [shared!, statuses].map((each) => reconcile(each, [cr, ...upstream, nginxService()]));
@@ -117,11 +76,6 @@ describe('defects of others that this one doesn’t have', () => {
     expect(JSON.stringify(status[0]!.status([]))).toContain('the field manager helm');
   });
 
-  test('it works on the usual Service, which has ports: ours has a name', () => {
-    const { apply } = reconcile(shared!, [cr, ...upstream, nginxService()]);
-    expect(apply[1]!.object.spec).toEqual({ ports: [expect.objectContaining({ name: 'si-9000-tcp' })] });
-  });
-
   test('what somebody removes comes back: entry and port are watched, and wanted whatever is there', () => {
     const both = ['ConfigMap tcp-services: 9000', `${service}: 9000/TCP`];
     expect(written(cr, ...upstream, nginxService(9000), tcpServices({}))).toEqual(both);
@@ -131,47 +85,9 @@ describe('defects of others that this one doesn’t have', () => {
       expect.arrayContaining(['Service', 'ConfigMap']),
     );
   });
-
-  test('the PROXY protocol is spoken where it is asked for, each way for itself, and nowhere else', () => {
-    const value = (given: object) =>
-      (
-        reconcile(shared!, [streamIngress(given), ...upstream, nginxService()]).apply[0]!.object
-          .data as Record<string, string>
-      )['9000'];
-    expect(value({})).toBe('shop/db:5432');
-    expect(value({ proxyProtocol: { encode: true } })).toBe('shop/db:5432::PROXY');
-  });
-
-  test('the status says of which generation it speaks', () => {
-    const { status } = reconcile(statuses, [
-      { ...cr, metadata: { ...cr.metadata, generation: 7 } },
-      ...upstream,
-    ]);
-    const { observedGeneration, conditions: found } = status[0]!.status([]) as {
-      observedGeneration: number;
-      conditions: { observedGeneration: number }[];
-    };
-    expect([observedGeneration, ...new Set(found.map((each) => each.observedGeneration))]).toEqual([7, 7]);
-  });
 });
 
 describe('how ingress-nginx reads its ConfigMap', () => {
-  test('what it would only log is a condition: reserved port, missing Service, nothing ready', () => {
-    expect(told(streamIngress({ listen: 10254 }), ...upstream, nginxService()).Accepted).toBe(
-      'False PortReserved',
-    );
-    expect(told(streamIngress({ upstream: { service: 'no' } }), nginxService()).ResolvedRefs).toBe(
-      'False ServiceNotFound',
-    );
-    expect(told(cr, upstream[0]!, nginxService()).ResolvedRefs).toBe('False NoReadyEndpoints');
-  });
-
-  test('8443, where it listens but doesn’t look, is refused, since a failed bind breaks it for everybody', () => {
-    expect(told(streamIngress({ listen: 8443 }), ...upstream, nginxService()).Accepted).toBe(
-      'False PortReserved',
-    );
-  });
-
   test('a ConfigMap that it isn’t told to read is TargetNotConfigured, and not Ready', () => {
     const looking = controllers({ flags: { '--ingress-controller': 'Deployment/nginx' } }).statuses;
     const nginx = {
@@ -186,36 +102,11 @@ describe('how ingress-nginx reads its ConfigMap', () => {
     });
   });
 
-  test('the target of a port is a number, so the proxy’s Deployment needs no change', () => {
-    const { apply } = reconcile(shared!, [cr, ...upstream, nginxService()]);
-    expect(apply[1]!.object.spec).toEqual({ ports: [expect.objectContaining({ targetPort: 9000 })] });
-  });
-
   test('it reloads for nothing: endpoints that come and go are no reason to write, and the same is the same', () => {
     expect(shared!.watches.map(({ type }) => type.kind)).not.toContain('EndpointSlice');
     const objects = [cr, ...upstream, nginxService()];
     expect(JSON.stringify(reconcile(shared!, objects).apply)).toBe(
       JSON.stringify(reconcile(shared!, [...objects].reverse()).apply),
     );
-  });
-
-  test('a port that the load balancer refuses is told', () => {
-    const refusing = {
-      ...nginxService(9000),
-      status: {
-        loadBalancer: {
-          ingress: [
-            { ip: '1.2.3.4', ports: [{ port: 9000, protocol: 'TCP', error: 'MixedProtocolNotSupported' }] },
-          ],
-        },
-      },
-    };
-    expect(told(cr, ...upstream, refusing, tcpServices({ 9000: 'shop/db:5432' })).Ready).toBe(
-      'False LoadBalancerPortsError',
-    );
-  });
-
-  test('timeouts, which it doesn’t have per port, aren’t promised', () => {
-    expect(specFields.filter((field) => /timeout/i.test(field))).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { refOf } from '../../../src/contract/object.js';
 import { streamIngress } from './builders.js';
 import type { Given } from './builders.js';
 import { conditions, controllers, reconcile, upstream } from './world.js';
@@ -9,7 +8,7 @@ const cr = streamIngress();
 
 describe('a Gateway', () => {
   const policy = { targets: [{ name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const] };
-  const { statuses: edge, shared: none } = controllers({ policy });
+  const { statuses: edge } = controllers({ policy });
   const plan = (...objects: object[]) => reconcile(edge, objects, 'edge');
   const made = (...given: Parameters<typeof streamIngress>) =>
     plan(streamIngress(...given), ...upstream).apply.map(({ object: child, owner }) => ({
@@ -29,10 +28,6 @@ describe('a Gateway', () => {
     made().map((child) =>
       child.kind === 'TCPRoute' ? { ...child, spec: { rules: [{ backendRefs }] } } : child,
     );
-
-  test('nothing shared is written', () => {
-    expect(none).toBeUndefined();
-  });
 
   test('has a ListenerSet and a route for each holder, owned by it', () => {
     const { apply } = plan(cr, streamIngress({ name: 'late', minute: 1 }), ...upstream);
@@ -83,14 +78,6 @@ describe('a Gateway', () => {
         { name: 'other', namespace: 'shop' },
       ])
         expect(names(plan(cr, ...leadingTo(ref)).apply), JSON.stringify(ref)).toHaveLength(2);
-    });
-
-    test('that is what each route leads to, in the namespace of the route where none is named', () => {
-      expect(plan(cr, ...leadingTo({ name: 'db' })).apply).toEqual([]);
-      expect(plan(cr, ...leadingTo({ name: 'db', namespace: 'shop' })).apply).toEqual([]);
-      expect(plan(cr, ...leadingTo()).apply).toHaveLength(2);
-      expect(plan(cr, ...leadingTo({ name: 'db' }, { name: 'other' })).apply).toHaveLength(2);
-      expect(plan(cr, ...leadingTo({ name: 'db', kind: 'Backend' })).apply).toHaveLength(2);
     });
   });
 
@@ -176,26 +163,6 @@ describe('a Gateway', () => {
     });
   });
 
-  test('a failure stays told while another’s port is closed', () => {
-    const foreign = streamIngress({ name: 'a', listen: 9002, upstream: { namespace: 'infra' } });
-    const crs = [cr, foreign, ...upstream, ...made({ name: 'a', listen: 9002 })];
-    const result = plan(...crs);
-    const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
-    const changes = [
-      ...result.apply.map(({ object: child }) =>
-        child.kind === 'TCPRoute'
-          ? { ref: refOf(child), action: 'failed' as const, error }
-          : { ref: refOf(child), action: 'unchanged' as const },
-      ),
-      ...result.delete.map(({ object: child }) => ({ ref: refOf(child), action: 'deleted' as const })),
-    ];
-    expect(changes.map(({ action }) => action)).toEqual(['unchanged', 'failed', 'deleted', 'deleted']);
-    expect(conditions(result, changes)).toMatchObject({
-      web: { Stalled: 'True OwnershipConflict' },
-      a: { Stalled: 'True RefNotPermitted' },
-    });
-  });
-
   test('a port that can’t be rendered is told, and the others are made', () => {
     const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
     const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
@@ -212,12 +179,6 @@ describe('a Gateway', () => {
     }).statuses;
     const second = streamIngress({ name: 'b', listen: 9001, minute: 1 });
     const limitedPlan = (...objects: object[]) => reconcile(limited, objects, 'edge');
-
-    test('and tells the others', () => {
-      const result = limitedPlan(cr, second, ...upstream);
-      expect(names(result.apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
-      expect(conditions(result).b).toMatchObject({ Programmed: 'False TooManyListeners' });
-    });
 
     test('of which those that are open stay open, also while their upstream is lost', () => {
       const younger = made({ name: 'b', listen: 9001, minute: 1 });
@@ -238,13 +199,6 @@ describe('a Gateway', () => {
       expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
       expect(conditions(result).b).toMatchObject({ Programmed: 'Unknown Pending' });
       expect(conditions(result).web!.Programmed).not.toContain('TooManyListeners');
-    });
-
-    test('nor does one that is closed, since it isn’t permitted any more', () => {
-      const closed = streamIngress({ upstream: { namespace: 'infra' } });
-      const result = limitedPlan(closed, second, ...upstream, ...made());
-      expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
-      expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
     });
   });
 });

@@ -72,10 +72,6 @@ describe('conflicts among them', () => {
     });
   });
 
-  test('are found whether a class is named or is the default', () => {
-    expect(together([{ name: 'a' }, { name: 'b', className: 'default' }]).findings).toHaveLength(2);
-  });
-
   test('are none between protocols, ports or targets', () => {
     const given = [{ name: 'a' }, { name: 'b', protocol: 'UDP' as const }, { name: 'c', listen: 9001 }];
     const found = together([...given, { name: 'd', className: 'edge' }], {
@@ -141,12 +137,4 @@ describe('an error at', () => {
       ['error', '* ', 'the target public opens 1 ports at most, and 2 are asked for; remove some'],
     ]);
   });
-});
-
-test('what isn’t asked of a target isn’t there', () => {
-  expect(together([{ protocol: 'UDP' }]).objects).toEqual([
-    'ConfigMap udp-services',
-    'Service ingress-nginx-controller',
-  ]);
-  expect(together([])).toEqual({ objects: [], findings: [] });
 });

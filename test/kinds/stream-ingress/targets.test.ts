@@ -3,7 +3,7 @@ import { OperatorError } from '../../../src/contract/error.js';
 import { flags, policySchema, targetName, targetsIn } from '../../../src/kinds/stream-ingress/targets.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
 import { compileSchema } from '../../../src/synth/schema.js';
-import { gateway, target } from './builders.js';
+import { target } from './builders.js';
 
 const edge = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const;
 const inner = { name: 'inner', ingressNamespace: 'inner' };
@@ -41,29 +41,6 @@ describe('targets', () => {
         udpServicesConfigMap: 'of--udp-services-configmap',
         ingressController: 'DaemonSet/nginx',
       },
-    ]);
-  });
-
-  test('the policy lists more, with limits', () => {
-    const limits = {
-      portRanges: ['9000', '9100-9199'],
-      reservedPorts: [22],
-      namespaces: ['shop'],
-      maxListeners: 3,
-    };
-
-    const { all } = targetsIn({
-      policy: {
-        targets: [
-          { ...inner, ...limits },
-          { ...edge, ...limits },
-        ],
-      },
-    });
-
-    expect(all).toEqual([
-      { ...target, ...limits, name: 'inner', ingressNamespace: 'inner' },
-      { ...gateway, ...limits },
     ]);
   });
 
@@ -147,40 +124,12 @@ test.each([
   expect(flags.find((flag) => flag.name === name)?.check?.(value)).toMatch(/give/);
 });
 
-test('a flag takes what is right', () => {
-  const wrong = flags.map(({ name, check }) =>
-    check?.(name === '--ingress-controller' ? 'Deployment/a' : 'a'),
-  );
-  expect(wrong).toEqual(flags.map(() => undefined));
-});
-
 describe('the schema of the policy', () => {
   const validate = compileSchema({ type: 'object', properties: { spec: policySchema } });
   const judge = (spec: object) =>
     validate({ apiVersion: 'v1', kind: 'Policy', metadata: {}, spec }).map(({ path }) =>
       path.slice(1).join('.'),
     );
-
-  test('takes every field', () => {
-    const limits = { portRanges: ['9000-9099'], reservedPorts: [22], namespaces: ['shop'], maxListeners: 3 };
-    const nginx = {
-      ...inner,
-      ...limits,
-      kind: 'IngressNginx',
-      ingressService: 's',
-      tcpServicesConfigMap: 't',
-      udpServicesConfigMap: 'u',
-      ingressController: 'Deployment/d',
-    };
-    expect(
-      judge({
-        targets: [nginx, edge],
-        defaultClass: 'edge',
-        crossNamespace: 'Annotation',
-        routeVersion: 'v1alpha2',
-      }),
-    ).toEqual([]);
-  });
 
   test.each([
     ['targets.0.name', { targets: [{}] }],
