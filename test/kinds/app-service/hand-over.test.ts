@@ -71,16 +71,6 @@ describe('what is kept of a Deployment', () => {
       spec: { template: { spec: { containers: [{ name: 'web', image: 'nginx' }] } } },
     });
   });
-
-  test('is little where the API server sent little', () => {
-    const bare = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } };
-
-    expect(keepDeployment(bare)).toEqual({
-      replicas: { managers: [] },
-      strategy: { typeManagers: [], rollingUpdateManagers: [] },
-      spec: { template: { spec: { containers: [] } } },
-    });
-  });
 });
 
 describe('with autoscaling', () => {
@@ -90,10 +80,6 @@ describe('with autoscaling', () => {
 
   test('replicas that are nobody’s are those of a new Deployment, which starts at the size', () => {
     expect(stepsFor(kept(1, [CHILDREN_WITHOUT, STATUS]))).toEqual(held(3));
-  });
-
-  test('a size of 0 is a start too', () => {
-    expect(stepsFor(kept(1, [CHILDREN_WITHOUT]), { size: 0 })).toEqual(held(0));
   });
 
   test.each([

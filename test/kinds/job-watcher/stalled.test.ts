@@ -49,16 +49,6 @@ describe('a watcher that gets no further writes nothing in an hour', () => {
     expect(writesUntil(3700)).toBe(0);
   });
 
-  test('where Throttle allows none', () => {
-    world.setWatcher({ ...SPEC, limits: { maxPercent: 10, mode: 'Throttle' } });
-    addJobs('job', 3);
-    world.turn();
-    expect(world.condition('Stalled')).toBe('True BlastRadiusExceeded');
-    expect(world.status().nextDeletion).toBeUndefined();
-
-    expect(writesUntil(3700)).toBe(0);
-  });
-
   test('where all that is due is refused', () => {
     world.setWatcher({ ...SPEC, limits: { maxPerRun: 1, mode: 'Throttle' } });
     addJobs('stuck', 3);
@@ -70,15 +60,6 @@ describe('a watcher that gets no further writes nothing in an hour', () => {
     expect(world.status().nextDeletion).toBeUndefined();
 
     expect(writesUntil(3800)).toBe(0);
-  });
-
-  test('where a dry run has more than its limits allow', () => {
-    world.setWatcher({ ...SPEC, dryRun: true, limits: { maxPerRun: 1, mode: 'Throttle' } });
-    addJobs('job', 3);
-    world.turn();
-    expect(world.status()).toMatchObject({ lastRun: { skipped: { DryRun: 1, Limited: 2 } } });
-
-    expect(writesUntil(3700)).toBe(0);
   });
 
   test('and what is due later doesn’t count as its next deletion', () => {

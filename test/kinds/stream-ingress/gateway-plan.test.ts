@@ -40,11 +40,6 @@ describe('a Gateway', () => {
     });
   });
 
-  test('a port by name is written by number', () => {
-    const [, route] = made({ upstream: { port: 'sql' } });
-    expect(JSON.stringify(route)).toContain('{"name":"db","port":5432}');
-  });
-
   test('waits for the upstream, and keeps what is open when it is lost', () => {
     for (const { apply, delete: deletes } of [plan(cr), plan(cr, ...made())])
       expect([apply, deletes]).toEqual([[], []]);

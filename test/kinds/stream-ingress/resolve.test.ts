@@ -36,13 +36,6 @@ describe('ResolvedRefs', () => {
     });
   });
 
-  test('ServiceNotFound: the port stays open if it is, and isn’t opened', () => {
-    expect(judge({}, { services: {} })).toEqual({
-      ...{ status: 'False', reason: 'ServiceNotFound', gate: 'keep' },
-      message: 'there is no Service shop/db; create it, or correct spec.upstream',
-    });
-  });
-
   test('PortNotFound, with the ports that are there', () => {
     expect(judge({ upstream: { port: 1 } })).toMatchObject({
       ...{ reason: 'PortNotFound', gate: 'keep' },
@@ -53,18 +46,6 @@ describe('ResolvedRefs', () => {
   test('ProtocolMismatch: the number is there, with the other protocol alone', () => {
     expect(judge({ upstream: { port: 54 } })).toMatchObject({ reason: 'ProtocolMismatch', gate: 'keep' });
     expect(judge({ upstream: { port: 'dns-udp' } })).toMatchObject({ reason: 'ProtocolMismatch' });
-  });
-
-  test('a number that TCP and UDP share is that of the right protocol', () => {
-    expect(judge({ upstream: { port: 53 } })).toMatchObject({ status: 'True' });
-    expect(judge({ protocol: 'UDP', upstream: { port: 53 } }, { ready: ['dns/TCP'] })).toMatchObject({
-      reason: 'NoReadyEndpoints',
-    });
-  });
-
-  test('a port by name comes out as the number', () => {
-    expect(judge({ upstream: { port: 'sql' } })).toMatchObject({ status: 'True', port: 5432 });
-    expect(judge({ upstream: { port: 'http' } })).toMatchObject({ reason: 'PortNotFound' });
   });
 
   test('NoReadyEndpoints is told, and nothing waits for it', () => {
@@ -130,10 +111,5 @@ describe('another namespace', () => {
     expect(allowed(['*'])).toBe('ResolvedRefs');
     expect(allowed(['other'])).toBe('RefNotPermitted');
     expect(judge({ upstream }, { services, grants: undefined }).reason).toBe('RefNotPermitted');
-  });
-
-  test('where ReferenceGrants count, an annotation doesn’t', () => {
-    const annotated = { 'infra/db': { ...db, allowFrom: ['*'] } };
-    expect(judge({ upstream }, { services: annotated }).reason).toBe('RefNotPermitted');
   });
 });
