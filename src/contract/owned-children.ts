@@ -43,6 +43,9 @@ interface Told {
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
+/** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
+const CHECKED_BEFORE_CREATION = 100;
+
 /** A rendering, and what it was made of. */
 interface AcceptedRendering {
   readonly inputs: string;
@@ -128,10 +131,10 @@ export class OwnedChildren implements Controller {
   }
 
   /**
-   * Returns why the same custom resource would be applied over and over. One that is new, edited, or under another policy is
-   * rendered twice, unless its children have been made of the same rendering. One whose inputs are those of the accepted
-   * rendering has to render to the same again, which also finds what changes with the time of day. Nothing is known after a
-   * restart, so a rendering that was refused is checked again.
+   * Returns why the same custom resource would be applied over and over. One that is edited, or under another policy, is
+   * rendered twice, unless its children have been made of the same rendering; so is one that is new, but in a burst only
+   * before its second write. One whose inputs are those of the accepted rendering has to render to the same again, which also
+   * finds what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
    */
   private unsteadiness(
     cr: LiveResource,
@@ -149,10 +152,10 @@ export class OwnedChildren implements Controller {
     const owner = describeRef(refOf(cr));
     const applied = new Set(children.map(({ metadata }) => metadata.annotations?.[APPLIED_HASH_ANNOTATION]));
     const isApplied =
-      !isKnown &&
-      rendered.length === children.length &&
-      rendered.every((object) => applied.has(contentHash(object)));
-    const error = isApplied ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr));
+      rendered.length === children.length && rendered.every((object) => applied.has(contentHash(object)));
+    const isNew = children.length === 0 && this.renderings.size >= CHECKED_BEFORE_CREATION;
+    const isTrusted = !isKnown && (isApplied || isNew);
+    const error = isTrusted ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr));
     if (error ?? isKnown) return error ?? driftingRender(owner);
     this.renderings.set(key, { inputs, policy, hash });
     return undefined;

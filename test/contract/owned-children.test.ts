@@ -407,4 +407,15 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     });
     expect(rendered).toEqual([1, 2, 2, 2]);
   });
+
+  it('is created once in a burst of new ones, and refused before its second write', () => {
+    const render: Render = (_, { metadata }) =>
+      metadata.name === 'late' ? unsteady(undefined as never, undefined as never) : [object(SERVICE, 'web')];
+    const one = controller({ render });
+    const planFor = (name: string): Plan =>
+      one.reconcile(`shop/${name}`, { ...readerOf({}), get: () => cr({ name, uid: name }) as never }, NOW);
+    for (let n = 0; n < 100; n++) expect(planFor(`web-${n}`).apply).toHaveLength(1);
+    expect(planFor('late').apply).toHaveLength(1);
+    expect(planFor('late')).toMatchObject({ apply: [], error: { reason: 'NotDeterministic' } });
+  });
 });
