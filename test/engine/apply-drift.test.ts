@@ -3,7 +3,7 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
-import { deployment, settledSetup, step } from './support/apply-setup.js';
+import { deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 
