@@ -28,7 +28,7 @@ export function unsteadiness(
     const name = describeRef(refOf(object));
     const other = others.get(objectId(object));
     if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
-    const difference = firstDifference(object, other, '');
+    const [difference] = differences(object, other);
     if (difference) return differing(owner, object, difference);
     others.delete(objectId(object));
   }
@@ -47,37 +47,39 @@ function differing(owner: string, object: AnyObject, { path, values }: Differenc
   const isSecret = groupKind(object) === 'Secret';
   const [first, later] = values.map((value) => shown(value, isSecret));
   return notDeterministic(
-    `${owner} renders ${describeRef(refOf(object))} with ${first} at ${path}, and the next time with ${later}`,
+    `${owner} renders ${describeRef(refOf(object))} with ${first} at ${shownPath(path)}, and the next time with ${later}`,
     isSecret ? `; ${SECRET_REMEDY}` : '',
   );
 }
 
-interface Difference {
-  /** As in `.spec.ports[0].name`. */
-  readonly path: string;
+/** A place where two values differ. */
+export interface Difference {
+  readonly path: readonly string[];
   readonly values: readonly [first: unknown, second: unknown];
 }
 
-function firstDifference(first: unknown, second: unknown, path: string): Difference | undefined {
-  if (Object.is(first, second)) return undefined;
+/** Returns where two values differ, at the deepest places, in the order of the first. */
+export function differences(first: unknown, second: unknown, path: readonly string[] = []): Difference[] {
+  if (Object.is(first, second)) return [];
   if (!isContainer(first) || !isContainer(second) || Array.isArray(first) !== Array.isArray(second))
-    return { path, values: [first, second] };
-  for (const key of Object.keys(first)) {
-    const other = Object.hasOwn(second, key) ? second[key] : undefined;
-    const found = firstDifference(first[key], other, `${path}${step(key, Array.isArray(first))}`);
-    if (found) return found;
-  }
-  const more = Object.keys(second).find((key) => !Object.hasOwn(first, key));
-  if (more === undefined) return undefined;
-  return { path: `${path}${step(more, Array.isArray(first))}`, values: [undefined, second[more]] };
+    return [{ path, values: [first, second] }];
+  const member = (of: Readonly<Record<string, unknown>>, key: string): unknown =>
+    Object.hasOwn(of, key) ? of[key] : undefined;
+  const keys = new Set([...Object.keys(first), ...Object.keys(second)]);
+  return [...keys].flatMap((key) => differences(member(first, key), member(second, key), [...path, key]));
 }
 
-function step(key: string, isIndex: boolean): string {
-  if (isIndex) return `[${key}]`;
-  return /^[\w-]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+/** Returns a path as in `.spec.ports[0].name`. */
+function shownPath(path: readonly string[]): string {
+  const step = (key: string): string => {
+    if (/^\d+$/.test(key)) return `[${key}]`;
+    return /^[\w-]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+  };
+  return path.map(step).join('');
 }
 
-function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Reports whether a value is a map or a list. */
+export function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 

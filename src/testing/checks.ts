@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { isContainer } from '../contract/deterministic.js';
 import { messageOf } from '../contract/error.js';
 import { isHashAnnotation } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
@@ -10,7 +11,7 @@ import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields
 import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
-import { differences, isContainer } from './render.js';
+import { differences } from './render.js';
 import type { Failure, Outcome } from './sweep.js';
 import * as trials from './trial.js';
 import type { LiveResource, Normal, Sample, Stand, Trial } from './trial.js';

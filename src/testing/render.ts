@@ -1,6 +1,6 @@
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
-import { inAnotherWorld } from '../contract/deterministic.js';
+import { differences as deepDifferences, inAnotherWorld } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
 import { isMap, objectId } from '../contract/object.js';
@@ -196,21 +196,13 @@ export interface Difference {
 }
 
 /** Compares two values. Who owns what (`owned`) differs with the values, and counts only where these don't. */
-export function differences(expected: unknown, found: unknown, path = ''): Difference[] {
-  if (JSON.stringify(expected) === JSON.stringify(found)) return [];
-  if (isContainer(expected) && isContainer(found)) {
-    const keys = [...new Set([...Object.keys(expected), ...Object.keys(found)])];
-    const below = (key: string): Difference[] =>
-      differences(expected[key], found[key], path === '' ? key : `${path}.${key}`);
-    const values = keys.filter((key) => key !== 'owned').flatMap(below);
-    return values.length > 0 || !keys.includes('owned') ? values : below('owned');
-  }
-  return [{ text: `${path} is ${shown(found)} instead of ${shown(expected)}`, expected, found }];
-}
-
-/** Reports whether a value is a map or a list. */
-export function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
+export function differences(expected: unknown, found: unknown): Difference[] {
+  const all = deepDifferences(expected, found);
+  const ofValues = all.filter(({ path }) => path[1] !== 'owned');
+  return (ofValues.length > 0 ? ofValues : all).map(({ path, values: [first, second] }) => ({
+    text: `${path.join('.')} is ${shown(second)} instead of ${shown(first)}`,
+    ...{ expected: first, found: second },
+  }));
 }
 
 function shown(value: unknown): string {
