@@ -89,13 +89,6 @@ const failing = (retry: 'onChange' | 'backoff', message = 'no') => [
 ];
 
 describe('OwnedChildren, watches', () => {
-  it('keeps a custom resource whole, but for the bookkeeping', () => {
-    const kept = controller().watches[0]?.keep?.(
-      object(WIDGET, 'web', { labels: { a: 'b' }, managedFields: [{}] }),
-    );
-    expect(kept?.metadata).toEqual({ namespace: 'shop', name: 'web', labels: { a: 'b' } });
-  });
-
   it.each([
     ['its owner', OWNER, ['shop/web']],
     ['its owner in another version', { ...OWNER, apiVersion: 'demo.io/v2' }, ['shop/web']],
@@ -144,15 +137,6 @@ describe('OwnedChildren, plans', () => {
       ({ object: gone }) => `${gone.kind} ${gone.metadata.name}`,
     );
     expect(names).toEqual(['Service old', 'Deployment web', 'Secret former']);
-  });
-
-  it('does not delete what is rendered in another version', () => {
-    const plan = planned({
-      cr: cr(),
-      render: () => [object({ ...DEPLOYMENT, apiVersion: 'apps/v2' }, 'web')],
-      children: [object(DEPLOYMENT, 'web')],
-    });
-    expect(plan.delete).toEqual([]);
   });
 
   it.each([
@@ -214,21 +198,6 @@ describe('OwnedChildren, status', () => {
     });
     expect(told([{ type: 'Stalled', status: 'True', reason: 'Denied' }])).toBeUndefined();
     expect(told([{ type: 'Stalled', status: 'True', reason: 'Other' }])).toMatchObject({ reason: 'Denied' });
-  });
-
-  it('may ask for a time to be looked at again, in its latest word', () => {
-    const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
-    const times = [new Date(1), undefined];
-    const status = () => {
-      const requeueAt = times.shift();
-      return { readiness, ...(requeueAt && { requeueAt }) };
-    };
-    const plan = planned({ cr: cr(), status });
-    const asked = plan.requeueAt as (changes: ChangeSet) => Date | undefined;
-    const [first, second]: ChangeSet[] = [[], []];
-    expect(plan.status[0]?.status(first!)).not.toHaveProperty('requeueAt');
-    expect(asked(first!)).toEqual(new Date(1));
-    expect(asked(second!)).toBeUndefined();
   });
 
   it.each([

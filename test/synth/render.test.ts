@@ -97,13 +97,6 @@ test.each(['CDK8S_DISABLE_SORT', 'CDK8S_LEGACY_HASH', 'CDK8S_OUTDIR', 'CDK8S_REC
   },
 );
 
-test('the order of keys in the custom resource changes nothing', () => {
-  const kind = kindThat((scope, { spec }) => configMap(scope, 'a', { data: { text: JSON.stringify(spec) } }));
-  const one = render(kind, widget('web', { image: 'a', size: 1 }));
-  const other = render(kind, widget('web', { size: 1, image: 'a' }));
-  expect(JSON.stringify(one)).toBe(JSON.stringify(other));
-});
-
 test('children of a cluster-scoped custom resource may be in any namespace', () => {
   const kind = kindThat((scope) => {
     configMap(scope, 'a', { metadata: { name: 'a', namespace: 'one' } });
@@ -208,12 +201,6 @@ test.each<[what: string, length: number, most: number, kind: string, child: (nam
   },
 );
 
-test('a label that is too long is told with the rule, where it is the name', () => {
-  const message = toldOf('n'.repeat(64), (scope) => configMap(scope, 'a', { metadata: { name: 'a' } }));
-  expect(message).toContain('has 64 characters, of which a label may have 63; make it shorter');
-  expect(message).toContain("rules: [{ rule: 'self.metadata.name.size() <= 63' }]");
-});
-
 test.each([
   ['not made of its name', 'x'.repeat(254)],
   ['too long without its name', `web-${'x'.repeat(253)}`],
@@ -266,23 +253,6 @@ test('an OperatorError of the construct comes through, from wherever it is throw
   });
   for (const kind of [direct, wrapped, lazy]) {
     expect(reasonOf(() => render(kind, widget()))).toBe('NoSuchThing: There is no such thing.');
-  }
-});
-
-test('what else is thrown is told with its place', () => {
-  const place = /^Widget shop\/web can't be rendered: .* \(at test\/synth\/render\.test\.ts:\d+:\d+\)$/;
-  const direct = kindThat(() => {
-    throw new TypeError('size is odd');
-  });
-  const lazy = kindThat((scope) => {
-    const produce = (): never => {
-      throw new TypeError('too lazy');
-    };
-    configMap(scope, 'a', { data: Lazy.any({ produce }) as unknown });
-  });
-  for (const kind of [direct, lazy]) {
-    expect(() => render(kind, widget())).toThrow(expect.objectContaining({ isBug: true }));
-    expect(() => render(kind, widget())).toThrow(place);
   }
 });
 

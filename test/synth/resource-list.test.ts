@@ -194,8 +194,3 @@ test.each([
 ])('%j is refused', (text, message) => {
   expect(() => parseResourceList(text)).toThrow(message);
 });
-
-test('an empty list stays empty, and what is no object stays where it is', async () => {
-  expect((await run(list('').replace('items:', 'items: []'))).items).toEqual([]);
-  expect((await run(list('  - 3\n  - {}\n'))).items).toEqual([3, {}]);
-});

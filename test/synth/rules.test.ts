@@ -2,8 +2,6 @@ import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 import { formatProblem } from '../../src/synth/problem.js';
 import { compileSchema, optionsFor, unknownRules } from '../../src/synth/schema.js';
-import { synth } from '../../src/synth/synth.js';
-import { folderWith, widget, widgetCrd, widgetKind } from './fixtures.js';
 import { gaugeCrd } from './support/gauge-crd.js';
 
 const gauge = gaugeCrd.spec.versions[0]!.schema.openAPIV3Schema;
@@ -24,16 +22,6 @@ function problemsOf(spec: object, old?: object): string[] {
   const title = 'Title';
   const problems = validate(gaugeWith({ title, ...spec }), old && gaugeWith({ title, ...old }));
   return problems.map(formatProblem);
-}
-
-/** The problems of a value at `spec.x`. */
-function problemsAt(x: unknown, schema: StructuralSchema, ...rules: object[]): string[] {
-  const property = { ...schema, 'x-kubernetes-validations': rules };
-  const root: StructuralSchema = {
-    type: 'object',
-    properties: { spec: { type: 'object', properties: { x: property } } },
-  };
-  return compileSchema(root)(gaugeWith({ x })).map(formatProblem);
 }
 
 test('a fraction that passes for an integer at first keeps no rule from being checked', () => {
@@ -167,16 +155,6 @@ test('a status is dropped before it is judged, but its fields are known', () => 
   ]);
 });
 
-test('rules take only what the API server takes for a message', () => {
-  const text = { type: 'string' } as const;
-  const rule = { rule: 'self == "a"', message: 'must be a' };
-  for (const messageExpression of ['"two\\nlines"', '"  "', 'self + 1', 'quantity(self)', '"x".repeat(']) {
-    expect(problemsAt('b', text, { ...rule, messageExpression })).toEqual([
-      'spec.x: "b" is refused: must be a; change it',
-    ]);
-  }
-});
-
 test.each([
   ['quantity(self) == quantity("1")', 'quantity()'],
   ['isURL(self)', 'isURL()'],
@@ -196,22 +174,4 @@ test.each([
   };
   expect(unknownRules(schema)).toEqual([{ rule, why: expect.stringContaining(why) as string }]);
   expect(compileSchema(schema)(gaugeWith({ x: 'b' }))).toEqual([]);
-});
-
-test('what is left to the API server is said once per kind', async () => {
-  const crd = widgetCrd();
-  const rules = [{ rule: 'isURL(self.spec.image)' }, { rule: 'self.spec.image != "x"' }];
-  const versions = crd.spec.versions.map((version) => {
-    const openAPIV3Schema = { ...version.schema.openAPIV3Schema, 'x-kubernetes-validations': rules };
-    return { ...version, schema: { openAPIV3Schema } };
-  });
-  const kind = { ...widgetKind(), crd: { ...crd, spec: { ...crd.spec, versions } } };
-  const folder = folderWith({ 'a.json': JSON.stringify(widget('a')), 'b.json': JSON.stringify(widget('b')) });
-  const warnings: string[] = [];
-
-  await synth({ kinds: [kind], sources: [folder], warn: (line) => warnings.push(line) });
-
-  expect(warnings).toEqual([
-    'Widget of demo.example.com/v1: these rules use what only the API server knows, so it alone judges them: "isURL(self.spec.image)" (isURL())',
-  ]);
 });

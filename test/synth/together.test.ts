@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { OperatorError } from '../../src/contract/error.js';
 import type { Kind, KindContext, RenderTogether } from '../../src/contract/kind.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import type { InputError } from '../../src/synth/problem.js';
@@ -66,17 +65,6 @@ describe('Custom resources that are rendered together', () => {
     expect(problems).toEqual(['<stdin>: document 2, line 10: nginx is taken']);
   });
 
-  it('may have something said of them, and make nothing', async () => {
-    const told: string[] = [];
-    const nothing: RenderTogether = ([of]) => ({
-      manifests: [],
-      findings: [{ level: 'note', message: 'makes no objects', ...(of && { of }) }],
-    });
-    const options = { note: (line: string) => void told.push(line) };
-    expect(await synthText(document('a'), nothing, options)).toEqual([]);
-    expect(told).toEqual(['<stdin>: document 1, line 2: makes no objects']);
-  });
-
   it('are given flags, the kind’s section of the policy, and a renderer for constructs', async () => {
     let seen: KindContext | undefined;
     const look: RenderTogether = ([cr], context) => {
@@ -89,18 +77,5 @@ describe('Custom resources that are rendered together', () => {
     });
     expect(seen).toMatchObject({ flags: { '--demo': 'x' }, policy: { most: 1 } });
     expect(file?.text).toContain('kind: ConfigMap');
-  });
-
-  it('fail in words where the function throws', async () => {
-    const throwing =
-      (error: Error): RenderTogether =>
-      () => {
-        throw error;
-      };
-    const denied = new OperatorError({ reason: 'InvalidInput', message: '--demo: give a namespace' });
-    expect(await problemsOf(synthText(document('a'), throwing(denied)))).toEqual([denied.message]);
-    expect(await problemsOf(synthText(document('a'), throwing(new Error('oh'))))).toEqual([
-      "Widget can't be rendered: oh",
-    ]);
   });
 });

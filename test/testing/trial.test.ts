@@ -74,18 +74,6 @@ test.each([
   expect(clock.now()).toBeLessThan(8_000);
 });
 
-test('waits are as long as they are meant on an idle machine, and longer in bounds on a busy one', () => {
-  const scaledAfter = (...starts: readonly number[]): number => {
-    const pace = new Pace();
-    for (const milliseconds of starts) pace.started(milliseconds);
-    return pace.scaled(8_000);
-  };
-  const quick = Array.from({ length: 8 }, () => 90);
-
-  expect([scaledAfter(), scaledAfter(30, 160), scaledAfter(1_000, ...quick)]).toEqual([8_000, 8_000, 8_000]);
-  expect([scaledAfter(90, 1_000, 250), scaledAfter(20_000)]).toEqual([32_000, 40_000]);
-});
-
 test('what one manager has applied is compared, whatever another has', () => {
   const entry = (manager: string, spec: object) => ({
     ...{ manager, operation: 'Apply' },

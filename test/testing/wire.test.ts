@@ -107,16 +107,6 @@ test('after a cut it watches again once every watch is open again', async () => 
   expect(wire.isWatching).toBe(true);
 });
 
-test('a kill ends the watches that are open', async () => {
-  const { wire } = started();
-  const stream = await wire.stream({ method: 'GET', path: PATH });
-  const reading = next(stream, 1);
-
-  wire.kill();
-
-  await expect(reading).rejects.toThrow('The connection is lost');
-});
-
 test('events are lost, doubled and late, and none overtakes another', async () => {
   const { server, wire } = started();
   wire.eventFault = () => (line) => {
