@@ -16,7 +16,6 @@ import { selfSigned } from '../engine/support/self-signed.js';
 
 const own = selfSigned();
 const client = selfSigned();
-const other = selfSigned();
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 interface Seen {

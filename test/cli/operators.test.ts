@@ -164,7 +164,6 @@ describe('the context of a diff', () => {
   const cr = { apiVersion, kind, metadata, spec: { size: 4, image: 'web:1' } };
   const route = { parentRefs: [{ name: 'public' }] };
   const routed = { ...cr, spec: { ...cr.spec, ports: [{ port: 80 }], route } };
-  const anything = expect.any(Function) as unknown;
 
   function contextIn(cluster: MemoryCluster, given: Partial<OperatorContextProps> = {}) {
     const said: string[] = [];

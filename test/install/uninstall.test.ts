@@ -3,9 +3,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation } from '../../src/install/apply.js';
 import { installableKinds } from '../../src/install/installable.js';
-import { installedOperators } from '../../src/install/installed.js';
 import { installManifests } from '../../src/install/manifests.js';
-import { kindName } from '../../src/install/names.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import type { UninstallProps } from '../../src/install/uninstall.js';
@@ -100,10 +98,6 @@ describe('uninstall', () => {
 });
 
 describe('the namespace of the operator', () => {
-  const controlledBy = (uid: string): object => ({
-    ownerReferences: [{ apiVersion: 'a/v1', kind: 'A', name: 'a', uid, controller: true }],
-  });
-
   it('stays where an API could not be looked at, and says which', async () => {
     await install();
     cluster.unseen.push('metrics.k8s.io/v1beta1');

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../src/telemetry/logger.js';
 import { logged } from './logged.js';
 
 it('writes one JSON object a line, with the time in RFC 3339 and the level as a word', async () => {

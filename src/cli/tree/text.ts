@@ -166,7 +166,7 @@ function rowLines(row: Row, first: number, width: number): string[] {
 }
 
 /** Breaks a text at spaces; a word that is longer than a line stays whole. */
-export function wrap(text: string, width: number): string[] {
+function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/)) {

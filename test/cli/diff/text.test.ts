@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { jsonOf, textOf } from '../../../src/cli/diff/text.js';
-import { differs, refusals } from '../../../src/cli/diff/compare.js';
+import { refusals } from '../../../src/cli/diff/compare.js';
 import type { Paint } from '../../../src/cli/output.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ObjectPreview, PreviewAction } from '../../../src/engine/preview/preview.js';
 
 const plain: Paint = (_, text) => text;
-const coloured: Paint = (color, text) => `<${color}>${text}</>`;
 
 const ref = (kind: string, name = 'web') => ({ apiVersion: 'v1', kind, namespace: 'shop', name });
 const object = (kind: string, rest: object): AnyObject => ({

@@ -5,7 +5,7 @@ import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
-import { anObject, DEPLOYMENT, failure, SERVICE } from '../../engine/support/builders.js';
+import { anObject, DEPLOYMENT, failure } from '../../engine/support/builders.js';
 
 const label = 'kosmos.io/appservice';
 const owner = (name: string) => ({

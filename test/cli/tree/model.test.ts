@@ -4,7 +4,6 @@ import {
   isPodOf,
   lastEvents,
   podSelector,
-  podStatus,
   verdictByChildren,
   verdictOf,
 } from '../../../src/cli/tree/model.js';

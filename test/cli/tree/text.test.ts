@@ -4,7 +4,7 @@ import type { ChildStatus, PodStatus, ResourceStatus, Verdict } from '../../../s
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
-import { age, linesOf, newLines, noneOf, textOf, wrap } from '../../../src/cli/tree/text.js';
+import { age, linesOf, newLines, noneOf, textOf } from '../../../src/cli/tree/text.js';
 
 const now = new Date('2026-01-01T01:00:00Z');
 const created = '2026-01-01T00:00:00Z';
