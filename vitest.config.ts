@@ -9,6 +9,9 @@ const soak = [
   ...['sweep-appservice', 'sweep-examples', 'sweep-job-watcher', 'sweep-stream-ingress'],
 ].map((name) => `test/scenarios/${name}.test.ts`);
 
+/** Follows a page whose commands judge by the clock, so nothing else runs beside it. */
+const alone = ['test/scenarios/own-kind.test.ts'];
+
 /** What an API server decides without the controllers of Kubernetes; tried on every version that is supported. */
 const withoutControllers = [
   ...['app-service-crd', 'contested', 'define-crd', 'diff-examples', 'digest', 'job-watcher-crd'],
@@ -70,7 +73,16 @@ export default defineConfig({
         test: {
           name: 'scenarios',
           include: ['test/scenarios/*.test.ts'],
-          exclude: soak,
+          exclude: [...soak, ...alone],
+          globalSetup: ['test/scenarios/global-setup.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: 'alone',
+          include: alone,
           globalSetup: ['test/scenarios/global-setup.ts'],
           testTimeout: 600_000,
           hookTimeout: 900_000,

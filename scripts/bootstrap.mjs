@@ -26,7 +26,7 @@ const image = process.env.IMAGE ? ['--image', process.env.IMAGE] : [];
 /** The suites of vitest.config.ts that a task runs, one group after another. */
 const suites = {
   test: [['unit', 'mocks', 'journeys']],
-  'test:full': [['full'], ['scenarios']],
+  'test:full': [['full'], ['scenarios'], ['alone']],
   'test:soak': [['soak']],
 };
 
