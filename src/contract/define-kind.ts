@@ -330,7 +330,7 @@ function checkType(where: string, type: object, options: readonly Option[]): voi
         ? undefined
         : `${String(kind)} is no kind, which is in PascalCase and singular`;
   if (what === undefined) return;
-  const near = API_VERSIONS.has(kind) ? String(kind) : suggest(kind, KNOWN_KINDS);
+  const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
   const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
   throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
 }
