@@ -94,6 +94,6 @@ describe('Electors on machines whose clocks differ, that are stopped at any time
       { numRuns: 60 },
     );
     // Most of the time, leadership has really changed hands.
-    expect(terms).toBeGreaterThan(200);
+    expect(terms).toBeGreaterThan(60);
   }, 120_000);
 });
