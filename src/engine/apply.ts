@@ -117,6 +117,11 @@ export class Applier {
     const { owner } = step;
     await this.ownership.giveBackOwed(task.objectId);
     let known = store.get(key);
+    // While changes aren't delivered, an object that isn't known may have been created by others.
+    if (!known && owner && !store.followed(step.object.metadata.namespace)) {
+      await refresh(this.props.api, step.object, task.reader);
+      known = store.get(key);
+    }
     if (known && owner) known = await this.ownership.collect(task, known, owner);
     if (known) {
       if (owner) checkOwnership(known.object, owner);

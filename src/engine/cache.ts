@@ -49,8 +49,8 @@ export interface ChangeSource {
 /** A write that is under way. */
 interface Write {
   readonly writer: Writer;
-  /** The object has changed in the store meanwhile. */
-  isOvertaken: boolean;
+  /** The versions of the object that the store has taken meanwhile. */
+  readonly seen: Set<string>;
 }
 
 /** Called after the store has changed: with both states for an update, with one of them for a new or a removed object. */
@@ -96,6 +96,7 @@ export class Store {
   private readonly seen = new Map<string, string>();
   /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
   private readonly endsToCome = new Set<string>();
+  private readonly live = new Set<string>();
   /** By key. */
   private readonly writes = new Map<string, readonly Write[]>();
   /** By watch, where the API server doesn't serve the kind. */
@@ -124,6 +125,17 @@ export class Store {
   /** Those that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
     return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);
+  }
+
+  /** Reports whether a watch delivers changes of the namespace, or of the cluster, right now. */
+  followed(namespace: string | undefined): boolean {
+    return this.live.has(this.watchOf(namespace));
+  }
+
+  /** A watch has begun to deliver changes, or has ended. */
+  setFollowed(namespace: string | undefined, followed: boolean): void {
+    if (followed) this.live.add(this.watchOf(namespace));
+    else this.live.delete(this.watchOf(namespace));
   }
 
   /** How the API server fails to serve the kind; undefined while it serves it. */
@@ -228,14 +240,14 @@ export class Store {
 
   /**
    * Sends a write of one object and takes its answer. The writer isn't notified of its own change, also where the watch
-   * delivers it before the answer, but of those of others that came meanwhile.
+   * delivers it before the answer, but afterwards of those of others that came meanwhile, also where its own came on top.
    */
   async write<T extends { readonly object: AnyObject }>(
     key: string,
     writer: Writer,
     send: () => Promise<T>,
   ): Promise<T> {
-    const write: Write = { writer, isOvertaken: false };
+    const write: Write = { writer, seen: new Set() };
     this.writes.set(key, [...(this.writes.get(key) ?? []), write]);
     let version: string | undefined;
     try {
@@ -248,7 +260,8 @@ export class Store {
       if (others.length > 0) this.writes.set(key, others);
       else this.writes.delete(key);
       const now = this.entries.get(key)?.object;
-      if (write.isOvertaken && now && versionOf(now) !== version) this.notify(key, now, now, {});
+      const isOvertaken = [...write.seen].some((seen) => seen !== version);
+      if (now && isOvertaken) this.notify(key, now, now, {});
     }
   }
 
@@ -340,7 +353,7 @@ export class Store {
   ): void {
     // An end isn't withheld: nothing would be left to notify of.
     const writes = after && this.writes.get(key);
-    for (const write of writes ?? []) write.isOvertaken = true;
+    for (const write of writes ?? []) write.seen.add(versionOf(after as AnyObject));
     const all = writes ? { ...source, writers: writes.map(({ writer }) => writer) } : source;
     for (const listener of this.listeners) listener(before, after, all);
   }

@@ -7,7 +7,7 @@ import { ApiError, askedDelay, GRANT } from './api-error.js';
 import { compareResourceVersions } from './cache.js';
 import type { Store } from './cache.js';
 import { sleep } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
 import { MissingKind, SchemaChanges } from './installed.js';
 import { backoffDelay, RETRY, WATCH } from './retry.js';
 import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
@@ -87,6 +87,7 @@ export class Reflector {
   private olderSince: number | undefined;
 
   private turn = new AbortController();
+  private catchUp: Timer | undefined;
   private readonly demands = new Set<Demand>();
   /** When the last complete list was asked for, and the one under way. */
   private askedAt = -Infinity;
@@ -271,6 +272,7 @@ export class Reflector {
     this.reach(resourceVersion);
     this.missing.served();
     this.markSynced();
+    this.caughtUp();
     this.meetDemands();
     metrics.listed(now - startedAt);
     this.props.onListed?.();
@@ -303,8 +305,10 @@ export class Reflector {
     const { resourceVersion } = object.metadata;
     const order = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0');
     if (order >= 0) this.olderSince = undefined;
-    if (type === 'BOOKMARK') store.advance(resourceVersion, scope.namespace);
-    else if (type === 'DELETED') store.observedDeletion(object);
+    if (type === 'BOOKMARK') {
+      store.advance(resourceVersion, scope.namespace);
+      this.caughtUp();
+    } else if (type === 'DELETED') store.observedDeletion(object);
     // Versions only rise within a watch: what comes twice might bring back what has been deleted since.
     else if (order > 0) store.observed(object);
     if (order > 0 && resourceVersion) this.reach(resourceVersion);
@@ -315,7 +319,7 @@ export class Reflector {
     signal: AbortSignal,
     handle: (event: ObjectEvent) => void,
   ): Promise<void> {
-    const { api, scope, clock, random, metrics } = this.props;
+    const { api, scope, clock, random, metrics, store } = this.props;
     const timeoutSeconds = Math.round(WATCH.lifetimeSeconds * (1 + random()));
     const heard = (): void => {
       this.heardAt = clock.monotonic();
@@ -325,6 +329,12 @@ export class Reflector {
       this.schema.opened(timeoutSeconds * 1000);
       metrics.watchOpened();
       this.answered.reach();
+      // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
+      // for a second; waiting for the next bookmark would take a minute.
+      if (!this.isListing)
+        this.catchUp = clock.setTimer(WATCH.caughtUp, () => {
+          this.caughtUp();
+        });
     };
     this.watches = true;
     try {
@@ -334,8 +344,16 @@ export class Reflector {
       });
     } finally {
       this.watches = false;
+      this.catchUp?.cancel();
+      store.setFollowed(scope.namespace, false);
       this.schema.ended(signal.aborted);
     }
+  }
+
+  /** The watch that is open, if any, has delivered what was missed: what the store doesn't know isn't there. */
+  private caughtUp(): void {
+    this.catchUp?.cancel();
+    if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
   }
 
   /** Waits before the next attempt. */

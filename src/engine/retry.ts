@@ -130,6 +130,8 @@ export const WATCH = {
   trouble: 30_000,
   /** Trouble after this much time without any is new trouble. */
   troubleOver: 60_000,
+  /** What a watch has missed is sent right after the answer, from memory, so after this it has arrived. */
+  caughtUp: 1_000,
   /** A list that is older than this, up to a tenth more, is repeated when its watch ends. */
   listLifetime: 10 * 3_600_000,
   /** One that was due and failed is repeated after this; the watch goes on meanwhile. */

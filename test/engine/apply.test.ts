@@ -86,6 +86,15 @@ describe('Applier', () => {
 });
 
 describe('Applier, ownership', () => {
+  it('looks before it makes something while changes are not delivered, and touches nobody else’s', async () => {
+    const { server, reader, apply } = newSetup();
+    reader.store(DEPLOYMENT).setFollowed(undefined, false);
+    server.put(DEPLOYMENT, deployment());
+    const change = await apply();
+    expect(change).toMatchObject({ action: 'failed', error: { reason: 'OwnershipConflict' } });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET']);
+  });
+
   it('makes anew what a deleted namesake has left behind', async () => {
     const { server, reader, apply } = newSetup();
     server.put(WIDGET, widget('web', { uid: OWNER.uid }));

@@ -79,6 +79,28 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
+  it('is woken by an edit that comes while its status is written, also where the status comes on top of it', async () => {
+    const target = widget('web');
+    const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+    const { deliver, reconciled, server, reader } = startedRunner((_, n) =>
+      plan(n === 1 ? { status: [status] } : {}),
+    );
+    server.intercept = async (request) => {
+      server.intercept = () => undefined;
+      const { metadata } = server.get(WIDGET, 'shop/web')!;
+      const edited = { ...widget('web'), metadata: { ...metadata, generation: 2 } };
+      reader.store(WIDGET).observed(server.put(WIDGET, edited));
+      return server.request(request);
+    };
+    await deliver(target);
+    await settled();
+    expect(server.get(WIDGET, 'shop/web')).toMatchObject({
+      metadata: { generation: 2 },
+      status: { seen: true },
+    });
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+  });
+
   it('reconciles again at the time that was asked for', async () => {
     const { deliver, reconciled, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),

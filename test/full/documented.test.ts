@@ -25,7 +25,11 @@ const pages: Readonly<Record<string, Page>> = {
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
   'docs/reference/streamingress.md': { prepare: asCloned, setUp: [] },
-  'docs/reference/install.md': { prepare: asCloned, setUp: [] },
+  'docs/reference/install.md': {
+    prepare: asCloned,
+    // There is no Helm on the path; test/full/helm.test.ts has one.
+    setUp: ['helm install reconstruct charts/reconstruct -n reconstruct-system --create-namespace'],
+  },
   ...Object.fromEntries(
     ['scheduled-task', 'port-rule', 'event-bus'].map((name) => [
       `examples/${name}/README.md`,
@@ -62,13 +66,14 @@ const pages: Readonly<Record<string, Page>> = {
     ],
   },
   'docs/coming-from.md': { prepare: asShown, setUp: [] },
-  'CONTRIBUTING.md': { prepare: asCloned, setUp: ['npm test', 'npm run demo'] },
   'bench/README.md': {
     prepare: asCloned,
     setUp: ['npm run bench', 'npm run bench -- --only cold-0 --scale 200'],
   },
 };
 
+/** Names scripts of this project, of which some take hours and others write to it. */
+const SCRIPTS = 'CONTRIBUTING.md';
 /** Begins with a packed package and an empty folder, and is tried so among the scenarios. */
 const OWN_KIND = 'docs/your-own-kind.md';
 /** Has a command of that page, for the same folder. */
@@ -103,10 +108,16 @@ test('every page with commands is tried', () => {
   const texts = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
 
   expect(texts.filter((page) => commandsOf(page).length > 0).sort()).toEqual(
-    [...Object.keys(pages), ...operatingPages(), OWN_KIND, DEV].sort(),
+    [...Object.keys(pages), ...operatingPages(), SCRIPTS, OWN_KIND, DEV].sort(),
   );
   const tried = commandsOf(OWN_KIND).map(({ text }) => text);
   expect(tried).toEqual(expect.arrayContaining(commandsOf(DEV).map(({ text }) => text)));
+});
+
+test.for(commandsOf(SCRIPTS))('$text is a script of the package', async ({ text }) => {
+  const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
+  const [, name = ''] = /^npm (?:run )?(\S+)/.exec(text) ?? [];
+  expect(Object.keys(scripts)).toContain(name);
 });
 
 describe.each(Object.entries(pages))('%s', (page, { prepare, setUp }) => {

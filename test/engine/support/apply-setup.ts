@@ -49,6 +49,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
   const metrics = new Metrics();
   const applier = new Applier({ api: new Api(server), clock, settlements: new Settlements(), metrics });
   for (const { store } of stores.all()) {
+    store.setFollowed(undefined, true);
     store.onChange((before, after) => {
       if (before && !after) applier.gone(before);
     });

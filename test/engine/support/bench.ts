@@ -51,6 +51,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   const sweeper = new Sweeper({ api, clock, recorder, log: recordingLogger(lines) });
   const tools = { api, applier, sweeper, statusWriter: new StatusWriter(api, settlements), recorder };
   const reader = StoreReader.open(watches, stores, { deletions: new Deletions(clock) });
+  for (const { store } of stores.all()) store.setFollowed(undefined, true);
   return { server, clock, api, stores, reader, tools, metrics, lines };
 }
 
