@@ -17,7 +17,7 @@ const user = 'operator-15';
 const EDITS = 3;
 
 /** One edit may pass so much, so that it doesn't become more unnoticed; fewer functions are better. */
-const BARS = { files: 45, functions: 430 };
+const BARS = { files: 45, functions: 450 };
 
 const lib = pathToFileURL(join(repoFolder(), 'lib/')).href;
 
