@@ -74,47 +74,46 @@ export interface Settlement {
   readonly owned: string | undefined;
 }
 
-/** So many applies are known to stand without computing what the server records of them: most objects are looked at again soon. */
-const CONFIRMED_LIMIT = 2_000;
+/** So many last applies are remembered: most objects are reconciled again soon, and a rival process changes them at once. */
+const LATEST_LIMIT = 2_000;
 
 /**
- * Applies that still stand. Those of which the server records something else than computed from the intent, e.g. because
- * it drops an empty value, are all remembered: so such a value costs one apply per object and start.
+ * Last apply of each object. Those of which the server records something else than computed from the intent, e.g. because it
+ * drops an empty value, are all remembered, so that such a value costs one apply per object and start; of the others the
+ * latest.
  */
 export class Settlements {
   /** By object, then by field manager. */
   private readonly exceptions = new Map<string, Map<string, Settlement>>();
-  /** Applies whose answer was as computed, by UID and field manager, the latest at the end. */
-  private readonly confirmed = new Map<string, Settlement>();
+  /** By UID and field manager, the latest at the end. */
+  private readonly latest = new Map<string, Settlement>();
 
   /**
    * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
    * @param expected called only where we own something
    */
   stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
-    if (isSame(this.confirmed.get(`${String(now.uid)} ${manager}`), now)) return true;
+    if (isSame(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
     if (now.owned !== undefined && now.owned === expected()) return true;
     return isSame(this.exceptions.get(objectId)?.get(manager), now);
   }
 
   /** Reports whether this intent was the last that this process applied to the object, as far as is remembered. */
   wasLast(uid: string | undefined, manager: string, hash: string): boolean {
-    return this.confirmed.get(`${String(uid)} ${manager}`)?.hash === hash;
+    return this.latest.get(`${String(uid)} ${manager}`)?.hash === hash;
   }
 
   remember(objectId: string, manager: string, settlement: Settlement, expected: string): void {
     const known = this.exceptions.get(objectId);
-    if (settlement.owned !== expected) {
+    if (settlement.owned !== expected)
       this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
-      return;
-    }
-    if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
+    else if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
     const id = `${String(settlement.uid)} ${manager}`;
-    this.confirmed.delete(id);
-    this.confirmed.set(id, settlement);
-    if (this.confirmed.size <= CONFIRMED_LIMIT) return;
-    const [oldest = ''] = this.confirmed.keys();
-    this.confirmed.delete(oldest);
+    this.latest.delete(id);
+    this.latest.set(id, settlement);
+    if (this.latest.size <= LATEST_LIMIT) return;
+    const [oldest = ''] = this.latest.keys();
+    this.latest.delete(oldest);
   }
 
   /** The object is gone. */

@@ -105,7 +105,7 @@ export class Applier {
   async prune(object: AnyObject, reader: StoreReader): Promise<Change> {
     const ref = refOf(object);
     try {
-      if (await this.ownership.giveBackOwed(objectId(object))) return { ref, action: 'unchanged' };
+      if (await this.ownership.giveBackOwed(objectId(object))) return { ref, action: 'configured' };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
     }

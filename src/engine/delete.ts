@@ -124,10 +124,11 @@ export class Sweeper {
     const until = clock.monotonic() + STRETCH_MILLISECONDS;
     const cancelled = AbortSignal.any([signal, this.stopping.signal]);
     let over = false;
+    // The others wouldn't get an answer either, and each would be announced.
+    let isUnreachable = false;
     for (const step of sweep.steps) {
       const ref = refOf(step.object);
-      // The others wouldn't get an answer either, and each would be announced.
-      if (changes.some(({ error }) => error?.reason === 'Unreachable')) {
+      if (isUnreachable) {
         changes.push({ ref, action: 'skipped' });
         continue;
       }
@@ -146,7 +147,9 @@ export class Sweeper {
           continue;
         }
       }
-      changes.push(await steps.take(ref, async () => this.delete(step, reader)));
+      const change = await steps.take(ref, async () => this.delete(step, reader));
+      isUnreachable = change.error?.reason === 'Unreachable';
+      changes.push(change);
     }
     return changes;
   }

@@ -69,6 +69,8 @@ export class Reflector {
   /** When the server said something last: an event, a bookmark, or a refusal. */
   private heardAt: number;
 
+  /** When the watch of this attempt was opened; never, before it is. */
+  private openedAt = Infinity;
   /** Failures in a row. */
   private tries = 0;
   /** Since a version expired last, a watch was at work for a while. */
@@ -177,14 +179,15 @@ export class Reflector {
   private async attempt(signal: AbortSignal): Promise<void> {
     const { clock } = this.props;
     const startedAt = clock.monotonic();
+    this.openedAt = Infinity;
     let failure: Error | undefined;
     try {
       await this.session(startedAt, signal);
     } catch (error) {
       failure = error as Error;
     }
-    const lasted = clock.monotonic() - startedAt;
-    if (lasted >= WATCH.worked) {
+    // Not from the start of the attempt, which may have been held at the gate.
+    if (clock.monotonic() - this.openedAt >= WATCH.worked) {
       this.tries = 0;
       this.hasWorked = true;
     }
@@ -326,6 +329,7 @@ export class Reflector {
     };
     const opened = (): void => {
       heard();
+      this.openedAt = this.heardAt;
       this.schema.opened(timeoutSeconds * 1000);
       metrics.watchOpened();
       this.answered.reach();

@@ -38,7 +38,7 @@ export interface RequeueProps {
 interface Failing {
   /** How often in a row it was taken again at once. */
   immediate: number;
-  /** How often in a row it was refused by an overloaded server. */
+  /** How often in a row an overloaded server has refused it, or gave no answer. */
   refused: number;
   /** What was logged last, so that a failure that stays the same is logged once. */
   message?: string;
@@ -74,7 +74,7 @@ export class Requeue {
     return (
       this.isStaleView(key, errors) ||
       ((this.failing.get(key)?.refused ?? 0) < REQUEUE.unreportedRefusals &&
-        errors.every(({ cause }) => isThrottled(cause) && askedDelay(cause) <= REQUEUE.unreportedPause))
+        errors.every((error) => isRefusal(error) && askedDelay(error.cause) <= REQUEUE.unreportedPause))
     );
   }
 
@@ -197,8 +197,8 @@ export class Requeue {
     if (this.isStaleView(key, errors) && this.lookAgain(key)) return 0;
     const failing = this.of(key);
     failing.immediate = 0;
-    const isNews = errors.some(({ cause }) => cause instanceof ApiError && !cause.isRepeated);
-    if (isNews && errors.every(({ cause }) => isThrottled(cause))) failing.refused++;
+    const isNews = errors.some(({ cause }) => !(cause instanceof ApiError && cause.isRepeated));
+    if (isNews && errors.every(isRefusal)) failing.refused++;
     const refused = errors.filter(({ cause }) => askedDelay(cause) > 0);
     const others = errors.filter((error) => !refused.includes(error));
     const pause = others.length > 0 ? this.backOff(key, others) : Infinity;
@@ -220,6 +220,11 @@ export class Requeue {
     queue.addAfter(key, delay);
     return delay;
   }
+}
+
+/** Reports whether the server had too much to do for the request, or gave no answer, as while it is restarted. */
+function isRefusal({ cause, reason }: OperatorError): boolean {
+  return isThrottled(cause) || reason === 'Unreachable';
 }
 
 function note(keys: Set<string>, key: string, isIn: boolean): void {

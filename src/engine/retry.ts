@@ -62,7 +62,7 @@ export const REQUEUE = {
   paced: 1_000,
   /** At least this, where objects of a plan are refused until different times. */
   refused: 100,
-  /** So many refusals in a row by an overloaded server aren't reported, unless it asks for a longer pause than this. */
+  /** So many refusals in a row by an overloaded server, or requests without an answer, aren't reported, unless it asks for a longer pause than this. */
   unreportedRefusals: 3,
   unreportedPause: 5_000,
 } as const;

@@ -148,19 +148,12 @@ export class Queue {
 
   /** Takes the key after the delay, or at the time that was asked for before if that is sooner. */
   addAfter(key: string, delayMilliseconds: number, lane: Lane = 'child'): void {
-    const at = this.now() + delayMilliseconds;
-    const planned = this.planned.requeue.get(key);
-    if (planned && planned.at <= at && !isMoreUrgent(lane, planned.lane)) return;
-    this.plan('requeue', key, Math.min(at, planned?.at ?? at), lane);
+    this.planSooner('requeue', key, delayMilliseconds, lane);
   }
 
   /** Takes the key within the delay, and once however often this is called; later calls don't push the time on. */
   addCoalesced(key: string, delayMilliseconds: number, lane: Lane): void {
-    this.addSettling(
-      key,
-      { quietMilliseconds: delayMilliseconds, longestMilliseconds: delayMilliseconds },
-      lane,
-    );
+    if (!this.isToBeTaken(key, lane)) this.planSooner('settling', key, delayMilliseconds, lane);
   }
 
   /** Takes the key once this hasn't been called for the quiet time, and at the latest so long after the first call. */
@@ -270,14 +263,20 @@ export class Queue {
     return waitsIn !== undefined && !isMoreUrgent(lane, waitsIn);
   }
 
+  private planSooner(kind: PlanKind, key: string, delayMilliseconds: number, lane: Lane): void {
+    const at = this.now() + delayMilliseconds;
+    const planned = this.planned[kind].get(key);
+    if (planned && planned.at <= at && !isMoreUrgent(lane, planned.lane)) return;
+    this.plan(kind, key, Math.min(at, planned?.at ?? at), lane, planned?.latest ?? at);
+  }
+
   /** Replaces what was planned for the same reason; the more urgent of both lanes holds. */
   private plan(kind: PlanKind, key: string, at: number, lane: Lane, latest = Infinity): void {
     if (this.closed) return;
     const times = this.planned[kind];
     const before = times.get(key);
-    const urgent = before && isMoreUrgent(before.lane, lane) ? before.lane : lane;
-    if (before?.at === at && before.lane === urgent) return;
     before?.timer.cancel();
+    const urgent = before && isMoreUrgent(before.lane, lane) ? before.lane : lane;
     const timer = this.props.clock.setTimer(at - this.now(), () => {
       times.delete(key);
       this.add(key, urgent);

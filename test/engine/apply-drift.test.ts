@@ -113,6 +113,21 @@ describe('Applier, fights', () => {
     expect(writes(setup)).toBeLessThanOrEqual(2 * 6);
   });
 
+  it('takes no return to an earlier intent for a correction, also where the server records the one between otherwise', async () => {
+    const setup = await settledSetup();
+    // The server owns no `value` to an empty string.
+    const between = step(deployment(1, { env: [{ name: 'A', value: '' }] }));
+    setup.server.intercept = ({ body, ...request }) => {
+      setup.server.intercept = () => undefined;
+      return setup.server.request({
+        ...request,
+        body: JSON.parse(JSON.stringify(body).replace(',"value":""', '')),
+      });
+    };
+    expect(await setup.apply(between)).toMatchObject({ action: 'configured' });
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+  });
+
   it('sends at most a write per five minutes in a fight that goes on for two hours', async () => {
     const setup = await settledSetup();
     for (let second = 0; second < 7_200; second += 10) {

@@ -79,7 +79,7 @@ describe('Applier, where somebody has made the object behind a watch that lags',
     setup.server.intercept = () => undefined;
     setup.sync();
     const [taken] = setup.reader.controlledBy(DEPLOYMENT, OWNER.uid);
-    expect(await setup.prune(taken!)).toMatchObject({ action: 'unchanged' });
+    expect(await setup.prune(taken!)).toMatchObject({ action: 'configured' });
     expect(live(setup)?.spec).toEqual(deployment().spec);
     expect(live(setup)?.metadata.ownerReferences).toEqual([]);
   });

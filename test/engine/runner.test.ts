@@ -220,6 +220,37 @@ describe('Runner, failures', () => {
     expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
   });
 
+  it('reports a request without an answer once it has failed several times in a row, and not a short outage', async () => {
+    const { deliver, clock, server, reader } = startedRunner(() =>
+      plan({
+        apply: [apply('a')],
+        status: [
+          {
+            target: widget('web'),
+            fieldManager: STATUS_MANAGER,
+            status: ([change]) => ({ reason: change?.error?.reason ?? 'Made' }),
+          },
+        ],
+      }),
+    );
+    const reported = (): unknown[] =>
+      server.requests
+        .filter(({ path }) => path.endsWith('/status'))
+        .map(({ body }) => (body as AnyObject & { status: { reason: string } }).status.reason);
+    let lost = 2;
+    server.intercept = ({ path }) =>
+      path.endsWith('/configmaps/a') && lost-- > 0 ? Promise.reject(new Error('no answer')) : undefined;
+    await deliver(widget('web'));
+    await clock.advance(1_000);
+    expect(reported()).toEqual(['Made']);
+
+    lost = Infinity;
+    server.remove(CONFIG_MAP, 'shop/a');
+    reader.store(CONFIG_MAP).gone('shop/a');
+    await clock.advance(60_000);
+    expect(reported()).toContain('Unreachable');
+  });
+
   it('wakes a key when the object in its way changes or goes', async () => {
     const { deliver, reconciled, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
     await deliver(configMap('a', '1'));
