@@ -4,7 +4,7 @@ import tseslint from 'typescript-eslint';
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
 const layers = {
   contract: [],
-  telemetry: [],
+  telemetry: ['contract'],
   kinds: ['contract', 'telemetry'],
   synth: ['contract', 'telemetry'],
   engine: ['contract', 'telemetry'],

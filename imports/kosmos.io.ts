@@ -195,7 +195,7 @@ export interface AppServiceSpec {
   readonly automountServiceAccountToken?: boolean;
 
   /**
-   * How a node finds out how a container fares. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
+   * How a node finds out the state of a container. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
    *
    * @schema AppServiceSpec#probes
    */
@@ -576,7 +576,7 @@ export function toJson_AppServiceSpecImagePullSecrets(obj: AppServiceSpecImagePu
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * How a node finds out how a container fares. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
+ * How a node finds out the state of a container. The probes always go to the pod itself. Without any, a container is ready as soon as it runs.
  *
  * @schema AppServiceSpecProbes
  */

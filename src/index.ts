@@ -49,7 +49,7 @@ export {
 } from './contract/names.js';
 export type { NamedKind } from './contract/names.js';
 
-// How a custom resource fares.
+// Status of a custom resource.
 export type { Failure, StatusFunction, StatusInput, StatusReport } from './contract/status.js';
 export { dateConditions, standardConditions } from './contract/conditions.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';

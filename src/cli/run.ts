@@ -175,8 +175,8 @@ async function startServers(
     return { '/metrics': async () => ({ status: 200, body: await metrics.scrape(), contentType }) };
   });
   const healthServers = await serve(healthBindAddress, '--health-bind-address', () => ({
-    ...checkedPath({ path: '/healthz', checks: live(), log }),
-    ...checkedPath({ path: '/readyz', checks: [ready], log }),
+    ...checkedPath('/healthz', live(), log),
+    ...checkedPath('/readyz', [ready], log),
   }));
   return [...metricsServers, ...healthServers];
 }

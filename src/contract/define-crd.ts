@@ -120,32 +120,17 @@ export function defineCrd<
   };
 }
 
-const READY = '.status.conditions[?(@.type=="Ready")]';
+function readyColumn(name: string, member: string, description: string): CrdColumn {
+  const jsonPath = `.status.conditions[?(@.type=="Ready")].${member}`;
+  return { name, type: 'string', jsonPath, ...(member === 'message' && { priority: 1 }), description };
+}
 
 const OUTCOME: readonly CrdColumn[] = [
-  {
-    name: 'Ready',
-    type: 'string',
-    jsonPath: `${READY}.status`,
-    description: 'Whether all is as this object says.',
-  },
-  {
-    name: 'Reason',
-    type: 'string',
-    jsonPath: `${READY}.reason`,
-    description: 'Why it is ready, or why not, in one word.',
-  },
+  readyColumn('Ready', 'status', 'Whether all is as this object says.'),
+  readyColumn('Reason', 'reason', 'Why it is ready, or why not, in one word.'),
 ];
-
 const AGE: CrdColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-
-const MESSAGE: CrdColumn = {
-  name: 'Message',
-  type: 'string',
-  jsonPath: `${READY}.message`,
-  priority: 1,
-  description: 'Why it is ready, or why not, in a sentence.',
-};
+const MESSAGE = readyColumn('Message', 'message', 'Why it is ready, or why not, in a sentence.');
 
 const isObjectSchema = (value: unknown): boolean => isMap(value) && value.type === 'object';
 /** A schema in place of its members: authors who copy from a CRD write that. */
@@ -349,52 +334,47 @@ function checkPath(where: string, jsonPath: string, schema: StructuralSchema): v
   }
 }
 
+const text = (description: string, more: object = {}): StructuralSchema => ({
+  ...{ type: 'string', ...more, description },
+});
+const generation = (description: string): StructuralSchema => ({
+  ...{ type: 'integer', format: 'int64', description },
+});
+
 /** Fields that the operator writes into the status of every kind. */
 const OPERATORS_OWN = {
-  observedGeneration: {
-    type: 'integer',
-    format: 'int64',
-    description:
-      'The generation of this object that the status speaks of; -1 before the operator has seen it.',
-  },
+  observedGeneration: generation(
+    'The generation of this object that the status speaks of; -1 before the operator has seen it.',
+  ),
   conditions: {
     type: 'array',
-    description: 'How this object fares, as Ready, Reconciling and Stalled.',
+    description: 'State of this object, as Ready, Reconciling and Stalled.',
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['type'],
     items: {
       type: 'object',
-      description: 'One aspect of how this object fares.',
+      description: 'One aspect of the state of this object.',
       required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
       properties: {
-        type: { type: 'string', description: 'The aspect, in CamelCase.' },
-        status: { type: 'string', enum: ['True', 'False', 'Unknown'], description: 'Whether it holds.' },
-        reason: { type: 'string', description: 'Why, in one word in CamelCase.' },
-        message: { type: 'string', description: 'Why, in a sentence.' },
-        lastTransitionTime: {
-          type: 'string',
-          format: 'date-time',
-          description: "When the condition's status last changed.",
-        },
-        observedGeneration: {
-          type: 'integer',
-          format: 'int64',
-          description: 'The generation of this object that the condition speaks of.',
-        },
+        type: text('The aspect, in CamelCase.'),
+        status: text('Whether it holds.', { enum: ['True', 'False', 'Unknown'] }),
+        reason: text('Why, in one word in CamelCase.'),
+        message: text('Why, in a sentence.'),
+        lastTransitionTime: text("When the condition's status last changed.", { format: 'date-time' }),
+        observedGeneration: generation('The generation of this object that the condition speaks of.'),
       },
     },
   },
 } as const satisfies Readonly<Record<string, StructuralSchema>>;
 
-/** The names of what the operator writes into the status of every kind. */
 const OWN_STATUS: readonly string[] = Object.keys(OPERATORS_OWN);
 
-/** The schema of a status. @param properties what it has beside what the operator writes for every kind */
-function statusSchema(properties: Readonly<Record<string, StructuralSchema>>): StructuralSchema {
+/** @param properties what the status has beside what the operator writes for every kind */
+function statusSchema(properties: SchemaProperties): StructuralSchema {
   const { observedGeneration, conditions } = OPERATORS_OWN;
   return {
     type: 'object',
-    description: 'How this object fares. Written by the operator.',
+    description: 'State of this object. Written by the operator.',
     // Until the operator has seen the object, this keeps tools from reading it as finished.
     default: { observedGeneration: -1 },
     properties: { observedGeneration, ...properties, conditions },

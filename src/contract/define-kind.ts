@@ -9,7 +9,7 @@ import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
 import { OwnedChildren } from './owned-children.js';
-import type { ChildType, OwnFunctions } from './owned-children.js';
+import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceType, ResourceTypeProps } from './resource.js';
 import type { StatusFunction } from './status.js';
@@ -126,11 +126,9 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
     crd,
     type: servedType(crd, version),
     construct: props.construct as KindConstruct<never>,
-    children: props.children.map(childType),
+    children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
-    related: (props.related ?? []).map(({ selector, keep, nameOf, ...type }) => ({
-      ...{ ...resourceType(type), selector, keep, nameOf },
-    })),
+    related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
@@ -143,10 +141,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
       `type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
     );
   // The adapter handles kinds of every type, so it can't know this one's.
-  const own = {
-    ...(props.status && { status: props.status }),
-    ...(props.handOver && { handOver: props.handOver }),
-  } as unknown as OwnFunctions;
+  const own = props as unknown as OwnFunctions;
   const controller = (render: Render): Controller => new OwnedChildren(kind, render, own);
   return {
     ...{ ...kind, controller },
@@ -159,16 +154,6 @@ function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: reado
   const status = schema.openAPIV3Schema.properties?.status;
   if (!status?.properties || status['x-kubernetes-preserve-unknown-fields']) return {};
   return { statusFields: Object.keys(status.properties) };
-}
-
-function childType({ recreate, optional: isOptional, keep, claims, ...type }: ChildTypeProps): ChildType {
-  return {
-    ...resourceType(type),
-    ...(recreate && { recreate }),
-    ...(isOptional && { optional: true }),
-    ...(keep && { keep }),
-    ...(claims && { claims }),
-  };
 }
 
 /** The types of Kubernetes itself that have no namespace and that a construct may make. */

@@ -13,10 +13,7 @@ const OWN = fileURLToPath(new URL('..', import.meta.url));
  */
 export function originOf(error: unknown, own = OWN): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    const places = (at.stack ?? '').split('\n').flatMap((line) => placeOf(line) ?? []);
-    const first = places.find(
-      ({ file }) => file.startsWith(own) || !file.split(sep).includes('node_modules'),
-    );
+    const [first] = placesOf(at).filter(({ file }) => file.startsWith(own) || isAuthors(file));
     if (first && !first.file.startsWith(own)) return shown(first);
   }
   return undefined;
@@ -24,17 +21,21 @@ export function originOf(error: unknown, own = OWN): string | undefined {
 
 /** Returns the message of anything that was thrown, with its place in the author's code. */
 export function describeThrown(error: unknown): string {
-  const message = messageOf(error);
   const isDefinition = error instanceof OperatorError && error.reason === 'InvalidDefinition';
-  const origin = isDefinition ? callerOf(error) : originOf(error);
-  return origin === undefined ? message : `${message} (at ${origin})`;
+  // A definition is refused by this project: the place is where the author's code called it.
+  const caller = isDefinition
+    ? placesOf(error).find(({ file }) => !file.startsWith(OWN) && isAuthors(file))
+    : undefined;
+  const origin = isDefinition ? caller && shown(caller) : originOf(error);
+  return origin === undefined ? messageOf(error) : `${messageOf(error)} (at ${origin})`;
 }
 
-/** Returns the place in the author's code that led here. */
-function callerOf(error: Error): string | undefined {
-  const places = (error.stack ?? '').split('\n').flatMap((line) => placeOf(line) ?? []);
-  const first = places.find(({ file }) => !file.startsWith(OWN) && !file.split(sep).includes('node_modules'));
-  return first && shown(first);
+function isAuthors(file: string): boolean {
+  return !file.split(sep).includes('node_modules');
+}
+
+function placesOf({ stack = '' }: Error): Place[] {
+  return stack.split('\n').flatMap((line) => placeOf(line) ?? []);
 }
 
 interface Place {

@@ -1,8 +1,8 @@
 import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition, Readiness } from './conditions.js';
-import type { Controller, Plan, Reader, Watch, DeleteStep } from './controller.js';
-import { contentHash, controllerOf, describeRef, groupOf, objectKey, refOf } from './object.js';
+import type { Condition } from './conditions.js';
+import type { Controller, Plan, Reader, Watch } from './controller.js';
+import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
@@ -30,36 +30,18 @@ export interface OwnFunctions {
   readonly handOver?: HandOverFunction<never>;
 }
 
-/** Status of a custom resource, and what went wrong. */
-interface Told {
-  readonly readiness: Readiness;
-  /** Time at which it changes although nothing happens. */
-  readonly requeueAt?: Date | undefined;
-  readonly status: object;
-  /** Error of the kind's status function. */
-  readonly error: OperatorError | undefined;
-  readonly failure: OperatorError | undefined;
-}
-
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
-
-/** A rendering, and what it was made of. */
-interface AcceptedRendering {
-  readonly inputs: string;
-  readonly policy: unknown;
-  readonly hash: string;
-}
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
 export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
   readonly watches: readonly Watch[];
-  /** By key, the last rendering that was accepted. */
-  private readonly renderings = new Map<string, AcceptedRendering>();
+  /** By key, the last rendering that was accepted, and what it was made of. */
+  private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
 
   constructor(
     private readonly owning: OwningKind,
@@ -78,55 +60,77 @@ export class OwnedChildren implements Controller {
       this.renderings.delete(key);
       return NOTHING;
     }
-    let [rendered, handOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
+    const { name, uid = '' } = cr.metadata;
+    const owned = (types: readonly ResourceType[]): AnyObject[] =>
+      types.flatMap((type) => reader.controlledBy(type, uid));
+    const handOver = (of: readonly AnyObject[]): readonly HandOver[] =>
+      this.own.handOver?.({ cr: cr as never, children: of }) ?? [];
+    const children = owned(this.owning.children);
+    let [rendered, handedOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
     let error: OperatorError | undefined;
     try {
       const objects = this.render(this.owning, cr);
-      error = this.unsteadiness(cr, objects, this.children(cr, reader));
-      if (!error) [rendered, handOver] = [objects, this.handOver(cr, reader)];
+      error = this.unsteadiness(cr, objects, children);
+      if (!error) [rendered, handedOver] = [objects, handOver(children)];
     } catch (thrown) {
-      error =
-        thrown instanceof OperatorError
-          ? thrown
-          : new OperatorError({
-              ...{ reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown },
-            });
+      const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
+      error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
     }
     const { kind } = this.owning.type;
-    const { apiVersion, metadata } = cr;
-    const { name, uid = '' } = metadata;
-    const owner = { apiVersion, kind: cr.kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const owner = {
+      apiVersion: cr.apiVersion,
+      kind: cr.kind,
+      name,
+      uid,
+      controller: true,
+      blockOwnerDeletion: true,
+    };
     const regarding = { ...refOf(cr), uid };
-    const told = oncePerOutcome((changes) => this.tell(cr, failuresOf(changes, error), reader, now));
+    const wanted = new Set(rendered.map(objectId));
+    const computed = oncePerOutcome((changes) => {
+      const left = changes.every(({ action }) => action === 'unchanged')
+        ? children
+        : owned(this.owning.children);
+      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now);
+    });
     return {
       apply: [
-        ...handOver.map((step) => ({ ...step, handOver: true, owner })),
+        ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
         ...rendered.map((object) => ({
           ...{ object, fieldManager: childrenFieldManager(kind), owner },
           ...(this.isRecreated(object) && { recreate: true }),
         })),
       ],
-      delete: error ? [] : this.pruneSteps(cr, rendered, reader),
+      delete: error
+        ? []
+        : [...children, ...owned(this.owning.formerChildren)]
+            .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
+            .map((object) => ({ object })),
       status: [
-        { target: cr, fieldManager: statusFieldManager(kind), status: (changes) => told(changes).status },
+        {
+          ...{ target: cr, fieldManager: statusFieldManager(kind) },
+          status: (changes) => computed(changes).status,
+        },
       ],
       events: [
         {
           regarding,
           event: (changes) => {
-            const { failure, readiness } = told(changes);
+            const { failure, readiness } = computed(changes);
             return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
           },
         },
         { regarding, event: correctionEvent },
       ],
-      requeueAt: (changes) => told(changes).requeueAt,
-      // What is to be handed over may depend on what was made.
+      requeueAt: (changes) => computed(changes).requeueAt,
+      // What is to be handed over may depend on what was created.
       ...(this.own.handOver && {
-        again: (changes) => hasMade(changes) && this.handOver(cr, reader).length > 0,
+        again: (changes) =>
+          changes.some(({ action }) => action === 'created' || action === 'recreated') &&
+          handOver(owned(this.owning.children)).length > 0,
       }),
       ...(error && { error }),
-      statusError: (changes) => told(changes).error,
+      statusError: (changes) => computed(changes).error,
     };
   }
 
@@ -161,28 +165,18 @@ export class OwnedChildren implements Controller {
     return undefined;
   }
 
-  private handOver(cr: LiveResource, reader: Reader): readonly HandOver[] {
-    const { handOver } = this.own;
-    return handOver ? handOver({ cr: cr as never, children: this.children(cr, reader) }) : [];
-  }
-
   private isRecreated(object: AnyObject): boolean {
     return this.owning.children.some((type) => type.recreate && groupKind(type) === groupKind(object));
   }
 
-  /** Returns what the custom resource controls and no longer renders. */
-  private pruneSteps(cr: LiveResource, rendered: readonly AnyObject[], reader: Reader): DeleteStep[] {
-    const wanted = new Set(rendered.map((object) => `${groupKind(object)} ${keyOf(object)}`));
-    return [...this.owning.children, ...this.owning.formerChildren]
-      .flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''))
-      .filter((child) => !child.metadata.deletionTimestamp)
-      .filter((child) => !wanted.has(`${groupKind(child)} ${keyOf(child)}`))
-      .map((object) => ({ object }));
-  }
-
   /** A failure stands in the conditions, but what the children say stays of use beside it. */
-  private tell(cr: LiveResource, failures: readonly Failure[], reader: Reader, now: Date): Told {
-    const children = this.children(cr, reader);
+  private computeStatus(
+    cr: LiveResource,
+    failures: readonly Failure[],
+    children: readonly AnyObject[],
+    reader: Reader,
+    now: Date,
+  ) {
     const worst = worstOf(failures);
     let report: StatusReport<object> = {};
     let error: OperatorError | undefined;
@@ -192,7 +186,14 @@ export class OwnedChildren implements Controller {
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
     } catch (thrown) {
       report = {};
-      error = statusFailed(cr, thrown, worst !== undefined);
+      error = new OperatorError({
+        reason: 'StatusFailed',
+        message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+        // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
+        // another failure, that one says when to try again.
+        retry: worst ? 'onChange' : 'backoff',
+        ...{ isBug: true, cause: thrown },
+      });
     }
     const failure = worst ?? error;
     const { fields, conditions = [], requeueAt } = report;
@@ -208,23 +209,15 @@ export class OwnedChildren implements Controller {
     };
     return { readiness, requeueAt, status, error, failure };
   }
-
-  private children(cr: LiveResource, reader: Reader): AnyObject[] {
-    return this.owning.children.flatMap((type) => reader.controlledBy(type, cr.metadata.uid ?? ''));
-  }
 }
 
-/** The status is asked for several times with the same outcome, and the kind's function is called once. */
+/** Computes the status once for its several readers. */
 function oncePerOutcome<T>(compute: (changes: ChangeSet) => T): (changes: ChangeSet) => T {
   let known: { readonly changes: ChangeSet; readonly value: T } | undefined;
   return (changes) => {
     if (known?.changes !== changes) known = { changes, value: compute(changes) };
     return known.value;
   };
-}
-
-function hasMade(changes: ChangeSet): boolean {
-  return changes.some(({ action }) => action === 'created' || action === 'recreated');
 }
 
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
@@ -236,42 +229,19 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
   );
 }
 
-/** What is missing now, as the status of a child that was made a moment ago, may be there at the next try. */
-function statusFailed(cr: LiveResource, thrown: unknown, besideFailure: boolean): OperatorError {
-  return new OperatorError({
-    reason: 'StatusFailed',
-    message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
-    // Beside another failure, that one says when to try again.
-    retry: besideFailure ? 'onChange' : 'backoff',
-    isBug: true,
-    cause: thrown,
-  });
-}
-
-interface LiveStatus {
-  readonly observedGeneration?: number;
-  readonly conditions?: readonly Partial<Condition>[];
-}
-
-/** A custom resource as the cluster has it, as far as its own status is read. */
-type LiveResource = CustomResource<unknown, LiveStatus>;
+type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
 
 type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
 
 /** A type of children, and how its objects are treated. */
-export interface ChildType extends ResourceType {
+export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
   /** See `ApplyStep.recreate`. @default false */
   readonly recreate?: boolean;
-  /** See `Watch.optional`. @default false */
-  readonly optional?: boolean;
-  /** See `Watch.claims`. @default - none */
-  readonly claims?: (object: AnyObject) => readonly string[];
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;
 }
 
-/** A type of objects that are read for the status. */
-export interface RelatedType extends ResourceType {
+interface RelatedType extends ResourceType {
   readonly selector: string;
   readonly keep: Keep;
   readonly nameOf: (object: AnyObject) => string | undefined;
@@ -318,7 +288,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       selector: type.selector,
       readOnly: true,
       keep: projection(type.keep, keepRelated),
-      mapsTo: (object: AnyObject) => relatedKey(kind.type, type, object),
+      mapsTo: (object: AnyObject) => keysIn(kind.type, object, type.nameOf(object)),
     })),
   ];
 }
@@ -327,20 +297,17 @@ function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
   return objectKey(metadata.namespace, metadata.name);
 }
 
-/** The custom resource that controls the object, whatever version of its API the owner reference was written in. */
-function ownersKey({ apiVersion, kind, namespaced }: ResourceType, object: AnyObject): string[] {
+/** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */
+function ownersKey(type: ResourceType, object: AnyObject): string[] {
   const owner = controllerOf(object);
-  if (owner?.kind !== kind) return [];
-  if (groupOf(owner.apiVersion) !== groupOf(apiVersion)) return [];
-  return [objectKey(namespaced ? object.metadata.namespace : undefined, owner.name)];
+  return owner && groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
 }
 
-function relatedKey({ namespaced }: ResourceType, { nameOf }: RelatedType, object: AnyObject): string[] {
-  const name = nameOf(object);
-  return name ? [objectKey(namespaced ? object.metadata.namespace : undefined, name)] : [];
+function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {
+  return name ? [objectKey(namespaced ? metadata.namespace : undefined, name)] : [];
 }
 
-/** Custom resources are kept whole, for the renderer, but for the bookkeeping that nobody reads. */
+/** Custom resources are kept whole, for the renderer, but for the bookkeeping that nothing reads. */
 function keepWithoutManagedFields(object: AnyObject): AnyObject {
   const { managedFields, ...metadata } = object.metadata as AnyObject['metadata'] & {
     managedFields?: unknown;
@@ -348,34 +315,30 @@ function keepWithoutManagedFields(object: AnyObject): AnyObject {
   return { ...object, metadata };
 }
 
-/** What `nameOf` goes by too: the labels. */
+/** Keeps the labels too, which `nameOf` reads. */
 function keepRelated(object: AnyObject): AnyObject {
   const identity = keepIdentity(object);
   const { labels } = object.metadata;
   return labels ? { ...identity, metadata: { ...identity.metadata, labels } } : identity;
 }
 
-type Projection = NonNullable<Watch['keep']>;
+type Projection = (object: AnyObject) => AnyObject | undefined;
 
 /** One function for each `keep`: kinds that keep the same share a store. */
-const projections = new WeakMap<Keep, Map<Projection, Projection>>();
+const projections = new WeakMap<Keep, Map<typeof keepStatus, Projection>>();
 
-/** The object as `base` keeps it, and what `keep` returns beside that. */
-function projection(keep: Keep, base: Projection): Projection {
-  const known = projections.get(keep) ?? new Map<Projection, Projection>();
+/** Returns the object as `base` keeps it, and what `keep` returns beside that. */
+function projection(keep: Keep, base: typeof keepStatus): Projection {
+  const known = projections.get(keep) ?? new Map<typeof keepStatus, Projection>();
   projections.set(keep, known);
-  const made = known.get(base) ?? combined(keep, base);
-  known.set(base, made);
-  return made;
-}
-
-function combined(keep: Keep, base: Projection): Projection {
-  return (object) => {
+  const combined: Projection = (object) => {
     const more = keep(object);
     if (more === undefined) return undefined;
     const kept = base(object);
-    if (!kept) return undefined;
     const metadata = { ...(more.metadata as object | undefined), ...kept.metadata };
     return { ...more, ...kept, metadata };
   };
+  const projected = known.get(base) ?? combined;
+  known.set(base, projected);
+  return projected;
 }

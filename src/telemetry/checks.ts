@@ -1,3 +1,4 @@
+import { messageOf } from '../contract/error.js';
 import type { Answer, Routes } from './http.js';
 import type { Logger } from './logger.js';
 
@@ -12,13 +13,6 @@ export interface Check {
 /** Passes always. Without it, an endpoint whose other checks are all excluded would check nothing. */
 const ping: Check = { name: 'ping', check: () => undefined };
 
-export interface CheckedPathProps {
-  /** Begins with a slash, as in `/healthz`. */
-  readonly path: string;
-  readonly checks: readonly Check[];
-  readonly log: Logger;
-}
-
 /**
  * Returns routes for checks, in the form of API server and controller-runtime: 200 and `ok` while all of them
  * pass, else 503 and a line for each.
@@ -29,8 +23,9 @@ export interface CheckedPathProps {
  *
  * **Guarantees.** Reasons name objects and repeat what the API server has said, so only the verbose answer has them. The
  * log has each of them once, when it begins.
+ * @param path begins with a slash, as in `/healthz`
  */
-export function checkedPath({ path, checks, log }: CheckedPathProps): Routes {
+export function checkedPath(path: string, checks: readonly Check[], log: Logger): Routes {
   const logged = [ping, ...checks].map((check) => loggedAtChange(check, path, log));
   const routes: Record<string, Routes[string]> = { [path]: (query) => report(path, logged, query) };
   for (const check of logged)
@@ -65,18 +60,21 @@ function loggedAtChange({ name, check }: Check, path: string, log: Logger): Chec
   return {
     name,
     check: () => {
-      let reason: string | undefined;
-      try {
-        reason = check();
-      } catch (error) {
-        reason = error instanceof Error ? error.message : String(error);
-      }
+      const reason = reasonOf(check);
       if (reason !== undefined && !failing) log.info({ path, check: name, reason }, 'check failed');
       if (reason === undefined && failing) log.info({ path, check: name }, 'check passed again');
       failing = reason !== undefined;
       return reason;
     },
   };
+}
+
+function reasonOf(check: Check['check']): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Part of a clock. */

@@ -51,14 +51,13 @@ export async function createLogger({ level, format, destination = 2 }: LoggerPro
     serializers: { err: describeError },
     hooks: { streamWrite: redactLine },
   };
-  let logger: RootLogger;
-  if (format === 'json') {
-    logger = pino(options, pino.destination({ dest: destination, sync: true }));
-  } else {
-    const { default: pretty } = await import('pino-pretty');
-    const stream = pretty({ destination, sync: true, colorize: process.stderr.isTTY, singleLine: true });
-    logger = pino(options, stream);
-  }
+  const stream =
+    format === 'json'
+      ? pino.destination({ dest: destination, sync: true })
+      : (await import('pino-pretty')).default({
+          ...{ destination, sync: true, colorize: process.stderr.isTTY, singleLine: true },
+        });
+  const logger: RootLogger = pino(options, stream);
   return logger;
 }
 

@@ -1,16 +1,121 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Metric } from '../contract/controller.js';
 
 /** From a fast write to the longest that a reconcile may take; the buckets of controller-runtime. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Of the work queue: from a key that is taken at once to one that has waited for a day. */
 const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400];
 
-/** Labels of a metric that is written as in PromQL: `name{a,b}` has `a` and `b`. */
-type LabelsOf<Name extends string> = Name extends `${string}{${infer Labels}}` ? Split<Labels> : never;
+/** Each metric as `type name{labels} help`, under the name that the code has for it. */
+const METRICS = {
+  reconciles:
+    'counter controller_runtime_reconcile_total{controller,result} Reconciles per controller and result: success, error, requeue, requeue_after',
+  reconcileErrors:
+    'counter controller_runtime_reconcile_errors_total{controller} Failed reconciles per controller',
+  terminalReconcileErrors:
+    'counter controller_runtime_terminal_reconcile_errors_total{controller} Reconciles that failed for good, until something is changed',
+  reconcilePanics:
+    'counter controller_runtime_reconcile_panics_total{controller} Reconciles that failed by a bug of a kind or of the operator',
+  reconcileTimeouts:
+    'counter controller_runtime_reconcile_timeouts_total{controller} Reconciles that were given up after their timeout',
+  reconcileSeconds: 'histogram controller_runtime_reconcile_time_seconds{controller} Time of a reconcile',
+  maxConcurrentReconciles:
+    'gauge controller_runtime_max_concurrent_reconciles{controller} Workers per controller',
+  activeWorkers: 'gauge controller_runtime_active_workers{controller} Workers that are busy',
+  queueDepth: 'gauge workqueue_depth{name,controller,priority} Keys that wait for a worker, by lane',
+  queueAdds: 'counter workqueue_adds_total{name,controller} Keys that were put into the queue',
+  queueSeconds:
+    'histogram workqueue_queue_duration_seconds{name,controller} How long a key waited for a worker',
+  workSeconds:
+    'histogram workqueue_work_duration_seconds{name,controller} How long a worker was busy with a key',
+  unfinishedWorkSeconds:
+    'gauge workqueue_unfinished_work_seconds{name,controller} Time spent so far on the keys in work, summed up',
+  oldestQueuedSeconds:
+    'gauge reconstruct_queue_oldest_seconds{name,controller} Age of the key that has waited for longest, held back or not; 0 while none waits',
+  longestRunningSeconds:
+    'gauge workqueue_longest_running_processor_seconds{name,controller} Time spent so far on the key that is in work for longest',
+  queueRetries: 'counter workqueue_retries_total{name,controller} Keys that were put back after a failure',
+  requests:
+    'counter rest_client_requests_total{code,method,host} Requests to the API server by status code and method; code <error> if there was no answer',
+  requestSeconds:
+    'histogram rest_client_request_duration_seconds{verb,host} From a request to its answer; of a watch, to its first byte',
+  requestRetries:
+    'counter rest_client_request_retries_total{verb,host} Requests that were repeated because their connection ended',
+  leader:
+    'gauge leader_election_master_status{name} 1 while this process leads, else 0; by the name of the lease',
+  leaderSlowPath: 'counter leader_election_slowpath_total{name} Renewals that had to read the lease first',
+  leadershipLosses:
+    'counter reconstruct_leadership_losses_total{name} Losses of the lease that were no handover; by the name of the lease',
+  reflectorLists: 'counter reflector_lists_total{name} Complete lists, paged or streamed',
+  reflectorListSeconds: 'histogram reflector_list_duration_seconds{name} Time of a complete list',
+  reflectorWatches: 'counter reflector_watches_total{name} Watches that were opened',
+  reflectorShortWatches:
+    'counter reflector_short_watches_total{name} Watches that ended at once, without an event',
+  reflectorLastResourceVersion:
+    'gauge reflector_last_resource_version{name} Resource version up to which everything was delivered',
+  watchSilenceSeconds:
+    'gauge reconstruct_watch_silence_seconds{name} Time since the last event or bookmark of a watch; -1 while there is none',
+  changes:
+    'counter reconstruct_changes_total{controller,action} Objects by action: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
+  applies:
+    'counter reconstruct_applies_total{controller,outcome} Apply requests by outcome: created, changed, unchanged, or the reason of the failure',
+  drift:
+    'counter reconstruct_drift_total{controller,manager} Drift corrections, by the field manager that made the change; `unknown` where it was not seen, `other` after 20 managers',
+  storeObjects: 'gauge reconstruct_store_objects{type} Objects in memory by type',
+  customResources:
+    'gauge reconstruct_custom_resources{type,state,reason} Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons',
+  eventLoopLagSeconds:
+    'gauge reconstruct_event_loop_lag_seconds{quantile} Lateness of timers since the last scrape: mean, p99 and max',
+  fencedWrites:
+    'counter reconstruct_fenced_writes_total Writes that were held back because the lease was no longer certain',
+  serverUnreachable:
+    'gauge reconstruct_server_unreachable 1 while requests are held back because the API server can not be reached',
+  events: 'counter reconstruct_events_total{outcome} Events by outcome: sent, series, dropped',
+  policyChanges:
+    'counter reconstruct_policy_changes_total{outcome} Changes of the policy file while it runs, by outcome: in_force, needs_restart, refused',
+  policyRefused:
+    'gauge reconstruct_policy_refused 1 while the policy file is refused, and the policy before stays in force',
+  policyNeedsRestart:
+    'gauge reconstruct_policy_needs_restart 1 while a changed part of the policy needs a restart',
+} as const;
+
+type Definitions = typeof METRICS;
 type Split<Labels extends string> = Labels extends `${infer First},${infer Rest}`
   ? First | Split<Rest>
   : Labels;
+type LabelsOf<Definition> = Definition extends `${string}{${infer Labels}} ${string}` ? Split<Labels> : never;
+type Defined<Definition> = Definition extends `counter ${string}`
+  ? Counter<LabelsOf<Definition>>
+  : Definition extends `gauge ${string}`
+    ? Gauge<LabelsOf<Definition>>
+    : Histogram<LabelsOf<Definition>>;
+
+type Registered = { readonly registry: Registry } & {
+  readonly [Name in keyof Definitions]: Defined<Definitions[Name]>;
+};
+
+const Registered = class {
+  readonly registry = new Registry();
+
+  constructor() {
+    for (const [member, definition] of Object.entries(METRICS)) {
+      const [, type, name = '', labels = '', help = ''] =
+        /^(\w+) (\w+)(?:\{(.*?)\})? (.*)$/.exec(definition) ?? [];
+      const buckets = name.startsWith('workqueue_') ? QUEUE_SECONDS : SECONDS;
+      const labelNames = labels.split(',').filter(Boolean);
+      Object.assign(this, {
+        [member]: register(this.registry, {
+          type: type as Metric['type'],
+          name,
+          help,
+          labels: labelNames,
+          buckets,
+        }),
+      });
+    }
+  }
+} as new () => Registered;
 
 /**
  * Metrics of the operator. The names are those of controller-runtime, client-go and their work queue, so that existing
@@ -19,173 +124,7 @@ type Split<Labels extends string> = Labels extends `${infer First},${infer Rest}
  * No label ever holds the name of an object: the number of series stays the same, however many objects there are.
  * @see https://github.com/kubernetes-sigs/controller-runtime/tree/main/pkg/internal/controller/metrics
  */
-export class Metrics {
-  readonly registry = new Registry();
-
-  readonly reconciles = this.counter(
-    'controller_runtime_reconcile_total{controller,result}',
-    'Reconciles per controller and result: success, error, requeue, requeue_after',
-  );
-  readonly reconcileErrors = this.counter(
-    'controller_runtime_reconcile_errors_total{controller}',
-    'Failed reconciles per controller',
-  );
-  readonly terminalReconcileErrors = this.counter(
-    'controller_runtime_terminal_reconcile_errors_total{controller}',
-    'Reconciles that failed for good, until something is changed',
-  );
-  readonly reconcilePanics = this.counter(
-    'controller_runtime_reconcile_panics_total{controller}',
-    'Reconciles that failed by a bug of a kind or of the operator',
-  );
-  readonly reconcileTimeouts = this.counter(
-    'controller_runtime_reconcile_timeouts_total{controller}',
-    'Reconciles that were given up after their timeout',
-  );
-  readonly reconcileSeconds = this.histogram(
-    'controller_runtime_reconcile_time_seconds{controller}',
-    'Time of a reconcile',
-    SECONDS,
-  );
-  readonly maxConcurrentReconciles = this.gauge(
-    'controller_runtime_max_concurrent_reconciles{controller}',
-    'Workers per controller',
-  );
-  readonly activeWorkers = this.gauge(
-    'controller_runtime_active_workers{controller}',
-    'Workers that are busy',
-  );
-
-  readonly queueDepth = this.gauge(
-    'workqueue_depth{name,controller,priority}',
-    'Keys that wait for a worker, by lane',
-  );
-  readonly queueAdds = this.counter(
-    'workqueue_adds_total{name,controller}',
-    'Keys that were put into the queue',
-  );
-  readonly queueSeconds = this.histogram(
-    'workqueue_queue_duration_seconds{name,controller}',
-    'How long a key waited for a worker',
-    QUEUE_SECONDS,
-  );
-  readonly workSeconds = this.histogram(
-    'workqueue_work_duration_seconds{name,controller}',
-    'How long a worker was busy with a key',
-    QUEUE_SECONDS,
-  );
-  readonly unfinishedWorkSeconds = this.gauge(
-    'workqueue_unfinished_work_seconds{name,controller}',
-    'Time spent so far on the keys in work, summed up',
-  );
-  readonly oldestQueuedSeconds = this.gauge(
-    'reconstruct_queue_oldest_seconds{name,controller}',
-    'Age of the key that has waited for longest, held back or not; 0 while none waits',
-  );
-  readonly longestRunningSeconds = this.gauge(
-    'workqueue_longest_running_processor_seconds{name,controller}',
-    'Time spent so far on the key that is in work for longest',
-  );
-  readonly queueRetries = this.counter(
-    'workqueue_retries_total{name,controller}',
-    'Keys that were put back after a failure',
-  );
-
-  readonly requests = this.counter(
-    'rest_client_requests_total{code,method,host}',
-    'Requests to the API server by status code and method; code <error> if there was no answer',
-  );
-  readonly requestSeconds = this.histogram(
-    'rest_client_request_duration_seconds{verb,host}',
-    'From a request to its answer; of a watch, to its first byte',
-    SECONDS,
-  );
-  readonly requestRetries = this.counter(
-    'rest_client_request_retries_total{verb,host}',
-    'Requests that were repeated because their connection ended',
-  );
-
-  readonly leader = this.gauge(
-    'leader_election_master_status{name}',
-    '1 while this process leads, else 0; by the name of the lease',
-  );
-  readonly leaderSlowPath = this.counter(
-    'leader_election_slowpath_total{name}',
-    'Renewals that had to read the lease first',
-  );
-
-  readonly leadershipLosses = this.counter(
-    'reconstruct_leadership_losses_total{name}',
-    'Losses of the lease that were no handover; by the name of the lease',
-  );
-
-  readonly reflectorLists = this.counter('reflector_lists_total{name}', 'Complete lists, paged or streamed');
-  readonly reflectorListSeconds = this.histogram(
-    'reflector_list_duration_seconds{name}',
-    'Time of a complete list',
-    SECONDS,
-  );
-  readonly reflectorWatches = this.counter('reflector_watches_total{name}', 'Watches that were opened');
-  readonly reflectorShortWatches = this.counter(
-    'reflector_short_watches_total{name}',
-    'Watches that ended at once, without an event',
-  );
-  readonly reflectorLastResourceVersion = this.gauge(
-    'reflector_last_resource_version{name}',
-    'Resource version up to which everything was delivered',
-  );
-  readonly watchSilenceSeconds = this.gauge(
-    'reconstruct_watch_silence_seconds{name}',
-    'Time since the last event or bookmark of a watch; -1 while there is none',
-  );
-
-  readonly changes = this.counter(
-    'reconstruct_changes_total{controller,action}',
-    'Objects by action: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
-  );
-  readonly applies = this.counter(
-    'reconstruct_applies_total{controller,outcome}',
-    'Apply requests by outcome: created, changed, unchanged, or the reason of the failure',
-  );
-  readonly drift = this.counter(
-    'reconstruct_drift_total{controller,manager}',
-    'Drift corrections, by the field manager that made the change; `unknown` where it was not seen, `other` after 20 managers',
-  );
-  readonly storeObjects = this.gauge('reconstruct_store_objects{type}', 'Objects in memory by type');
-  readonly customResources = this.gauge(
-    'reconstruct_custom_resources{type,state,reason}',
-    'Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons',
-  );
-  readonly eventLoopLagSeconds = this.gauge(
-    'reconstruct_event_loop_lag_seconds{quantile}',
-    'Lateness of timers since the last scrape: mean, p99 and max',
-  );
-  readonly fencedWrites = this.counter(
-    'reconstruct_fenced_writes_total',
-    'Writes that were held back because the lease was no longer certain',
-  );
-  readonly serverUnreachable = this.gauge(
-    'reconstruct_server_unreachable',
-    '1 while requests are held back because the API server can not be reached',
-  );
-  readonly events = this.counter(
-    'reconstruct_events_total{outcome}',
-    'Events by outcome: sent, series, dropped',
-  );
-
-  readonly policyChanges = this.counter(
-    'reconstruct_policy_changes_total{outcome}',
-    'Changes of the policy file while it runs, by outcome: in_force, needs_restart, refused',
-  );
-  readonly policyRefused = this.gauge(
-    'reconstruct_policy_refused',
-    '1 while the policy file is refused, and the policy before stays in force',
-  );
-  readonly policyNeedsRestart = this.gauge(
-    'reconstruct_policy_needs_restart',
-    '1 while a changed part of the policy needs a restart',
-  );
-
+export class Metrics extends Registered {
   private readonly beforeScrape: (() => void)[] = [];
 
   /** Registers what is cheaper to read at a scrape than to keep up to date. */
@@ -209,54 +148,31 @@ export class Metrics {
     this.maxConcurrentReconciles.set({ controller }, workers);
     this.activeWorkers.set({ controller }, 0);
   }
-
-  private counter<Name extends string>(name: Name, help: string): Counter<LabelsOf<Name>> {
-    return new Counter(this.configuration(name, help));
-  }
-
-  private gauge<Name extends string>(name: Name, help: string): Gauge<LabelsOf<Name>> {
-    return new Gauge(this.configuration(name, help));
-  }
-
-  private histogram<Name extends string>(
-    name: Name,
-    help: string,
-    buckets: number[],
-  ): Histogram<LabelsOf<Name>> {
-    return new Histogram({ ...this.configuration(name, help), buckets });
-  }
-
-  private configuration<Name extends string>(text: Name, help: string) {
-    const [name = '', labels = ''] = text.split(/[{}]/);
-    const labelNames = labels.split(',').filter((label) => label !== '') as LabelsOf<Name>[];
-    return { name, help, labelNames, registers: [this.registry] };
-  }
 }
 
-/** Metric of a kind. */
-export interface DeclaredMetric {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly name: string;
-  readonly help: string;
-  /** @default - none */
-  readonly labels?: readonly string[];
-  /** @default - 5 ms to 60 s */
-  readonly buckets?: readonly number[];
+function register(
+  registry: Registry,
+  { type, name, help, labels = [], buckets = SECONDS }: Metric,
+): Counter | Gauge | Histogram {
+  const common = { name, help, labelNames: [...labels], registers: [registry] };
+  if (type === 'counter') return new Counter(common);
+  if (type === 'gauge') return new Gauge(common);
+  return new Histogram({ ...common, buckets: [...buckets] });
 }
 
 export type RecordSample = (labels: Readonly<Record<string, string>>, value: number) => void;
 
 /** Declarations by name. */
-const declarations = new WeakMap<Registry, Map<string, DeclaredMetric>>();
+const declarations = new WeakMap<Registry, Map<string, Metric>>();
 
 /**
- * Registers a metric, or finds the one of an equal declaration; help doesn't count. One without labels is there from the
- * first scrape on.
+ * Registers a metric of a kind, or finds the one of an equal declaration; help doesn't count. One without labels is there
+ * from the first scrape on.
  * @throws Error where another metric has that name, such as one of this project's own
  */
-export function declareMetric(registry: Registry, metric: DeclaredMetric): RecordSample {
-  const { type, name, help, labels = [], buckets = SECONDS } = metric;
-  const declared = declarations.get(registry) ?? new Map<string, DeclaredMetric>();
+export function declareMetric(registry: Registry, metric: Metric): RecordSample {
+  const { name } = metric;
+  const declared = declarations.get(registry) ?? new Map<string, Metric>();
   declarations.set(registry, declared);
   const before = declared.get(name);
   const known = registry.getSingleMetric(name);
@@ -265,22 +181,15 @@ export function declareMetric(registry: Registry, metric: DeclaredMetric): Recor
       `There is another metric ${name} already: give this one another name, or declare both alike`,
     );
   declared.set(name, metric);
-  const common = { name, help, labelNames: [...labels], registers: [registry] };
-  const made = known ?? make();
-  return (of, value) => {
-    if (made instanceof Counter) made.inc(of, value);
-    else if (made instanceof Gauge) made.set(of, value);
-    else if (made instanceof Histogram) made.observe(of, value);
+  const registered = known ?? register(registry, metric);
+  return (labels, value) => {
+    if (registered instanceof Counter) registered.inc(labels, value);
+    else if (registered instanceof Gauge) registered.set(labels, value);
+    else if (registered instanceof Histogram) registered.observe(labels, value);
   };
-
-  function make(): Counter | Gauge | Histogram {
-    if (type === 'counter') return new Counter(common);
-    if (type === 'gauge') return new Gauge(common);
-    return new Histogram({ ...common, buckets: [...buckets] });
-  }
 }
 
-function shapeOf({ type, labels = [], buckets = [] }: DeclaredMetric): string {
+function shapeOf({ type, labels = [], buckets = [] }: Metric): string {
   return JSON.stringify([type, [...labels].sort(), buckets]);
 }
 

@@ -1,22 +1,20 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** How a program ended. */
-export interface ProgramEnd {
+interface ProgramEnd {
   /** Null where a signal has ended it. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface WaitProps {
+interface WaitProps {
   /** Names the program in lines and errors, e.g. `go env GOVERSION`. */
   readonly what: string;
   /** Sentence on what to do where it hangs. */
   readonly remedy: string;
-  /** Takes the line that says what is waited for. @default - standard error */
+  /** Takes a line after each silence of `sayMilliseconds`, 10,000 by default. @default - standard error */
   readonly say?: (line: string) => void;
-  /** How long it may be silent before the line comes, and again as long for each further one. @default 10000 */
   readonly sayMilliseconds?: number;
-  /** How long it may be silent before it is killed. @default 300000 */
+  /** Silence after which it is killed. @default 300000 */
   readonly limitMilliseconds?: number;
 }
 

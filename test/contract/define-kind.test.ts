@@ -65,37 +65,17 @@ describe('defineKind', () => {
     });
   });
 
-  it('knows which children may be deleted and made anew', () => {
-    const job = { apiVersion: 'batch/v1', kind: 'Job', recreate: true };
-    const { children } = define({ children: [job, { ...DEPLOYMENT, recreate: false }] });
-    expect(children).toMatchObject([{ kind: 'Job', recreate: true }, { kind: 'Deployment' }]);
-    expect(children[1]).not.toHaveProperty('recreate');
-  });
-
-  it('knows what is kept, which children need not be installed, and what is related', () => {
+  it('knows what is kept, which children may be recreated or need not be installed, and what is related', () => {
     const keep = (): object => ({});
-    const kind = define({
-      children: [
-        { ...DEPLOYMENT, keep },
-        { apiVersion: 'x.io/v1', kind: 'Route', optional: true },
-      ],
-      related: [PODS],
-    });
-    expect(kind.children).toMatchObject([{ keep }, { optional: true }]);
-    expect(kind.children[0]).not.toHaveProperty('optional');
+    const job = { apiVersion: 'batch/v1', kind: 'Job', recreate: true };
+    const route = { apiVersion: 'x.io/v1', kind: 'Route', optional: true };
+    const kind = define({ children: [{ ...DEPLOYMENT, keep }, job, route], related: [PODS] });
+    expect(kind.children).toMatchObject([{ keep }, job, route]);
     expect(kind.related).toEqual([{ ...PODS, plural: 'pods', namespaced: true }]);
-    const watches = kind
-      .controller(() => [])
-      .watches.map(({ type, selector, readOnly, optional }) => [
-        type.kind,
-        ...[selector, readOnly, optional],
-      ]);
-    expect(watches).toEqual([
-      ['Widget', undefined, undefined, undefined],
-      ['Deployment', undefined, undefined, undefined],
-      ['Route', undefined, undefined, true],
-      ['Pod', 'demo.io/widget', true, undefined],
-    ]);
+    const { watches } = kind.controller(() => []);
+    expect(watches.map(({ type }) => type.kind)).toEqual(['Widget', 'Deployment', 'Job', 'Route', 'Pod']);
+    expect(watches.map(({ optional }) => optional)).toEqual([...Array<undefined>(3), true, undefined]);
+    expect(watches[4]).toMatchObject({ selector: 'demo.io/widget', readOnly: true });
   });
 
   it('knows a kind without namespaces', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
@@ -7,105 +7,126 @@ import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
+import type { OwnFunctions, OwningKind } from '../../src/contract/owned-children.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
-import type { StatusFunction } from '../../src/contract/status.js';
 
 const NOW = new Date('2026-01-02T03:04:05Z');
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
 const SERVICE = resourceType({ apiVersion: 'v1', kind: 'Service' });
 const DEPLOYMENT = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
 const SECRET = resourceType({ apiVersion: 'v1', kind: 'Secret' });
+const POD = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const OWNER = {
-  apiVersion: 'demo.io/v1',
-  kind: 'Widget',
-  name: 'web',
-  uid: 'u',
-  controller: true,
-  blockOwnerDeletion: true,
+  ...{ apiVersion: 'demo.io/v1', kind: 'Widget', name: 'web', uid: 'u' },
+  ...{ controller: true, blockOwnerDeletion: true },
 };
+const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
-function object(type: { apiVersion: string; kind: string }, name: string, meta: object = {}): AnyObject {
+type Meta = Partial<AnyObject['metadata']> & { readonly managedFields?: object[] };
+
+function object(type: { apiVersion: string; kind: string }, name: string, meta: Meta = {}): AnyObject {
   return { apiVersion: type.apiVersion, kind: type.kind, metadata: { namespace: 'shop', name, ...meta } };
 }
+
+const WEB = object(SERVICE, 'web');
 
 function cr(meta: object = {}, conditions?: object[]): CustomResource {
   const made = object(WIDGET, 'web', { uid: 'u', generation: 4, ...meta });
   return { ...made, spec: {}, ...(conditions && { status: { conditions } }) };
 }
 
-interface Given {
-  readonly cr?: CustomResource;
+const KIND: OwningKind = {
+  ...{ name: 'widget', type: WIDGET, construct: undefined as never },
+  ...{ children: [SERVICE, DEPLOYMENT], formerChildren: [SECRET] },
+};
+
+interface Given extends OwnFunctions {
+  readonly cr?: CustomResource | undefined;
   readonly children?: readonly AnyObject[];
+  readonly related?: readonly AnyObject[];
   readonly render?: Render;
-  readonly status?: StatusFunction<never, object>;
-  readonly statusFields?: readonly string[];
+  readonly kind?: Partial<OwningKind>;
 }
 
-function controller({
-  render = () => [object(SERVICE, 'web')],
-  status,
-  statusFields,
-}: Given = {}): OwnedChildren {
-  const kind = {
-    name: 'widget',
-    type: WIDGET,
-    construct: undefined as never,
-    children: [SERVICE, DEPLOYMENT],
-    formerChildren: [SECRET],
-    ...(statusFields && { statusFields }),
-  };
-  return new OwnedChildren(kind, render, status && { status });
+function controller({ render = () => [WEB], status, handOver, kind }: Given = {}): OwnedChildren {
+  return new OwnedChildren({ ...KIND, ...kind }, render, {
+    ...(status && { status }),
+    ...(handOver && { handOver }),
+  });
 }
 
-function readerOf(given: Given): Reader {
+function readerOf({ children = [], related = [], ...given }: Given): Reader {
+  const found = 'cr' in given ? given.cr : cr();
   return {
     get: (type, key) =>
-      groupKind(type) === 'Widget.demo.io' && key === 'shop/web'
-        ? (given.cr as AnyObject | undefined)
-        : undefined,
+      groupKind(type) === 'Widget.demo.io' && key === 'shop/web' ? (found as never) : undefined,
     controlledBy: (type, uid) =>
-      (given.children ?? []).filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
-    mappedTo: () => [],
+      children.filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
+    mappedTo: (type, key) => (type.kind === 'Pod' && key === 'shop/web' ? related : []),
     clockSkewMilliseconds: undefined,
   };
 }
 
-function planned(given: Given): Plan {
-  return controller(given).reconcile('shop/web', readerOf(given), NOW);
-}
+const planned = (given: Given = {}): Plan => controller(given).reconcile('shop/web', readerOf(given), NOW);
 
-const statusOf = (plan: Plan, changes: Parameters<Plan['status'][number]['status']>[0] = []) =>
-  plan.status[0]?.status(changes) as {
-    conditions: { type: string; status: string; reason: string }[];
-    observedGeneration?: number;
-  };
+const statusOf = (plan: Plan, changes: ChangeSet = []) =>
+  plan.status[0]?.status(changes) as { readonly conditions: readonly Readonly<Record<string, string>>[] };
 
-const failing = (retry: 'onChange' | 'backoff', message = 'no') => [
-  {
-    ref: { apiVersion: 'v1', kind: 'Service', name: 'web' },
-    action: 'failed' as const,
-    error: new OperatorError({ reason: 'Invalid', message, retry }),
-  },
+const REF = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' };
+const failing = (retry: 'onChange' | 'backoff', reason = 'Invalid'): ChangeSet => [
+  { ref: REF, action: 'failed', error: new OperatorError({ reason, message: 'no', retry }) },
 ];
 
 describe('OwnedChildren, watches', () => {
+  const watchOf = (kind: string, more: Partial<OwningKind> = {}) =>
+    controller({ kind: more }).watches.find(({ type }) => type.kind === kind)!;
+
   it.each([
     ['its owner', OWNER, ['shop/web']],
     ['its owner in another version', { ...OWNER, apiVersion: 'demo.io/v2' }, ['shop/web']],
     ['no owner of another kind', { ...OWNER, kind: 'Gadget' }, []],
     ['no owner of another group', { ...OWNER, apiVersion: 'other.io/v1' }, []],
     ['no owner that does not control it', { ...OWNER, controller: false }, []],
-  ])('maps a child to %s', (_, owner, keys) => {
-    expect(controller().watches[1]?.mapsTo(object(SERVICE, 'x', { ownerReferences: [owner] }))).toEqual(keys);
+  ])('map a child to %s', (_, owner, keys) => {
+    expect(watchOf('Service').mapsTo(object(SERVICE, 'x', { ownerReferences: [owner] }))).toEqual(keys);
+  });
+
+  it('keep of a child what every child has and what the kind asks for, and never another identity', () => {
+    const keep = ({ spec }: AnyObject) => ({
+      ...{ kind: 'Other', status: 'mine', metadata: { name: 'other', labels: { kept: 'yes' } } },
+      spec: { replicas: (spec as { replicas: number }).replicas },
+    });
+    const live = {
+      ...object(DEPLOYMENT, 'web', { uid: 'd', labels: { a: 'b' }, managedFields: [{}] }),
+      ...{ spec: { replicas: 3, paused: true }, status: { replicas: 2 } },
+    };
+    const { metadata, ...rest } = watchOf('Deployment', { children: [{ ...DEPLOYMENT, keep }] }).keep!(live)!;
+    expect(rest).toEqual({
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 3 }, status: { replicas: 2 } },
+    });
+    expect(metadata).toMatchObject({ name: 'web', uid: 'd', labels: { kept: 'yes' } });
+  });
+
+  it('keep of related objects identity, labels and what the kind asks for, and map them by name', () => {
+    const keep = ({ reason }: AnyObject) => (reason ? { reason } : undefined);
+    const nameOf = ({ metadata }: AnyObject) => metadata.labels?.['demo.io/widget'];
+    const watch = watchOf('Pod', { related: [{ ...POD, selector: 'demo.io/widget', keep, nameOf }] });
+    const labels = { 'demo.io/widget': 'web' };
+    const live = object(POD, 'web-1', { uid: 'p', labels, managedFields: [{}] });
+    expect(watch.keep!({ ...live, spec: {} })).toBeUndefined();
+    expect(watch.keep!({ ...live, spec: {}, reason: 'Crash' })).toEqual({
+      ...object(POD, 'web-1', { uid: 'p', labels }),
+      reason: 'Crash',
+    });
+    expect(watch.mapsTo(live)).toEqual(['shop/web']);
+    expect(watch.mapsTo(object(POD, 'web-1'))).toEqual([]);
   });
 });
 
 describe('OwnedChildren, plans', () => {
-  it('applies what is rendered, as its controller, and writes the status', () => {
-    const plan = planned({ cr: cr() });
-    expect(plan.apply).toEqual([
-      { object: object(SERVICE, 'web'), fieldManager: 'widget-controller', owner: OWNER },
-    ]);
+  it('apply what is rendered, as its controller, and write the status', () => {
+    const plan = planned();
+    expect(plan.apply).toEqual([{ object: WEB, fieldManager: 'widget-controller', owner: OWNER }]);
     expect(plan.status).toMatchObject([
       { fieldManager: 'widget-status', target: { metadata: { uid: 'u' } } },
     ]);
@@ -113,43 +134,51 @@ describe('OwnedChildren, plans', () => {
     expect(plan.error).toBeUndefined();
   });
 
+  it('recreate what the kind says, and nothing else', () => {
+    const children = [SERVICE, { ...DEPLOYMENT, recreate: true }];
+    const { apply } = planned({ kind: { children }, render: () => [WEB, object(DEPLOYMENT, 'web')] });
+    expect(apply.map(({ recreate }) => recreate)).toEqual([undefined, true]);
+  });
+
   it.each([
     ['gone', undefined],
-    ['on its way out', cr({ deletionTimestamp: '2026-01-01T00:00:00Z' })],
-  ])('does nothing for what is %s', (_, gone) => {
-    expect(planned({ ...(gone && { cr: gone }), children: [object(SERVICE, 'old')] })).toEqual({
-      apply: [],
-      delete: [],
-      status: [],
-      events: [],
+    ['on its way out', cr(GOING)],
+  ])('are empty for what is %s', (_, gone) => {
+    expect(planned({ cr: gone, children: [object(SERVICE, 'old')] })).toEqual({
+      ...{ apply: [], delete: [], status: [], events: [] },
     });
   });
 
-  it('deletes what is no longer rendered, of present and former types, but not what is going already', () => {
+  it('delete what is no longer rendered, of present and former types, but not what is going already', () => {
     const children = [
-      object(SERVICE, 'web'),
-      object(SERVICE, 'old'),
-      object(DEPLOYMENT, 'web'),
-      object(SECRET, 'former'),
-      object(SERVICE, 'going', { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      ...[WEB, object(SERVICE, 'old'), object(DEPLOYMENT, 'web'), object(SECRET, 'former')],
+      object(SERVICE, 'going', GOING),
     ];
-    const names = planned({ cr: cr(), children }).delete.map(
+    const deleted = planned({ children }).delete.map(
       ({ object: gone }) => `${gone.kind} ${gone.metadata.name}`,
     );
-    expect(names).toEqual(['Service old', 'Deployment web', 'Secret former']);
+    expect(deleted).toEqual(['Service old', 'Deployment web', 'Secret former']);
+  });
+
+  it('read the children once where nothing changes, and once more after a change', () => {
+    const given = { children: [WEB], status: () => ({}), handOver: () => [] };
+    const reader = readerOf(given);
+    const controlledBy = vi.spyOn(reader, 'controlledBy');
+    const plan = controller(given).reconcile('shop/web', reader, NOW);
+    statusOf(plan, [{ ref: REF, action: 'unchanged' }]);
+    expect(controlledBy.mock.calls.map(([type]) => type.kind)).toEqual(['Service', 'Deployment', 'Secret']);
+    statusOf(plan, [{ ref: REF, action: 'configured' }]);
+    expect(controlledBy).toHaveBeenCalledTimes(5);
   });
 
   it.each([
     ['an OperatorError', new OperatorError({ reason: 'BadPort', message: 'port 0' }), 'BadPort'],
     ['anything else', new TypeError('oops'), 'RenderFailed'],
-  ])('stalls when rendering throws %s, and touches no child', (_, thrown, reason) => {
-    const plan = planned({
-      cr: cr(),
-      children: [object(SERVICE, 'old')],
-      render: () => {
-        throw thrown;
-      },
-    });
+  ])('stall when rendering throws %s, and touch no child', (_, thrown, reason) => {
+    const render = (): never => {
+      throw thrown;
+    };
+    const plan = planned({ children: [object(SERVICE, 'old')], render });
     expect(plan).toMatchObject({ apply: [], delete: [], error: { reason } });
     expect(statusOf(plan).conditions).toMatchObject([
       { type: 'Ready', status: 'False', reason },
@@ -157,83 +186,88 @@ describe('OwnedChildren, plans', () => {
       { type: 'Stalled', status: 'True' },
     ]);
   });
+
+  const step = { object: object(DEPLOYMENT, 'web'), fieldManager: 'widget-replicas' };
+
+  it('begin with what is to be handed over', () => {
+    const handOver = vi.fn(() => [step]);
+    const { apply } = planned({ handOver, children: [WEB] });
+    expect(handOver).toHaveBeenCalledExactlyOnceWith({ cr: cr(), children: [WEB] });
+    expect(apply).toMatchObject([
+      { fieldManager: 'widget-replicas', handOver: true, owner: OWNER },
+      { fieldManager: 'widget-controller', owner: OWNER },
+    ]);
+  });
+
+  it.each([
+    ['created', [step], true],
+    ['recreated', [step], true],
+    ['configured', [step], false],
+    ['created', [], false],
+  ] as const)('that %s with %j to be handed over are made again at once: %s', (action, steps, isAgain) => {
+    expect(planned({ handOver: () => steps }).again?.([{ ref: REF, action }])).toBe(isAgain);
+    expect(planned()).not.toHaveProperty('again');
+  });
+
+  it('apply nothing where the hand-over fails', () => {
+    const handOver = (): never => {
+      throw new TypeError('oops');
+    };
+    expect(planned({ handOver })).toMatchObject({ apply: [], error: { reason: 'RenderFailed' } });
+  });
 });
 
 describe('OwnedChildren, status', () => {
   it('carries the generation that it speaks of', () => {
-    expect(statusOf(planned({ cr: cr() }))).toMatchObject({
+    expect(statusOf(planned())).toMatchObject({
       observedGeneration: 4,
       conditions: [{ type: 'Ready', status: 'True', observedGeneration: 4 }, {}, {}],
     });
   });
 
-  it('takes fields and further conditions from the function of the kind', () => {
+  it('takes fields, further conditions and the time of the next look from the function of the kind', () => {
     const readiness = { phase: 'ready', reason: 'Fine', message: '' } as const;
     const extra = { type: 'Extra', status: 'True', reason: 'X', message: '' } as const;
-    const status = statusOf(
-      planned({ cr: cr(), status: () => ({ readiness, fields: { replicas: 2 }, conditions: [extra] }) }),
-    );
-    expect(status).toMatchObject({
+    const requeueAt = new Date('2026-01-02T04:00:00Z');
+    const status = vi.fn(() => ({ readiness, fields: { replicas: 2 }, conditions: [extra], requeueAt }));
+    const changes = failing('backoff');
+    const plan = planned({ status });
+    expect(statusOf(plan)).toMatchObject({
       replicas: 2,
       conditions: [{ reason: 'Fine' }, {}, {}, { type: 'Extra', lastTransitionTime: '2026-01-02T03:04:05Z' }],
     });
-  });
-
-  it('tells once that only the children show a stall', () => {
-    const readiness = {
-      phase: 'stalled',
-      reason: 'Denied',
-      message: 'The namespace takes no such pods',
-    } as const;
-    const told = (conditions: object[] = []) =>
-      planned({
-        cr: { ...cr(), status: { conditions } },
-        status: () => ({ readiness }),
-      }).events[0]?.event([]);
-    expect(told()).toEqual({
-      type: 'Warning',
-      reason: 'Denied',
-      action: 'Reconcile',
-      note: readiness.message,
+    expect((plan.requeueAt as (changes: ChangeSet) => Date)(changes)).toBe(requeueAt);
+    expect(status).toHaveBeenLastCalledWith({
+      ...{ cr: cr(), children: [], related: [], now: NOW },
+      failures: [{ ref: REF, error: changes[0]?.error }],
     });
-    expect(told([{ type: 'Stalled', status: 'True', reason: 'Denied' }])).toBeUndefined();
-    expect(told([{ type: 'Stalled', status: 'True', reason: 'Other' }])).toMatchObject({ reason: 'Denied' });
   });
 
   it.each([
     ['onChange', 'False', 'True'],
     ['backoff', 'True', 'False'],
-  ] as const)('tells of an apply that failed: %s', (retry, reconciling, stalled) => {
-    const { conditions } = statusOf(planned({ cr: cr() }), failing(retry));
+  ] as const)('reports an apply that failed: %s', (retry, reconciling, stalled) => {
+    const { conditions } = statusOf(planned(), failing(retry));
     expect(conditions.map(({ status }) => status)).toEqual(['False', reconciling, stalled]);
     expect(conditions[0]?.reason).toBe('Invalid');
   });
 
+  const throwing = (): never => {
+    throw new TypeError('no children');
+  };
   it.each([
-    [
-      'throws',
-      (): never => {
-        throw new TypeError('no children');
-      },
-      /^The status of Widget shop\/web can't be computed: no children \(at test\/contract\/owned-children\.test\.ts:\d+:\d+\)$/,
-    ],
+    ['throws', throwing, /computed: no children \(at test\/contract\/owned-children\.test\.ts:\d+:\d+\)$/],
     [
       'returns nothing of use',
       () => undefined as never,
       /^The status of Widget shop\/web can't be computed: /,
     ],
-  ])('says so where the function of the kind %s', (_, status, message) => {
-    const plan = planned({ cr: cr(), status });
-
+  ])('reports that the function of the kind %s', (_, status, message) => {
+    const plan = planned({ status });
     expect(statusOf(plan)).toMatchObject({
       observedGeneration: 4,
       conditions: [
-        {
-          type: 'Ready',
-          status: 'False',
-          reason: 'StatusFailed',
-          message: expect.stringMatching(message) as string,
-        },
+        { status: 'False', reason: 'StatusFailed', message: expect.stringMatching(message) as string },
         { type: 'Reconciling', status: 'True' },
         { type: 'Stalled', status: 'False' },
       ],
@@ -244,109 +278,102 @@ describe('OwnedChildren, status', () => {
 
   it('judges by the children where the function of the kind does not', () => {
     const status = () => ({ fields: { url: 'http://web' } });
-    const child = {
-      ...object(SERVICE, 'web'),
-      metadata: { name: 'web', generation: 2 },
-      status: { observedGeneration: 1 },
-    };
-    const plan = planned({ cr: cr(), status, children: [child] });
-    expect(statusOf(plan)).toMatchObject({
+    const child = { ...object(SERVICE, 'web', { generation: 2 }), status: { observedGeneration: 1 } };
+    expect(statusOf(planned({ status, children: [child] }))).toMatchObject({
       url: 'http://web',
       conditions: [{ status: 'Unknown', reason: 'RollingOut' }, {}, {}],
     });
-    expect(statusOf(planned({ cr: cr(), status }))).toMatchObject({
-      conditions: [{ status: 'True' }, {}, {}],
-    });
+    expect(statusOf(planned({ status })).conditions[0]).toMatchObject({ status: 'True' });
   });
 
-  it('says so where the status has a field that the schema does not have', () => {
+  it('reports a field that the schema does not have', () => {
     const status = () => ({ fields: { url: 'http://web' } });
-    const told = (statusFields?: readonly string[]) =>
-      statusOf(planned({ cr: cr(), status, ...(statusFields && { statusFields }) })).conditions[0];
-    expect(told(['conditions', 'uri'])).toMatchObject({
+    const readyOf = (kind: Partial<OwningKind>) => statusOf(planned({ status, kind })).conditions[0];
+    expect(readyOf({ statusFields: ['conditions', 'uri'] })).toMatchObject({
       reason: 'StatusFailed',
       message: expect.stringContaining(
         'it has a field url, of which the schema knows nothing; add url: {',
       ) as string,
     });
-    for (const known of [undefined, ['url']]) expect(told(known)).toMatchObject({ status: 'True' });
+    for (const kind of [{}, { statusFields: ['url'] }])
+      expect(readyOf(kind)).toMatchObject({ status: 'True' });
   });
 });
 
 describe('OwnedChildren, events', () => {
-  const stalled = (message: string, status = 'True') => [{ type: 'Stalled', status, message }];
-
-  const healing = (reason: string) => [
-    { ...failing('backoff')[0]!, error: new OperatorError({ reason, message: 'no', retry: 'backoff' }) },
-  ];
-  const reconciling = (message: string, status = 'True') => [{ type: 'Reconciling', status, message }];
+  const known = (type: string, message: string, status = 'True') => [{ type, status, message }];
+  const contested = failing('backoff', 'FieldContested');
 
   it.each<[when: string, conditions: object[], changes: ChangeSet, reason: string | undefined]>([
     ['stalls', [], failing('onChange'), 'Invalid'],
-    ['stalls for another reason', stalled('other'), failing('onChange'), 'Invalid'],
-    ['stalls again', stalled('no', 'False'), failing('onChange'), 'Invalid'],
-    ['has stalled for the same reason before', stalled('no'), failing('onChange'), undefined],
+    ['stalls for another reason', known('Stalled', 'other'), failing('onChange'), 'Invalid'],
+    ['stalls again', known('Stalled', 'no', 'False'), failing('onChange'), 'Invalid'],
+    ['has stalled for the same reason before', known('Stalled', 'no'), failing('onChange'), undefined],
     ['is well', [], [], undefined],
     ['may heal by itself', [], failing('backoff'), undefined],
-    ['is fought for', [], healing('FieldContested'), 'FieldContested'],
-    ['is still fought for', reconciling('no'), healing('FieldContested'), undefined],
-    ['is fought for by another', reconciling('another'), healing('FieldContested'), 'FieldContested'],
-    ['is fought for again', reconciling('no', 'False'), healing('FieldContested'), 'FieldContested'],
+    ['is fought for', [], contested, 'FieldContested'],
+    ['is still fought for', known('Reconciling', 'no'), contested, undefined],
+    ['is fought for by another', known('Reconciling', 'another'), contested, 'FieldContested'],
+    ['is fought for again', known('Reconciling', 'no', 'False'), contested, 'FieldContested'],
   ])('of a custom resource that %s', (_, conditions, changes, reason) => {
     const [step] = planned({ cr: cr({}, conditions) }).events;
     const expected = { type: 'Warning', reason, action: 'Reconcile', note: 'no' };
-
     expect(step?.event(changes)).toEqual(reason === undefined ? undefined : expected);
     expect(step?.regarding).toMatchObject({ kind: 'Widget', namespace: 'shop', name: 'web', uid: 'u' });
   });
 
-  it('tells whose changes were undone, and which', () => {
-    const change = { ref: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' } };
-    const drift = { managers: ['kubectl-edit'], fields: ['.spec.type', '.spec.ports'] };
-    const told = (...changes: Parameters<typeof statusOf>[1][]) =>
-      planned({ cr: cr() }).events.flatMap(({ event }) => event(changes.flatMap((set) => set ?? [])) ?? []);
-    expect(told([{ ...change, action: 'corrected', drift }])).toEqual([
-      {
-        type: 'Normal',
-        reason: 'DriftCorrected',
-        action: 'Apply',
-        note: 'Service shop/web: put back .spec.type, .spec.ports, changed by kubectl-edit',
-      },
-    ]);
-    expect(told([{ ...change, action: 'corrected', drift: { managers: [], fields: [] } }])).toMatchObject([
-      { note: 'Service shop/web: put back fields, changed by another writer' },
-    ]);
-    expect(told([{ ...change, action: 'configured' }], [{ ...change, action: 'unchanged' }])).toEqual([]);
+  it('report a stall that only the children show once', () => {
+    const readiness = { phase: 'stalled', reason: 'Denied', message: 'no such pods' } as const;
+    const eventAfter = (...conditions: object[]) =>
+      planned({ cr: cr({}, conditions), status: () => ({ readiness }) }).events[0]?.event([]);
+    expect(eventAfter()).toEqual({
+      type: 'Warning',
+      reason: 'Denied',
+      action: 'Reconcile',
+      note: 'no such pods',
+    });
+    expect(eventAfter({ type: 'Stalled', status: 'True', reason: 'Denied' })).toBeUndefined();
+    expect(eventAfter({ type: 'Stalled', status: 'True', reason: 'Other' })).toMatchObject({
+      reason: 'Denied',
+    });
+  });
+
+  it.each([
+    [
+      { managers: ['kubectl-edit'], fields: ['.spec.type', '.spec.ports'] },
+      '.spec.type, .spec.ports, changed by kubectl-edit',
+    ],
+    [{ managers: [], fields: [] }, 'fields, changed by another writer'],
+  ])('name the writer of %j', (drift, what) => {
+    const [, correction] = planned().events;
+    const note = `Service shop/web: put back ${what}`;
+    const expected = { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note };
+    expect(correction?.event([{ ref: REF, action: 'corrected', drift }])).toEqual(expected);
+    expect(correction?.event([{ ref: REF, action: 'configured' }])).toBeUndefined();
   });
 });
 
 describe('OwnedChildren, a construct that is not deterministic', () => {
   let count = 0;
-  const unsteady: Render = () => [{ ...object(SERVICE, 'web'), data: (count += 1) }];
-  const plans = (given: Given, ...crs: readonly CustomResource[]): Plan[] => {
-    const one = controller(given);
-    return crs.map((cr) => one.reconcile('shop/web', readerOf({ ...given, cr }), NOW));
-  };
-  const stalled = (plan: Plan) => statusOf(plan).conditions.find(({ type }) => type === 'Stalled');
+  const unsteady: Render = () => [{ ...WEB, data: (count += 1) }];
 
   it('is not applied where two renderings differ', () => {
-    for (const plan of plans({ render: unsteady }, cr(), cr())) {
+    const one = controller({ render: unsteady });
+    for (const plan of [1, 2].map(() => one.reconcile('shop/web', readerOf({}), NOW))) {
       expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'NotDeterministic' } });
       expect(plan.error?.message).toMatch(/renders Service shop\/web with \d+ at \.data, and the next time/);
-      expect(stalled(plan)).toMatchObject({ status: 'True', reason: 'NotDeterministic' });
+      expect(statusOf(plan).conditions[2]).toMatchObject({ status: 'True', reason: 'NotDeterministic' });
       expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'NotDeterministic' });
     }
   });
 
   it('is applied once where it changes with the time of day, then not until the custom resource or the policy changes', () => {
     let [time, policy] = [1, {}];
-    const render = Object.assign(() => [{ ...object(SERVICE, 'web'), data: time }], {
-      policyInForce: () => policy,
-    });
+    const render = Object.assign(() => [{ ...WEB, data: time }], { policyInForce: () => policy });
     const one = controller({ render });
     const planAt = (now: number, live = cr()): Plan => {
       time = now;
-      return one.reconcile('shop/web', readerOf({ render, cr: live }), NOW);
+      return one.reconcile('shop/web', readerOf({ cr: live }), NOW);
     };
     const refused = { apply: [], error: { reason: 'NotDeterministic' } };
     expect(planAt(1).apply).toHaveLength(1);
@@ -360,26 +387,20 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
   });
 
   it('is rendered once where all children have been made of the same rendering, and else twice', () => {
-    let renderings = 0;
-    const web = object(SERVICE, 'web');
-    const render: Render = () => {
-      renderings++;
-      return [web];
-    };
+    const render = vi.fn(() => [WEB]);
     const child = (hash: string) =>
       object(SERVICE, 'web', { annotations: { [APPLIED_HASH_ANNOTATION]: hash } });
-    const made = child(contentHash(web));
+    const made = child(contentHash(WEB));
     const rendered = [[made], [child('other')], [made, object(SERVICE, 'web-2')], []].map((children) => {
-      renderings = 0;
-      planned({ cr: cr(), render, children });
-      return renderings;
+      render.mockClear();
+      planned({ render, children });
+      return render.mock.calls.length;
     });
     expect(rendered).toEqual([1, 2, 2, 2]);
   });
 
   it('is created once in a burst of new ones, and refused before its second write', () => {
-    const render: Render = (_, { metadata }) =>
-      metadata.name === 'late' ? unsteady(undefined as never, undefined as never) : [object(SERVICE, 'web')];
+    const render: Render = (kind, one) => (one.metadata.name === 'late' ? unsteady(kind, one) : [WEB]);
     const one = controller({ render });
     const planFor = (name: string): Plan =>
       one.reconcile(`shop/${name}`, { ...readerOf({}), get: () => cr({ name, uid: name }) as never }, NOW);

@@ -10,7 +10,7 @@ function aPath() {
   const given: { reason: string | undefined } = { reason: undefined };
   const lines: LogLine[] = [];
   const caches: Check = { name: 'caches', check: () => given.reason };
-  const routes = checkedPath({ path: '/readyz', checks: [caches], log: recordingLogger(lines) });
+  const routes = checkedPath('/readyz', [caches], recordingLogger(lines));
   const ask = async (url: string) => {
     const [path = '', query] = url.split('?');
     return routes[path]?.(new URLSearchParams(query));
