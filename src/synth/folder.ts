@@ -48,102 +48,83 @@ export function writeFolder(
 }
 
 function update(folder: string, files: readonly ManifestFile[], form: FolderForm): FolderChanges {
-  if (form === 'chart') requireOwnFolders(folder);
-  const earlier = readLedger(folder, form);
-  const isThere = (name: string): boolean => existsSync(join(folder, name));
-  const changed = files.filter(({ name, text }) => !isThere(name) || !hasText(join(folder, name), text));
-  refuseForeign(
-    folder,
-    changed.filter(({ name }) => isThere(name) && !earlier.has(name)),
-  );
-
+  const pathOf = (name: string): string => join(folder, name);
+  if (form === 'chart') requireOwnFolders(pathOf);
+  const earlier = readLedger(pathOf(LEDGER_NAME), form);
+  const changed = files.filter(({ name, text }) => textOf(pathOf(name)) !== text);
+  const foreign = changed.filter(({ name }) => existsSync(pathOf(name)) && !earlier.has(name));
+  if (foreign.length > 0)
+    throw new InputError(
+      foreign.map(
+        ({ name }) =>
+          `${pathOf(name)}: is there and wasn't written by synth; move it away, or choose another folder`,
+      ),
+    );
   const names = new Set(files.map(({ name }) => name));
-  const stale = [...earlier].filter((name) => !names.has(name) && isThere(name));
+  const stale = [...earlier].filter((name) => !names.has(name) && existsSync(pathOf(name)));
   // Listed before it is there and until it is gone, so that a run that is cut off leaves nothing unlisted.
-  writeLedger(folder, [...names, ...stale]);
-  replaceAll(folder, changed);
-  for (const name of stale) rmSync(join(folder, name));
-  if (stale.length > 0) writeLedger(folder, [...names]);
+  writeLedger(pathOf(LEDGER_NAME), [...names, ...stale]);
+  replaceAll(pathOf, changed);
+  for (const name of stale) rmSync(pathOf(name));
+  if (stale.length > 0) writeLedger(pathOf(LEDGER_NAME), [...names]);
   return { written: changed.length, unchanged: files.length - changed.length, removed: stale.length };
 }
 
 /** A link leads to files of others. */
-function requireOwnFolders(folder: string): void {
-  for (const path of ['templates', 'files', 'files/kinds', 'files/crds'].map((name) => join(folder, name))) {
-    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true) continue;
-    throw new InputError([`${path}: is no folder of its own; move it away, or choose another folder`]);
-  }
-}
-
-function refuseForeign(folder: string, foreign: readonly ManifestFile[]): void {
-  if (foreign.length === 0) return;
-  throw new InputError(
-    foreign.map(
-      ({ name }) =>
-        `${join(folder, name)}: is there and wasn't written by synth; move it away, or choose another folder`,
-    ),
-  );
+function requireOwnFolders(pathOf: (name: string) => string): void {
+  for (const path of ['templates', 'files', 'files/kinds', 'files/crds'].map(pathOf))
+    if (!(lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true))
+      throw new InputError([`${path}: is no folder of its own; move it away, or choose another folder`]);
 }
 
 /** Writes everything beside the old files first, so that a full disk leaves them as they were. */
-function replaceAll(folder: string, files: readonly ManifestFile[]): void {
-  const temporary = (index: number): string => join(folder, `.reconstruct-synth-${process.pid}-${index}.tmp`);
+function replaceAll(pathOf: (name: string) => string, files: readonly ManifestFile[]): void {
+  const temporary = (index: number): string => pathOf(`.reconstruct-synth-${process.pid}-${index}.tmp`);
   try {
-    files.forEach(({ text }, index) => {
-      writeFileSync(temporary(index), text);
-    });
-    files.forEach(({ name }, index) => {
-      mkdirSync(dirname(join(folder, name)), { recursive: true });
-      renameSync(temporary(index), join(folder, name));
-    });
+    for (const [index, { text }] of files.entries()) writeFileSync(temporary(index), text);
+    for (const [index, { name }] of files.entries()) {
+      mkdirSync(dirname(pathOf(name)), { recursive: true });
+      renameSync(temporary(index), pathOf(name));
+    }
   } catch (error) {
-    files.forEach((_, index) => {
-      rmSync(temporary(index), { force: true });
-    });
+    for (const index of files.keys()) rmSync(temporary(index), { force: true });
     throw error;
   }
 }
 
-function hasText(file: string, text: string): boolean {
+/** Returns undefined where there is no file that can be read. */
+function textOf(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8') === text;
+    return readFileSync(file, 'utf8');
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-function readLedger(folder: string, form: FolderForm): Set<string> {
-  const file = join(folder, LEDGER_NAME);
+const CHART_FILE =
+  /^(?:\.helmignore|(?:Chart|values|(?:templates|files(?:\/\w+)?)\/[\w-][\w.-]*)\.(?:yaml|schema\.json|json|tpl|txt))$/;
+
+function readLedger(file: string, form: FolderForm): Set<string> {
   if (!existsSync(file)) return new Set();
+  // Nothing outside of the folder is ever removed, whatever the list says; nor in it what synth doesn't write.
+  const isOurs = (name: unknown): name is string =>
+    typeof name === 'string' &&
+    (form === 'chart' ? CHART_FILE.test(name) : name.endsWith('.yaml') && name === basename(name));
   const text = readFileSync(file, 'utf8');
-  const isOurs = form === 'chart' ? isChartName : isManifestName;
   try {
     const { files } = JSON.parse(text) as { files: unknown };
     if (Array.isArray(files) && files.every(isOurs)) return new Set(files);
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new InputError([
     `${file}: is not a list of files that synth wrote; remove it, and the old files with it`,
   ]);
 }
 
-const CHART_FILE =
-  /^(?:\.helmignore|(?:Chart|values|(?:templates|files(?:\/\w+)?)\/[\w-][\w.-]*)\.(?:yaml|schema\.json|json|tpl|txt))$/;
-
-/** Nothing outside of the folder is ever removed, whatever the list says; nor in it what synth doesn't write. */
-function isManifestName(name: unknown): name is string {
-  return typeof name === 'string' && name.endsWith('.yaml') && name === basename(name);
-}
-
-function isChartName(name: unknown): name is string {
-  return typeof name === 'string' && CHART_FILE.test(name);
-}
-
-function writeLedger(folder: string, names: readonly string[]): void {
+function writeLedger(file: string, names: readonly string[]): void {
   const text = `${JSON.stringify({ files: [...names].sort() }, undefined, 2)}\n`;
-  const file = join(folder, LEDGER_NAME);
-  if (hasText(file, text)) return;
+  if (textOf(file) === text) return;
   const temporary = `${file}.${process.pid}.tmp`;
   writeFileSync(temporary, text);
   renameSync(temporary, file);

@@ -4,8 +4,8 @@ import { inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
-import { describeRef, isMap, refOf, objectKey } from '../contract/object.js';
-import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
+import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
 import { originOf } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -26,7 +26,7 @@ import type { ResourceType } from '../contract/resource.js';
 export const render: Render = (kind, cr, policy) => {
   const objects = renderOnce(kind, cr, policy);
   if (!compared.has(kind.construct)) {
-    const owner = describeRef({ ...refOf(cr), kind: kind.type.kind });
+    const owner = ownerOf(kind, cr);
     const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderOnce(kind, cr, policy)));
     if (error) throw error;
     compared.add(kind.construct);
@@ -44,10 +44,14 @@ export const renderOnce: Render = (kind, cr, policy) => {
   try {
     objects = synthesize(kind, cr, policy, resolver);
   } catch (error) {
-    throw asOperatorError(describeRef({ ...refOf(cr), kind: kind.type.kind }), error, resolver.thrown);
+    throw asOperatorError(ownerOf(kind, cr), error, resolver.thrown);
   }
   return checkChildren(kind, cr, objects);
 };
+
+function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
+  return describeRef({ ...refOf(cr), kind });
+}
 
 function synthesize(
   kind: RenderedKind,
@@ -105,9 +109,7 @@ function asOperatorError(owner: string, error: unknown, lazy: unknown): Operator
 }
 
 function findOperatorError(error: unknown): OperatorError | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof OperatorError) return at;
-  }
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof OperatorError) return at;
   return undefined;
 }
 
@@ -152,82 +154,63 @@ class LazyResolver implements IResolver {
 export function withEncodedSecret(object: AnyObject): AnyObject {
   if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
   const { stringData, data, ...rest } = object;
-  const encoded = Object.entries(stringData).map(([key, value]) => [key, encode(value)] as const);
+  const encoded = Object.entries(stringData).map(([key, value]): [string, unknown] => [
+    key,
+    // Anything but text is left for the API server to refuse.
+    typeof value === 'string' ? Buffer.from(value).toString('base64') : value,
+  ]);
   const merged = [...Object.entries(isMap(data) ? data : {}), ...encoded];
   // Last wins, as in the API server.
   const sorted = [...new Map(merged)].sort(([a], [b]) => (a < b ? -1 : 1));
   return { ...rest, data: Object.fromEntries(sorted) };
 }
 
-/** Leaves what isn't text for the API server to refuse. */
-function encode(value: unknown): unknown {
-  return typeof value === 'string' ? Buffer.from(value, 'utf8').toString('base64') : value;
-}
-
 /**
- * Holds what a construct made against what its kind declares.
+ * Compares what a construct made with what its kind declares.
  * @returns the objects; cluster-scoped ones without the namespace that cdk8s gives to everything in a chart
- * @throws OperatorError `RenderFailed`, `UndeclaredChild`, `DuplicateChild`, `NameTooLong` or `ForeignNamespace`
  */
-export function checkChildren(
-  kind: RenderedKind,
-  cr: CustomResource,
-  objects: readonly AnyObject[],
-): AnyObject[] {
-  const owner = describeRef({ ...refOf(cr), kind: kind.type.kind });
-  const identities = new Set<string>();
+function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly AnyObject[]): AnyObject[] {
+  const owner = ownerOf(kind, cr);
+  const ids = new Set<string>();
   return objects.map((object) => {
     const type = declaredType(kind, owner, object);
-    const child = type.namespaced ? object : withoutNamespace(object);
-    const { name, namespace } = child.metadata;
-    checkLengths(owner, cr.metadata.name, child);
-    const identity = `${groupKind(child)} ${objectKey(namespace, name)}`;
-    if (identities.has(identity)) {
-      throw new OperatorError({
-        reason: 'DuplicateChild',
-        message: `${owner} renders ${describeRef(refOf(child))} twice; give the objects different names`,
-      });
-    }
-    identities.add(identity);
-    if (type.namespaced && kind.type.namespaced && namespace !== cr.metadata.namespace) {
-      throw new OperatorError({
-        reason: 'ForeignNamespace',
-        message: `${owner} renders ${describeRef(refOf(child))}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
-      });
-    }
+    const { namespace: _, ...metadata } = object.metadata;
+    const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
+    const what = `${owner} renders ${describeRef(refOf(child))}`;
+    checkLengths(what, cr.metadata.name, child);
+    const id = objectId(child);
+    if (ids.has(id)) throw refusal('DuplicateChild', `${what} twice; give the objects different names`);
+    ids.add(id);
+    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
+      throw refusal(
+        'ForeignNamespace',
+        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
+      );
     return child;
   });
 }
 
+function refusal(reason: string, message: string): OperatorError {
+  return new OperatorError({ reason, message });
+}
+
 function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ResourceType {
   const { apiVersion, kind: childKind, metadata } = object as Partial<AnyObject>;
-  if (!isText(apiVersion) || !isText(childKind) || !isText(metadata?.name)) {
-    throw new OperatorError({
-      reason: 'RenderFailed',
-      message: `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify(object).slice(0, 200)}`,
-    });
-  }
+  if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
+    throw refusal(
+      'RenderFailed',
+      `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify(object).slice(0, 200)}`,
+    );
   const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
   if (type) return type;
   const what = `${owner} renders ${describeRef(refOf(object))}`;
   const other = kind.children.find((child) => groupKind(child) === groupKind(object));
-  throw new OperatorError({
-    reason: 'UndeclaredChild',
-    message: other
+  throw refusal(
+    'UndeclaredChild',
+    other
       ? `${what} of ${apiVersion}, of which kind ${kind.type.kind} declares ${other.apiVersion}; write that in the construct`
       : `${what}, which kind ${kind.type.kind} doesn't declare; add { apiVersion: '${apiVersion}', kind: '${childKind}' } to its children`,
-  });
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
-}
-
-function withoutNamespace(object: AnyObject): AnyObject {
-  if (object.metadata.namespace === undefined) return object;
-  const metadata: Partial<ObjectMeta> = { ...object.metadata };
-  delete (metadata as { namespace?: string }).namespace;
-  return { ...object, metadata: metadata as ObjectMeta };
+  );
 }
 
 const LONGEST_LABEL = 63;
@@ -240,39 +223,29 @@ const LONGEST_NAMES: Readonly<Record<string, number>> = { Service: 63, 'Job.batc
 
 /**
  * Refuses a name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
- * @param owner names the custom resource, for the message
- * @param ownersName its name alone
  * @throws OperatorError `NameTooLong`, with the rule by which the CRD keeps such names out
  */
-function checkLengths(owner: string, ownersName: string, object: AnyObject): void {
+function checkLengths(what: string, ownersName: string, object: AnyObject): void {
   const { name, labels = {} } = object.metadata;
   const texts = [
-    {
-      what: 'name',
-      of: `a ${object.kind}`,
-      text: name,
-      most: LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME,
-    },
-    ...Object.entries(labels).map(([label, text]) => ({
-      ...{ what: `label ${label}`, of: 'a label', text, most: LONGEST_LABEL },
-    })),
+    ['name', name, LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME] as const,
+    ...Object.entries(labels).map(([label, text]) => [`label ${label}`, text, LONGEST_LABEL] as const),
   ];
-  const long = texts.find(({ text, most }) => text.length > most);
+  const long = texts.find(([, text, most]) => text.length > most);
   if (!long) return;
   // Characters that the name of the custom resource may have, by each text that is made of it.
-  const lengths = texts.map(({ text, most }) => {
+  const lengths = texts.map(([, text, most]) => {
     const times = text.split(ownersName).length - 1;
     return times === 0 ? LONGEST_NAME : Math.floor((most - text.length) / times) + ownersName.length;
   });
-  const shortest = long.text.includes(ownersName) ? Math.min(...lengths) : 0;
+  const [field, text, most] = long;
+  const shortest = text.includes(ownersName) ? Math.min(...lengths) : 0;
   const rule = `[{ rule: 'self.metadata.name.size() <= ${shortest}' }]`;
-  const what = `${owner} renders ${describeRef(refOf(object))}, whose ${long.what} has ${long.text.length} characters`;
-  throw new OperatorError({
-    reason: 'NameTooLong',
-    message:
-      `${what}, of which ${long.of} may have ${long.most}; make it shorter in the construct` +
+  throw refusal(
+    'NameTooLong',
+    `${what}, whose ${field} has ${text.length} characters, of which ${field === 'name' ? `a ${object.kind}` : 'a label'} may have ${most}; make it shorter in the construct` +
       (shortest > 0 ? `, or let the CRD refuse it, with rules: ${rule} in defineCrd` : ''),
-  });
+  );
 }
 
 /** Spelled so that it has the same place among sorted keys, and nothing else has the name. */
@@ -282,7 +255,7 @@ const SPELLED = 'constructor\0reconstruct';
  * A map with the key `constructor`, as cdk8s takes it: by that member it tells maps from classes. `copyPlain` brings the key back.
  * @returns nothing where there is no such key
  */
-export function spelledForCdk8s(map: unknown): object | undefined {
+function spelledForCdk8s(map: unknown): object | undefined {
   if (typeof map !== 'object' || map === null || !Object.hasOwn(map, 'constructor')) return undefined;
   const { constructor, ...others } = map as { readonly constructor: unknown };
   return { ...others, [SPELLED]: constructor };
@@ -313,18 +286,17 @@ function copyMap(map: object, path: string): Record<string, unknown> {
   }
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(map).sort()) {
-    if (key === '__proto__') throw unspeakable(path);
+    // A mistake in what was given, not in the construct: such a map can't be distinguished from one with another prototype.
+    if (key === '__proto__')
+      throw refusal(
+        'Invalid',
+        `${path || 'the value'} has a key named __proto__, which can't be rendered: give it another name`,
+      );
     const member = (map as Record<string, unknown>)[key];
     const name = key === SPELLED ? 'constructor' : key;
     if (member !== undefined) copy[name] = copyPlain(member, path ? `${path}.${name}` : name);
   }
   return copy;
-}
-
-/** A mistake in what was given, and not in the construct: such a map can't be told from one with another prototype. */
-function unspeakable(path: string): OperatorError {
-  const message = `${path || 'the value'} has a key named __proto__, which can't be rendered: give it another name`;
-  return new OperatorError({ reason: 'Invalid', message });
 }
 
 /**

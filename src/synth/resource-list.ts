@@ -2,7 +2,7 @@ import { isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
 import type { Kind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
-import { describeRef, objectKey, refOf } from '../contract/object.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { writeYaml } from '../contract/yaml.js';
@@ -19,18 +19,14 @@ import type { Rendered, RenderOptions } from './synth.js';
  * @see https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md
  */
 const API_VERSION = 'config.kubernetes.io/v1';
-/** Earlier versions of the same. */
-const OLD_API_VERSIONS: readonly unknown[] = [
-  'config.kubernetes.io/v1beta1',
-  'config.kubernetes.io/v1alpha1',
-];
+const API_VERSIONS: readonly unknown[] = [API_VERSION, `${API_VERSION}beta1`, `${API_VERSION}alpha1`];
 
 /** The names that the annotations for file and place in it have, and had. */
 const PREFIXES = ['internal.config.kubernetes.io/', 'config.kubernetes.io/'] as const;
 const LOCAL = 'config.kubernetes.io/local-config';
 
 /** An object of a list, or its functionConfig. */
-export interface Item {
+interface Item {
   /** Undefined for what isn't an object. */
   readonly object: AnyObject | undefined;
   readonly document: Document;
@@ -41,11 +37,11 @@ export interface Item {
 export interface ResourceList {
   readonly items: readonly Item[];
   readonly functionConfig?: Item;
-  /** The list with other items, and with what there is to say. */
+  /** Returns the list with other items and results. */
   write(items: readonly Node[], results: readonly Result[]): string;
 }
 
-/** One thing to say, as the specification has it. */
+/** One message, as the specification has it. */
 export interface Result {
   readonly message: string;
   readonly severity: 'error' | 'warning' | 'info';
@@ -56,18 +52,17 @@ export interface Result {
 
 /** @throws InputError for what is no ResourceList */
 export function parseResourceList(text: string): ResourceList {
-  if (text.trim() === '')
-    throw refusal(
-      'standard input is empty; give a ResourceList, as kustomize and kpt do, or use synth for files',
-    );
+  const refusal = (message: string): InputError => new InputError([`<stdin>: ${message}`]);
+  const remedy = 'as kustomize and kpt do, or use synth for files';
+  if (text.trim() === '') throw refusal(`standard input is empty; give a ResourceList, ${remedy}`);
   const read = parseOne(text);
   if ('problem' in read) throw refusal(read.problem);
   const { yaml } = read;
   const list = read.value as Readonly<Record<string, unknown>> | null;
   const { apiVersion, kind } = list ?? {};
-  if (kind !== 'ResourceList' || (apiVersion !== API_VERSION && !OLD_API_VERSIONS.includes(apiVersion)))
+  if (kind !== 'ResourceList' || !API_VERSIONS.includes(apiVersion))
     throw refusal(
-      `holds ${showValue(kind)} of ${showValue(apiVersion)}; give a ResourceList of ${API_VERSION}, as kustomize and kpt do, or use synth for files`,
+      `holds ${showValue(kind)} of ${showValue(apiVersion)}; give a ResourceList of ${API_VERSION}, ${remedy}`,
     );
   const given = yaml.get('items');
   const items = isSeq<Node>(given) ? given : undefined;
@@ -102,95 +97,57 @@ function withCommentInside(node: Node): Node {
   return node;
 }
 
-function refusal(message: string): InputError {
-  return new InputError([`<stdin>: ${message}`]);
-}
-
 function itemOf(value: unknown, node: Node, name: string): Item {
-  const object = isObject(value) ? value : undefined;
+  const { apiVersion, kind, metadata } = (value ?? {}) as Partial<Record<string, unknown>>;
+  const isObject =
+    typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata === 'object' && metadata;
+  const object = isObject ? (value as AnyObject) : undefined;
   const file = fileOf(object);
   const document = {
     file: file?.path ?? (object ? describeRef(refOf(object)) : name),
     index: file?.index === undefined ? 0 : file.index + 1,
-    path: [],
-    value,
-    lineOf: () => 0,
+    ...{ path: [], value, lineOf: () => 0 },
   };
   return { object, document, node };
 }
 
-function isObject(value: unknown): value is AnyObject {
-  const { apiVersion, kind, metadata } = (value ?? {}) as Partial<Record<string, unknown>>;
-  return (
-    typeof apiVersion === 'string' &&
-    typeof kind === 'string' &&
-    typeof metadata === 'object' &&
-    metadata !== null
-  );
-}
-
 /** The file that an object comes from, by its annotations. */
-export function fileOf(object: AnyObject | undefined): Result['file'] {
-  const path = annotation(object, 'path');
-  const index = annotation(object, 'index');
-  return path === undefined
-    ? undefined
-    : { path, ...(index !== undefined && /^\d+$/.test(index) && { index: Number(index) }) };
-}
-
-function annotation(object: AnyObject | undefined, name: string): string | undefined {
+function fileOf(object: AnyObject | undefined): Result['file'] {
   const annotations: Readonly<Record<string, unknown>> = object?.metadata.annotations ?? {};
-  const found = PREFIXES.map((prefix) => annotations[prefix + name]).find((value) => value !== undefined);
-  return typeof found === 'string' ? found : undefined;
-}
-
-/** Reports whether an object is there for tools alone, and isn't applied. */
-export function isLocal(object: AnyObject): boolean {
-  const value = object.metadata.annotations?.[LOCAL];
-  return value !== undefined && value !== 'false';
-}
-
-/** Names an object among those of a list, whatever its version. */
-export function identityOf(object: AnyObject): string {
-  return `${groupKind(object)} ${objectKey(object.metadata.namespace, object.metadata.name)}`;
+  const [path, index] = ['path', 'index'].map((name) =>
+    PREFIXES.map((prefix) => annotations[prefix + name]).find((value) => value !== undefined),
+  );
+  if (typeof path !== 'string') return undefined;
+  return { path, ...(typeof index === 'string' && /^\d+$/.test(index) && { index: Number(index) }) };
 }
 
 /** The annotations that put an object into a file beside another one; none where that one is in no file. */
-export function placeBeside(
+function placeBeside(
   object: AnyObject | undefined,
   name: string,
   index: number,
 ): Readonly<Record<string, string>> {
   const file = fileOf(object);
   if (!file) return {};
-  const folder = file.path.slice(0, file.path.lastIndexOf('/') + 1);
+  const path = file.path.slice(0, file.path.lastIndexOf('/') + 1) + name;
   const used = PREFIXES.filter((prefix) => object?.metadata.annotations?.[`${prefix}path`] !== undefined);
-  return Object.fromEntries(
-    used.flatMap((prefix) => [
-      [`${prefix}path`, folder + name],
-      [`${prefix}index`, String(index)],
-    ]),
-  );
+  const pairs = used.map((prefix) => ({ [`${prefix}path`]: path, [`${prefix}index`]: String(index) }));
+  return Object.assign({}, ...pairs) as Record<string, string>;
 }
 
 /** Returns what orchestrators keep in an object's annotations for themselves, such as its file. */
-export function bookkeepingOf(object: AnyObject): Readonly<Record<string, string>> {
+function bookkeepingOf(object: AnyObject): Readonly<Record<string, string>> {
   const all = Object.entries(object.metadata.annotations ?? {});
   return Object.fromEntries(
     all.filter(([name]) => /^((internal|kustomize)\.)?config\.(kubernetes|k8s)\.io\//.test(name)),
   );
 }
 
-/** An object as a part of a list. */
-export function nodeOf(object: AnyObject, annotations: Readonly<Record<string, string>>): Node {
+function nodeOf(object: AnyObject, annotations: Readonly<Record<string, string>>): Node {
   const { apiVersion, kind, metadata, ...rest } = object;
   const merged = { ...metadata.annotations, ...annotations };
-  const placed = {
-    ...{ apiVersion, kind },
-    metadata: { ...metadata, ...(Object.keys(merged).length > 0 && { annotations: merged }) },
-    ...rest,
-  };
-  return nodeIn(writeYaml(placed));
+  const placed = { ...metadata, ...(Object.keys(merged).length > 0 && { annotations: merged }) };
+  return nodeIn(writeYaml({ apiVersion, kind, metadata: placed, ...rest }));
 }
 
 function nodeIn(text: string): Node {
@@ -205,7 +162,7 @@ export interface RenderedList {
   /** The whole list. Where something is refused, with the items as they were. */
   readonly text: string;
   readonly problems: readonly Remark[];
-  /** Remarks, one line each. */
+  /** One line each. */
   readonly notes: readonly string[];
 }
 
@@ -252,8 +209,8 @@ function oursOf({ items, functionConfig }: ResourceList, kinds: readonly Kind[])
     item?.object !== undefined && types.has(groupKind(item.object));
   const found = items.filter(isOurs);
   if (!isOurs(functionConfig)) return found;
-  const known = new Set(found.map(({ object }) => identityOf(object)));
-  return known.has(identityOf(functionConfig.object)) ? found : [...found, functionConfig];
+  const known = new Set(found.map(({ object }) => objectId(object)));
+  return known.has(objectId(functionConfig.object)) ? found : [...found, functionConfig];
 }
 
 /** Puts what is rendered where it belongs. */
@@ -264,7 +221,7 @@ function place(
   rendered: readonly Rendered[],
 ): { readonly nodes: readonly Node[]; readonly problems: readonly Remark[] } {
   const isObjectItem = (item: Item): item is ObjectItem => item.object !== undefined;
-  const present = new Map(items.filter(isObjectItem).map((item) => [identityOf(item.object), item]));
+  const present = new Map(items.filter(isObjectItem).map((item) => [objectId(item.object), item]));
   const updated = new Map<Item, Node>();
   const behind = new Map<Item | undefined, Node[]>();
   const problems: Remark[] = [];
@@ -272,7 +229,7 @@ function place(
     const source = ours.find(({ document }) => document === part.of?.document);
     const at = source && items.includes(source) ? source : undefined;
     for (const [index, object] of part.objects.entries()) {
-      const earlier = present.get(identityOf(object));
+      const earlier = present.get(objectId(object));
       if (!earlier) {
         const near = (source ?? ours[0])?.object;
         const node = nodeOf(object, placeBeside(near, part.name, index));
@@ -286,6 +243,9 @@ function place(
       }
     }
   }
+  // What is there for tools alone isn't applied, and stays.
+  const isLocal = ({ metadata }: AnyObject): boolean =>
+    (metadata.annotations?.[LOCAL] ?? 'false') !== 'false';
   const replaced = new Set<Item>(ours.filter(({ object }) => !isLocal(object)));
   const isStale = ({ object }: Item): boolean =>
     object !== undefined && inputs.some((input) => isChildOf(object, input));
