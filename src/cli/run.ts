@@ -127,7 +127,7 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
     policy?.follow(stopping.signal, {
       check: (changed) => void controllersBy(changed),
       changed: (names) => {
-        for (const name of names) manager.lookAgain(name);
+        for (const name of names) manager.requeueAll(name);
       },
     });
     await manager.run(stopping.signal);

@@ -66,7 +66,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** One apply, and what we owned after it. */
-export interface Settlement {
+export interface LastApply {
   /** Hash of the intent. */
   readonly hash: string;
   readonly uid: string | undefined;
@@ -82,17 +82,17 @@ const LATEST_LIMIT = 2_000;
  * drops an empty value, are all remembered, so that such a value costs one apply per object and start; of the others the
  * latest.
  */
-export class Settlements {
+export class LastApplies {
   /** By object, then by field manager. */
-  private readonly exceptions = new Map<string, Map<string, Settlement>>();
+  private readonly exceptions = new Map<string, Map<string, LastApply>>();
   /** By UID and field manager, the latest at the end. */
-  private readonly latest = new Map<string, Settlement>();
+  private readonly latest = new Map<string, LastApply>();
 
   /**
    * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
    * @param expected called only where we own something
    */
-  stands(objectId: string, manager: string, now: Settlement, expected: () => string): boolean {
+  isCurrent(objectId: string, manager: string, now: LastApply, expected: () => string): boolean {
     if (isSame(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
     if (now.owned !== undefined && now.owned === expected()) return true;
     return isSame(this.exceptions.get(objectId)?.get(manager), now);
@@ -103,14 +103,14 @@ export class Settlements {
     return this.latest.get(`${String(uid)} ${manager}`)?.hash === hash;
   }
 
-  remember(objectId: string, manager: string, settlement: Settlement, expected: string): void {
+  remember(objectId: string, manager: string, applied: LastApply, expected: string): void {
     const known = this.exceptions.get(objectId);
-    if (settlement.owned !== expected)
-      this.exceptions.set(objectId, (known ?? new Map<string, Settlement>()).set(manager, settlement));
+    if (applied.owned !== expected)
+      this.exceptions.set(objectId, (known ?? new Map<string, LastApply>()).set(manager, applied));
     else if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
-    const id = `${String(settlement.uid)} ${manager}`;
+    const id = `${String(applied.uid)} ${manager}`;
     this.latest.delete(id);
-    this.latest.set(id, settlement);
+    this.latest.set(id, applied);
     if (this.latest.size <= LATEST_LIMIT) return;
     const [oldest = ''] = this.latest.keys();
     this.latest.delete(oldest);
@@ -122,7 +122,7 @@ export class Settlements {
   }
 }
 
-function isSame(then: Settlement | undefined, now: Settlement): boolean {
+function isSame(then: LastApply | undefined, now: LastApply): boolean {
   return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
 }
 
@@ -279,15 +279,15 @@ export class Fights {
     const now = this.clock.monotonic();
     const corrections = (before?.corrections ?? 0) + 1;
     // What was reported once keeps its words.
-    const told = before && before.corrections >= CONTESTED.freeCorrections ? before : undefined;
-    const known = told?.drift ?? merged(before?.drift, drift);
+    const reported = before && before.corrections >= CONTESTED.freeCorrections ? before : undefined;
+    const known = reported?.drift ?? merged(before?.drift, drift);
     const fight: Fight = {
       ...{ corrections, hash },
       last: now,
       pausedUntil: now + pauseAfter(corrections),
       watchedUntil: now + Math.min(pauseAfter(corrections), pauseAfter(corrections - 1) || Infinity),
       drift: known,
-      message: told?.message ?? messageOf(object, known),
+      message: reported?.message ?? messageOf(object, known),
     };
     const { uid = '' } = object.metadata;
     this.fights.delete(uid);

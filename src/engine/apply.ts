@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
 import { ApiError, classify } from './api-error.js';
 import { Fights, Refusals, saysNothing, taskOf, withUid } from './apply-state.js';
-import type { Refused, Settlement, Settlements, Task } from './apply-state.js';
+import type { Refused, LastApply, LastApplies, Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
 import { checkServed } from './installed.js';
@@ -29,7 +29,7 @@ import type { Entry, StoreReader } from './cache.js';
 import { SHARED_TRIES } from './retry.js';
 
 /** What became of a step. */
-type Outcome = Omit<Change, 'ref'>;
+type StepOutcome = Omit<Change, 'ref'>;
 
 /** What a shared intent was applied without. */
 interface Reduction {
@@ -41,7 +41,7 @@ interface Reduction {
 export interface ApplierProps {
   readonly api: Api;
   readonly clock: Clock;
-  readonly settlements: Settlements;
+  readonly lastApplies: LastApplies;
   readonly metrics: Metrics;
 }
 
@@ -77,7 +77,7 @@ export class Applier {
   /** An object is gone. */
   gone(object: AnyObject): void {
     const id = objectId(object);
-    this.props.settlements.forget(id);
+    this.props.lastApplies.forget(id);
     this.ownership.gone(object);
     for (const reduced of this.reductions.keys())
       if (reduced.endsWith(` ${id}`)) this.reductions.delete(reduced);
@@ -105,17 +105,17 @@ export class Applier {
   async prune(object: AnyObject, reader: StoreReader): Promise<Change> {
     const ref = refOf(object);
     try {
-      if (await this.ownership.giveBackOwed(objectId(object))) return { ref, action: 'configured' };
+      if (await this.ownership.finishGivingBack(objectId(object))) return { ref, action: 'configured' };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
     }
     return deleteObject(this.props.api, object, reader);
   }
 
-  private async ensure(task: Task): Promise<Outcome> {
+  private async ensure(task: Task): Promise<StepOutcome> {
     const { step, store, key } = task;
     const { owner } = step;
-    await this.ownership.giveBackOwed(task.objectId);
+    await this.ownership.finishGivingBack(task.objectId);
     let known = store.get(key);
     // While changes aren't delivered, an object that isn't known may have been created by others.
     if (!known && owner && !store.followed(step.object.metadata.namespace)) {
@@ -126,7 +126,7 @@ export class Applier {
     if (known) {
       if (owner) checkOwnership(known.object, owner);
       checkNotTerminating(known.object);
-      if (this.stands(task, known)) return this.keep(task, known);
+      if (this.isCurrent(task, known)) return this.keep(task, known);
     }
     const refusal = this.refusals.find(refusalId(task), refusedOf(task, known));
     if (refusal) throw refusal;
@@ -136,7 +136,7 @@ export class Applier {
   }
 
   /** Applies what others share: without what they own, as the plan wants it. */
-  private async ensureShared(whole: Task): Promise<Outcome> {
+  private async ensureShared(whole: Task): Promise<StepOutcome> {
     const { step, store, key } = whole;
     const known = store.get(key);
     const ref = refOf(step.object);
@@ -179,22 +179,22 @@ export class Applier {
   }
 
   /** Reports whether the live object still matches the last apply, which was of the same intent. */
-  private stands(task: Task, { object, owned }: Entry): boolean {
+  private isCurrent(task: Task, { object, owned }: Entry): boolean {
     const { step, store, intent, hash, hashName } = task;
     if (object.metadata.annotations?.[hashName] !== hash) return false;
-    const settlement = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
-    return this.props.settlements.stands(task.objectId, step.fieldManager, settlement, () =>
-      store.paths.expected(intent, settlement.owned),
+    const applied = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
+    return this.props.lastApplies.isCurrent(task.objectId, step.fieldManager, applied, () =>
+      store.paths.expected(intent, applied.owned),
     );
   }
 
-  private async keep(task: Task, known: Entry): Promise<Outcome> {
+  private async keep(task: Task, known: Entry): Promise<StepOutcome> {
     this.fights.checkPeace(known.object);
     task.store.explained(task.key, known.object.metadata.resourceVersion);
     return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
   }
 
-  private async send(task: Task, known: Entry | undefined): Promise<Outcome> {
+  private async send(task: Task, known: Entry | undefined): Promise<StepOutcome> {
     const { metrics } = this.props;
     const { controller } = task.reader;
     // What this apply no longer names is ours only until then, and would stay the other's forever.
@@ -213,7 +213,7 @@ export class Applier {
       await this.ownership.checkNewcomer(task, object, task.step.owner);
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
     const isCorrection = known && this.isCorrection(task, known);
-    this.settle(task, object);
+    this.rememberApply(task, object);
     this.refusals.forget(refusalId(task));
     metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
     if (created) return { action: 'created' };
@@ -244,11 +244,11 @@ export class Applier {
     }
   }
 
-  private settle({ step, store, intent, hash, objectId: id }: Task, object: AnyObject): void {
+  private rememberApply({ step, store, intent, hash, objectId: id }: Task, object: AnyObject): void {
     const owned = store.ownedOf(object).get(ownerKey(step.fieldManager));
-    const settlement: Settlement = { hash, uid: object.metadata.uid, owned };
+    const applied: LastApply = { hash, uid: object.metadata.uid, owned };
     const expected = store.paths.expected(intent, owned);
-    this.props.settlements.remember(id, step.fieldManager, settlement, expected);
+    this.props.lastApplies.remember(id, step.fieldManager, applied, expected);
   }
 
   private correct({ step, hash }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
@@ -268,11 +268,11 @@ export class Applier {
     const { annotations, uid } = object.metadata;
     const last = annotations?.[hashName];
     if (last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)))) return true;
-    return this.props.settlements.wasLast(uid, step.fieldManager, hash);
+    return this.props.lastApplies.wasLast(uid, step.fieldManager, hash);
   }
 
   /** Replaces an object in which something has to change that can't, once its successor is known to be acceptable. */
-  private async recreate(task: Task, { object }: Entry): Promise<Outcome> {
+  private async recreate(task: Task, { object }: Entry): Promise<StepOutcome> {
     try {
       await checkAcceptable(this.props.api, task);
     } catch (error) {

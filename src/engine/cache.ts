@@ -95,7 +95,7 @@ export class Store {
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly seen = new Map<string, string>();
   /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
-  private readonly endsToCome = new Set<string>();
+  private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
   /** By key. */
   private readonly writes = new Map<string, readonly Write[]>();
@@ -192,7 +192,7 @@ export class Store {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const key = keyOf(object);
     const known = this.entries.get(key);
-    this.endsToCome.delete(key);
+    this.awaitedDeletions.delete(key);
     // The deletion of a namesake that has been replaced meanwhile is old news.
     if (known && !isNewer(known.object, object)) this.remove(key, {});
   }
@@ -222,11 +222,11 @@ export class Store {
       // What isn't known, in a version that the watch has passed, was deleted later than that.
       wentBack ||= known
         ? isNewer(known.object, entry.object)
-        : this.hasPassed(versionOf(entry.object), namespace) && !this.endsToCome.has(key);
+        : this.hasPassed(versionOf(entry.object), namespace) && !this.awaitedDeletions.has(key);
       this.put(entry, { list: true });
     }
-    for (const key of this.endsToCome)
-      if (namespace === undefined || splitKey(key).namespace === namespace) this.endsToCome.delete(key);
+    for (const key of this.awaitedDeletions)
+      if (namespace === undefined || splitKey(key).namespace === namespace) this.awaitedDeletions.delete(key);
     this.advance(resourceVersion, namespace);
     return wentBack;
   }
@@ -306,7 +306,7 @@ export class Store {
   gone(key: string, uid?: string): void {
     const known = this.entries.get(key)?.object;
     if (!known || (uid !== undefined && known.metadata.uid !== uid)) return;
-    this.endsToCome.add(key);
+    this.awaitedDeletions.add(key);
     this.remove(key, {});
   }
 
@@ -514,7 +514,7 @@ export class StoreReader implements SweepReader {
   readonly writer: Writer;
 
   private constructor(
-    private readonly byType: ReadonlyMap<string, WatchesOfType>,
+    private readonly byType: ReadonlyMap<string, WatchesOfOneType>,
     private readonly known: Required<Known>,
     writer?: Writer,
   ) {
@@ -528,10 +528,10 @@ export class StoreReader implements SweepReader {
       time = new ServerTime(systemClock),
     } = known;
     refuseTwins(watches);
-    const byType = new Map<string, WatchesOfType>();
+    const byType = new Map<string, WatchesOfOneType>();
     for (const watch of watches) {
       const type = groupKind(watch.type);
-      byType.set(type, new WatchesOfType(new Watched(watch, stores.open(watch)), byType.get(type)?.all));
+      byType.set(type, new WatchesOfOneType(new Watched(watch, stores.open(watch)), byType.get(type)?.all));
     }
     return new StoreReader(byType, { controller, deletions, time });
   }
@@ -607,7 +607,7 @@ export class StoreReader implements SweepReader {
     return this.watched(type).for({}).watch.type;
   }
 
-  private watched(type: TypeRef): WatchesOfType {
+  private watched(type: TypeRef): WatchesOfOneType {
     const known = this.byType.get(groupKind(type));
     if (known) return known;
     throw new OperatorError({
@@ -657,7 +657,7 @@ class Watched {
  * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
  * one that was declared first.
  */
-class WatchesOfType {
+class WatchesOfOneType {
   /** The most precise first. */
   readonly all: readonly Watched[];
   private readonly broadest: Watched;

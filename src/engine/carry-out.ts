@@ -25,7 +25,7 @@ export interface Tools {
   readonly recorder: EventRecorder;
 }
 
-export interface Outcome {
+export interface PlanOutcome {
   /** Of the applies, the deletes and the sweep, in the plan's order. */
   readonly changes: ChangeSet;
   /** Of the status writes. */
@@ -41,11 +41,11 @@ export interface Outcome {
 }
 
 /** When a status may be written later. */
-export interface Patience {
+export interface StatusPolicy {
   /** Reports whether a status that is behind may be left, where all has gone well. */
-  othersWait(key: string): boolean;
+  mayDeferStatus(key: string): boolean;
   /** Reports whether the key is taken again soon after these failures, as a rule with success: they aren't news yet. */
-  mayPass(key: string, errors: readonly OperatorError[]): boolean;
+  isTransient(key: string, errors: readonly OperatorError[]): boolean;
 }
 
 /**
@@ -62,8 +62,8 @@ export async function carryOut(
   reader: StoreReader,
   tools: Tools,
   signal: AbortSignal,
-  patience?: Patience,
-): Promise<Outcome> {
+  policy?: StatusPolicy,
+): Promise<PlanOutcome> {
   const { statusWriter, recorder } = tools;
   const steps = new Steps(signal);
   const changes = await changeObjects(plan, reader, tools, steps, signal);
@@ -71,14 +71,14 @@ export async function carryOut(
   const key = reader.writer.key ?? '';
   // What was corrected is known in this pass alone.
   const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
-  const isPassing = !isNews && failures.length > 0 && patience?.mayPass(key, failures) === true;
+  const isPassing = !isNews && failures.length > 0 && policy?.isTransient(key, failures) === true;
   const isSilent = steps.ended || isPassing;
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
   const statusError = isSilent ? undefined : plan.statusError?.(changes);
-  const mayLeave = !plan.error && !statusError && allWell(changes) && patience?.othersWait(key) === true;
+  const mayLeave = !plan.error && !statusError && allWell(changes) && policy?.mayDeferStatus(key) === true;
   let due = isPassing ? [] : plan.status;
-  if (mayLeave) due = due.filter((step) => statusWriter.stands(step, changes, reader));
+  if (mayLeave) due = due.filter((step) => statusWriter.isCurrent(step, changes, reader));
   const isLeft = !isPassing && due.length < plan.status.length;
   const statusChanges = await writeStatuses(due, async (step) =>
     steps.take(refOf(step.target), async () => statusWriter.write(step, changes, reader)),

@@ -79,7 +79,7 @@ export async function deleteObject(
 }
 
 /** Takes steps until going on is of no use. */
-interface Taker {
+interface StepTaker {
   readonly ended: boolean;
   take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
 }
@@ -117,7 +117,12 @@ export class Sweeper {
   }
 
   /** Returns what became of each step, in the order of the sweep. */
-  async carryOut(sweep: Sweep, reader: StoreReader, steps: Taker, signal: AbortSignal): Promise<Change[]> {
+  async carryOut(
+    sweep: Sweep,
+    reader: StoreReader,
+    steps: StepTaker,
+    signal: AbortSignal,
+  ): Promise<Change[]> {
     const { clock } = this.props;
     const { deletesPerSecond: rate } = sweep;
     const changes: Change[] = [];

@@ -57,9 +57,9 @@ interface Series {
   /** Of the occurrences so far. */
   count: number;
   /** How many of them the API server knows of; none before the object is created. */
-  told: number;
+  reported: number;
   /** By the monotonic clock. */
-  toldAt: number;
+  reportedAt: number;
   /** It waits to be sent, or is under way. */
   queued: boolean;
   /** Nothing will be added to it. */
@@ -67,7 +67,7 @@ interface Series {
 }
 
 /** A series that is to be sent, and how often that has failed. */
-interface Letter {
+interface Delivery {
   readonly series: Series;
   tries: number;
 }
@@ -91,13 +91,13 @@ interface Letter {
 export class EventRecorder {
   private readonly series = new Map<string, Series>();
   private timer: Timer | undefined;
-  private readonly queue: Letter[] = [];
+  private readonly queue: Delivery[] = [];
   /** Those that have failed, each until its pause is over. */
-  private readonly aside = new Map<Letter, Promise<void>>();
+  private readonly backingOff = new Map<Delivery, Promise<void>>();
   private readonly stopping = new AbortController();
   private draining: Promise<void> | undefined;
   /** How often in a row there was no answer. */
-  private troubles = 0;
+  private unanswered = 0;
   /** Events are being dropped for want of room; logged once, until there is room again. */
   private overloaded = false;
 
@@ -129,7 +129,7 @@ export class EventRecorder {
       if (ended) this.end(ended, now.monotonic);
       const wording = goesOn ? known.wording + 1 : 1;
       const name = nameFor(regarding);
-      const counts = { count: 1, told: 0, toldAt: 0, queued: false, over: false };
+      const counts = { count: 1, reported: 0, reportedAt: 0, queued: false, over: false };
       const next = { key, name, regarding, event, started: now, wording, last: now, ...counts };
       this.series.set(key, next);
       this.enqueueIfDue(next, now.monotonic);
@@ -145,7 +145,8 @@ export class EventRecorder {
     const timer = this.props.clock.setTimer(FLUSH_MILLISECONDS, () => {
       this.stopping.abort();
     });
-    while (this.draining || this.aside.size > 0) await (this.draining ?? Promise.race(this.aside.values()));
+    while (this.draining || this.backingOff.size > 0)
+      await (this.draining ?? Promise.race(this.backingOff.values()));
     timer.cancel();
     this.stopping.abort();
   }
@@ -169,7 +170,7 @@ export class EventRecorder {
 
   private enqueueIfDue(series: Series, now: number): void {
     if (series.queued || !isDue(series, now)) return;
-    if (this.queue.length + this.aside.size >= QUEUE_LIMIT) {
+    if (this.queue.length + this.backingOff.size >= QUEUE_LIMIT) {
       if (!this.overloaded)
         this.props.log.warn({ waiting: QUEUE_LIMIT }, 'too many events wait, dropping some');
       this.overloaded = true;
@@ -177,23 +178,23 @@ export class EventRecorder {
       return;
     }
     series.queued = true;
-    this.post({ series, tries: 0 });
+    this.enqueue({ series, tries: 0 });
   }
 
-  private post(letter: Letter): void {
-    this.queue.push(letter);
+  private enqueue(delivery: Delivery): void {
+    this.queue.push(delivery);
     this.draining ??= this.drain();
   }
 
   private async drain(): Promise<void> {
     for (let next = this.queue.shift(); next; next = this.queue.shift()) await this.deliver(next);
-    if (this.aside.size === 0) this.overloaded = false;
+    if (this.backingOff.size === 0) this.overloaded = false;
     this.draining = undefined;
   }
 
   /** Never rejects. */
-  private async deliver(letter: Letter): Promise<void> {
-    const { series } = letter;
+  private async deliver(delivery: Delivery): Promise<void> {
+    const { series } = delivery;
     const { signal } = this.stopping;
     if (signal.aborted) {
       this.drop(series, new Error('the process stops'));
@@ -202,25 +203,25 @@ export class EventRecorder {
     const { count } = series;
     try {
       await this.write(series, signal);
-      this.troubles = 0;
+      this.unanswered = 0;
       this.count(series, count > 1 ? 'series' : 'sent', count);
       this.finish(series);
     } catch (error) {
-      letter.tries++;
-      if (letter.tries >= EVENT_TRIES || !mayPass(error)) this.drop(series, error);
-      else await this.retry(letter, error);
+      delivery.tries++;
+      if (delivery.tries >= EVENT_TRIES || !mayPass(error)) this.drop(series, error);
+      else await this.retry(delivery, error);
     }
   }
 
   /** Puts it to the end of the queue after a while. Resolves when the others may be sent. */
-  private async retry(letter: Letter, error: unknown): Promise<void> {
-    const over = this.pause(letter.tries - 1, error).then(() => {
-      this.aside.delete(letter);
-      this.post(letter);
+  private async retry(delivery: Delivery, error: unknown): Promise<void> {
+    const over = this.pause(delivery.tries - 1, error).then(() => {
+      this.backingOff.delete(delivery);
+      this.enqueue(delivery);
     });
-    this.aside.set(letter, over);
-    if (!(error instanceof ApiError)) await this.pause(this.troubles++, error);
-    else this.troubles = 0;
+    this.backingOff.set(delivery, over);
+    if (!(error instanceof ApiError)) await this.pause(this.unanswered++, error);
+    else this.unanswered = 0;
   }
 
   private pause(failures: number, error: unknown): Promise<void> {
@@ -247,9 +248,9 @@ export class EventRecorder {
   }
 
   /** What was dropped counts as sent, so that its repetitions don't try it each time. */
-  private count(series: Series, outcome: 'sent' | 'series' | 'dropped', told = series.count): void {
-    series.told = told;
-    series.toldAt = this.props.clock.monotonic();
+  private count(series: Series, outcome: 'sent' | 'series' | 'dropped', reported = series.count): void {
+    series.reported = reported;
+    series.reportedAt = this.props.clock.monotonic();
     this.props.metrics.events.inc({ outcome });
   }
 
@@ -257,7 +258,7 @@ export class EventRecorder {
     const { api } = this.props;
     const key = objectKey(namespaceOf(series.regarding), series.name);
     const patch = (): Promise<void> => api.mergePatch(EVENT_TYPE, key, { series: seriesOf(series) }, signal);
-    if (series.told > 0) {
+    if (series.reported > 0) {
       try {
         await patch();
         return;
@@ -296,9 +297,9 @@ export class EventRecorder {
 }
 
 /** The second occurrence is worth a request at once, later ones only now and then, and when it is over. */
-function isDue({ told, count, over, toldAt }: Series, now: number): boolean {
-  if (told === count) return false;
-  return over || told <= 1 || now - toldAt >= REFRESH_MILLISECONDS;
+function isDue({ reported, count, over, reportedAt }: Series, now: number): boolean {
+  if (reported === count) return false;
+  return over || reported <= 1 || now - reportedAt >= REFRESH_MILLISECONDS;
 }
 
 function keyOf({ apiVersion, kind, uid, namespace, name }: Regarding, event: EventProps): string {

@@ -83,14 +83,14 @@ export class Gate implements Transport {
   async request(req: ApiRequest): Promise<ApiResponse> {
     const send = (each: ApiRequest): Promise<ApiResponse> => this.props.wire.request(each);
     // Watches and lists keep the pause themselves; a create has no name in its path by which to know it.
-    if (req.lease || req.method === 'GET' || req.method === 'POST') return this.twice(req, send);
+    if (req.lease || req.method === 'GET' || req.method === 'POST') return this.withSecondTry(req, send);
     const { clock, random } = this.props;
     const id = `${req.method} ${req.path}`;
     const earlier = this.refusals.get(id);
     const left = (earlier?.until ?? 0) - clock.monotonic();
     if (earlier && left > 0) return { ...earlier.response, retryAfterSeconds: left / 1000, isRepeated: true };
     this.refusals.delete(id);
-    const response = await this.twice(req, send);
+    const response = await this.withSecondTry(req, send);
     const pause = pauseAskedBy(response) * (RETRY_AFTER_MARGIN.least + RETRY_AFTER_MARGIN.spread * random());
     if (pause === 0) return response;
     const now = clock.monotonic();
@@ -103,7 +103,7 @@ export class Gate implements Transport {
   }
 
   async stream(req: ApiRequest): Promise<ApiStream> {
-    return this.twice(req, (each) => this.props.wire.stream(each));
+    return this.withSecondTry(req, (each) => this.props.wire.stream(each));
   }
 
   /** Ends probing, and fails what waits. */
@@ -118,7 +118,7 @@ export class Gate implements Transport {
    * Sends once more where the connection ended before there was an answer. All that is sent may be sent twice: reads and
    * applies may; deletes and updates name the version they are for; what is created has a name, and is answered with 409.
    */
-  private async twice<T extends ApiResponse | ApiStream>(
+  private async withSecondTry<T extends ApiResponse | ApiStream>(
     req: ApiRequest,
     send: (req: ApiRequest) => Promise<T>,
   ): Promise<T> {
@@ -140,7 +140,7 @@ export class Gate implements Transport {
   ): Promise<T> {
     const { method, lease = false, signal } = req;
     const isWrite = method !== 'GET' && !lease;
-    if (!lease) await this.enter(isWrite, signal);
+    if (!lease) await this.admitted(isWrite, signal);
     const { clock, metrics } = this.props;
     const startedAt = clock.monotonic();
     let code: string | undefined = '<error>';
@@ -179,7 +179,7 @@ export class Gate implements Transport {
   };
 
   /** Resolves once the request may be sent; a write counts as in flight from then on. */
-  private async enter(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
+  private async admitted(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
     const { maxWrites = WRITES_IN_FLIGHT } = this.props;
     for (;;) {
       signal?.throwIfAborted();
@@ -209,7 +209,7 @@ export class Gate implements Transport {
     const since = clock.monotonic();
     let notReadySince: number | undefined;
     let took = 0;
-    this.become({ error: first, since, isCertain: false });
+    this.setOutage({ error: first, since, isCertain: false });
     for (let failures = 1; ; failures++) {
       const pause = SERVER.probePauses[Math.min(failures, SERVER.probePauses.length) - 1] ?? 0;
       // Counted from one attempt to the next, however long an attempt takes.
@@ -233,14 +233,14 @@ export class Gate implements Transport {
         if (now - notReadySince >= SERVER.notReady) {
           // Requests decide from now on, and start another recovery if need be; this one goes on until it is ready.
           if (this.outage) log.warn(fields, 'API server not ready for 60 s, requests are sent');
-          if (this.outage) this.become(undefined);
+          if (this.outage) this.setOutage(undefined);
           continue;
         }
       } else if (!this.outage) {
         void this.recover(error);
         return;
       } else notReadySince = undefined;
-      this.become({ error, since, isCertain: failures + 1 >= SERVER.failuresUntilUnreachable });
+      this.setOutage({ error, since, isCertain: failures + 1 >= SERVER.failuresUntilUnreachable });
     }
   }
 
@@ -268,14 +268,14 @@ export class Gate implements Transport {
     this.recovering?.abort();
     this.recovering = undefined;
     const wasOpen = !this.outage;
-    this.become(undefined);
+    this.setOutage(undefined);
     if (!wasOpen) return;
     // Requests were sent before it was ready, and what they failed needn't wait any longer.
     this.props.log.info({ server: this.host }, 'API server ready');
     for (const listener of this.listeners) listener(false);
   }
 
-  private become(outage: Outage | undefined): void {
+  private setOutage(outage: Outage | undefined): void {
     const before = this.outage;
     this.outage = outage;
     const { log, clock, metrics } = this.props;

@@ -5,7 +5,7 @@ import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
-import { Settlements } from './apply-state.js';
+import { LastApplies } from './apply-state.js';
 import { Applier } from './apply.js';
 import { scopesOf, Stores } from './cache.js';
 import type { WatchedStore } from './cache.js';
@@ -106,12 +106,12 @@ export class Manager {
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const reporter = { reportingController: 'kosmos.io/reconstruct', reportingInstance: instance };
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
-    const settlements = new Settlements();
-    const applier = new Applier({ ...common, settlements });
+    const lastApplies = new LastApplies();
+    const applier = new Applier({ ...common, lastApplies });
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
       const tools: Tools = {
-        ...{ api: common.api, applier, recorder, statusWriter: new StatusWriter(common.api, settlements) },
+        ...{ api: common.api, applier, recorder, statusWriter: new StatusWriter(common.api, lastApplies) },
         sweeper: new Sweeper({ ...common, recorder, log: log.child({ controller: name, kind }) }),
       };
       return new Runner({
@@ -193,8 +193,8 @@ export class Manager {
    * Requeues all keys of a controller, in the lane `initial`: something that its plans depend on has changed, and no
    * watch announces it. Several controllers may have the name; none need have it.
    */
-  lookAgain(name: string): void {
-    for (const { runner, controller } of this.workers) if (controller.name === name) runner.lookAgain();
+  requeueAll(name: string): void {
+    for (const { runner, controller } of this.workers) if (controller.name === name) runner.requeueAll();
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -289,7 +289,7 @@ function watchesOf(
         metrics: watchMetrics.named(watchLabel(scope, namespaces)),
         onDoubt: (isDoubtful) => {
           const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;
-          for (const runner of runners) runner.doubted(scope.type, reason, isDoubtful);
+          for (const runner of runners) runner.setUncertain(scope.type, reason, isDoubtful);
         },
         onListed: () => {
           for (const runner of runners) runner.kindServed(scope.type);

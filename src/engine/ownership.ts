@@ -167,7 +167,7 @@ export class Ownership {
   /** By kind and namespace of owners. */
   private readonly lists = new Map<string, OwnerList>();
   /** By object, the apply that has yet to be given back, and the UID of what it has taken over. */
-  private readonly owed = new Map<string, { readonly task: Task; readonly uid: string | undefined }>();
+  private readonly toGiveBack = new Map<string, { readonly task: Task; readonly uid: string | undefined }>();
 
   constructor(
     private readonly api: Api,
@@ -176,7 +176,8 @@ export class Ownership {
 
   /** An object is gone. */
   gone(object: AnyObject): void {
-    if (this.owed.get(objectId(object))?.uid === object.metadata.uid) this.owed.delete(objectId(object));
+    if (this.toGiveBack.get(objectId(object))?.uid === object.metadata.uid)
+      this.toGiveBack.delete(objectId(object));
     const uid = controllerOf(object)?.uid;
     if (uid === undefined) return;
     const at = this.clock.monotonic();
@@ -239,21 +240,21 @@ export class Ownership {
       // One that was handed over may be kept.
       checkOwnership({ ...answer, metadata: { ...answer.metadata, ownerReferences } }, owner);
     } catch (conflict) {
-      this.owed.set(task.objectId, { task, uid: answer.metadata.uid });
+      this.toGiveBack.set(task.objectId, { task, uid: answer.metadata.uid });
       await this.giveBack(task, answer.metadata.uid);
       throw conflict;
     }
   }
 
   /** Gives back what couldn't be given back at once, before the object is applied again or deleted. Reports whether it was there. */
-  async giveBackOwed(id: string): Promise<boolean> {
-    const owed = this.owed.get(id);
-    if (!owed) return false;
-    const { task, uid } = owed;
+  async finishGivingBack(id: string): Promise<boolean> {
+    const toGiveBack = this.toGiveBack.get(id);
+    if (!toGiveBack) return false;
+    const { task, uid } = toGiveBack;
     const live = await refresh(this.api, task.step.object, task.reader);
     const isThere = live !== undefined && live.metadata.uid === uid;
     if (isThere) await this.giveBack(task, uid);
-    else this.owed.delete(id);
+    else this.toGiveBack.delete(id);
     return isThere;
   }
 
@@ -266,7 +267,7 @@ export class Ownership {
     const options = { fieldManager: step.fieldManager, force: false };
     const type = reader.resourceType(step.object);
     await store.write(key, reader.writer, async () => this.api.apply(type, nothing, options));
-    this.owed.delete(id);
+    this.toGiveBack.delete(id);
   }
 
   /** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */

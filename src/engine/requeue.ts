@@ -3,7 +3,7 @@ import type { OperatorError } from '../contract/error.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { ApiError, askedDelay, isThrottled, mostPause } from './api-error.js';
 import { refusalMilliseconds } from './apply-state.js';
-import type { Outcome } from './carry-out.js';
+import type { PlanOutcome } from './carry-out.js';
 import type { Clock } from './clock.js';
 import { KIND_NOT_INSTALLED } from './installed.js';
 import type { ReconcileLog } from './runner.js';
@@ -70,7 +70,7 @@ export class Requeue {
   }
 
   /** Reports whether these failures pass by themselves, as a rule, when the key is taken again soon. */
-  mayPass(key: string, errors: readonly OperatorError[]): boolean {
+  isTransient(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.isStaleView(key, errors) ||
       ((this.failing.get(key)?.refused ?? 0) < REQUEUE.unreportedRefusals &&
@@ -79,7 +79,12 @@ export class Requeue {
   }
 
   /** The plan was carried out, or as much of it as could be. */
-  ended(key: string, { plan, plannedFor, plannedAt }: MadePlan, outcome: Outcome, log: ReconcileLog): void {
+  ended(
+    key: string,
+    { plan, plannedFor, plannedAt }: MadePlan,
+    outcome: PlanOutcome,
+    log: ReconcileLog,
+  ): void {
     const { controller, clock, metrics, queue } = this.props;
     const { changes, statusChanges, statusError } = outcome;
     const has = (test: (change: (typeof changes)[number]) => boolean): boolean => changes.some(test);
@@ -108,7 +113,7 @@ export class Requeue {
       // Nothing else may ever show it.
       if (hasChanged) queue.addAfter(key, REQUEUE.changed);
     } else if (hasChanged) {
-      if (!this.lookAgain(key)) queue.addRateLimited(key);
+      if (!this.retryAtOnce(key)) queue.addRateLimited(key);
       metrics.reconciles.inc({ controller, result: 'requeue' });
     } else {
       queue.forget(key);
@@ -176,7 +181,7 @@ export class Requeue {
   }
 
   /** Takes the key again at once, unless that hasn't helped several times in a row. */
-  private lookAgain(key: string): boolean {
+  private retryAtOnce(key: string): boolean {
     if (this.of(key).immediate++ >= REQUEUE.immediateTries) return false;
     this.props.queue.addAgain(key);
     return true;
@@ -194,7 +199,7 @@ export class Requeue {
   /** Plans the next try. Returns the pause in milliseconds. */
   private plan(key: string, errors: readonly OperatorError[]): number {
     const { queue } = this.props;
-    if (this.isStaleView(key, errors) && this.lookAgain(key)) return 0;
+    if (this.isStaleView(key, errors) && this.retryAtOnce(key)) return 0;
     const failing = this.of(key);
     failing.immediate = 0;
     const isNews = errors.some(({ cause }) => !(cause instanceof ApiError && cause.isRepeated));

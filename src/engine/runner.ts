@@ -13,7 +13,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { StoreReader } from './cache.js';
 import type { Stores } from './cache.js';
 import { carryOut } from './carry-out.js';
-import type { Outcome, Tools } from './carry-out.js';
+import type { PlanOutcome, Tools } from './carry-out.js';
 import { ServerTime } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import { Deletions } from './delete.js';
@@ -58,7 +58,7 @@ export class Runner {
   private readonly burst: Burst;
   private readonly inFlight: InFlight;
   private readonly nextTurn: () => Promise<void>;
-  private readonly breather: Breather;
+  private readonly yielder: Yielder;
   private readonly changes: ChangeMetrics;
   private readonly requeue: Requeue;
   private readonly kindMetrics: KindMetrics;
@@ -80,7 +80,7 @@ export class Runner {
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
     this.inFlight = new InFlight({ clock, timeoutMilliseconds });
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
-    this.breather = new Breather(clock, this.nextTurn);
+    this.yielder = new Yielder(clock, this.nextTurn);
     this.changes = new ChangeMetrics(metrics, name);
     this.requeue = new Requeue({ controller: name, queue, queueMetrics, clock, random, metrics });
     const burst = (this.burst = new Burst(clock));
@@ -103,7 +103,7 @@ export class Runner {
   }
 
   /** Begins nothing while it is doubtful what there is of a kind, unless only plans that name an object of it depend on that. */
-  doubted(type: TypeRef, reason: string, isDoubtful: boolean): void {
+  setUncertain(type: TypeRef, reason: string, isDoubtful: boolean): void {
     const depends = this.props.controller.watches.some(
       (watch) => groupKind(watch.type) === groupKind(type) && (!watch.optional || watch.readOnly),
     );
@@ -122,7 +122,7 @@ export class Runner {
   }
 
   /** Something that no watch shows has changed: all keys are taken again, behind those with changes. */
-  lookAgain(): void {
+  requeueAll(): void {
     this.triggers.all();
   }
 
@@ -150,21 +150,21 @@ export class Runner {
    * written once things have calmed down is one write instead of several. A key that was taken for its status gets it, and
    * so does one whose status has been left for as long as it may.
    */
-  othersWait(key: string): boolean {
+  mayDeferStatus(key: string): boolean {
     const { queue, burst } = this;
     if (queue.laneOf(key) === 'status' || burst.isDue(key)) return false;
     return burst.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
-  /** See `Requeue.mayPass`. */
-  mayPass(...args: Parameters<Requeue['mayPass']>): boolean {
-    return this.requeue.mayPass(...args);
+  /** See `Requeue.isTransient`. */
+  isTransient(...args: Parameters<Requeue['isTransient']>): boolean {
+    return this.requeue.isTransient(...args);
   }
 
   private async work(): Promise<void> {
     const activeWorkers = this.props.metrics.activeWorkers.labels(this.props.controller.name);
     for (;;) {
-      const pause = this.breather.pause();
+      const pause = this.yielder.pause();
       if (pause) await pause;
       const key = await this.queue.take();
       if (key === undefined) return;
@@ -185,9 +185,9 @@ export class Runner {
   }
 
   /** Never rejects, and never loses the key. */
-  private async reconcile(key: string, signal: AbortSignal): Promise<Outcome | undefined> {
+  private async reconcile(key: string, signal: AbortSignal): Promise<PlanOutcome | undefined> {
     const { controller, clock, metrics, tools } = this.props;
-    let outcome: Outcome | undefined;
+    let outcome: PlanOutcome | undefined;
     try {
       const plannedAt = clock.monotonic();
       const plannedFor = this.time.corrected(clock.now());
@@ -207,7 +207,7 @@ export class Runner {
   private conclude(
     key: string,
     made: { plan: Plan; plannedFor: Date; plannedAt: number },
-    outcome: Outcome,
+    outcome: PlanOutcome,
   ): void {
     const { plan } = made;
     const { changes, statusChanges, givenUp, statusLeft } = outcome;
@@ -229,7 +229,7 @@ export class Runner {
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
     this.requeue.ended(key, made, outcome, log);
     if (!statusLeft) this.burst.written(key);
-    if (statusLeft === 'busy') this.queue.addCoalesced(key, this.burst.left(key), 'status');
+    if (statusLeft === 'busy') this.queue.addWithin(key, this.burst.left(key), 'status');
   }
 
   /** From now on the key is woken by changes of these objects, and by what they claim becoming free. */
@@ -263,7 +263,7 @@ const TURN_ITEMS = 100;
  * Lets the event loop breathe. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
  * of the loop as long as there is some; timers, answers and probes would wait for all of it.
  */
-export class Breather {
+export class Yielder {
   private turn: { readonly until: number; left: number; readonly over: Promise<void> } | undefined;
 
   /** @param nextTurn ends when the event loop has looked after everything else */

@@ -6,7 +6,7 @@ import type { AnyObject } from '../contract/object.js';
 import { describeThrown } from '../contract/origin.js';
 import { ApiError, classify } from './api-error.js';
 import type { Api } from './api.js';
-import type { Settlement, Settlements } from './apply-state.js';
+import type { LastApply, LastApplies } from './apply-state.js';
 import { refresh } from './delete.js';
 import { ownerKey } from './managed-fields.js';
 import type { Entry, Store, StoreReader } from './cache.js';
@@ -16,9 +16,9 @@ interface Comparison {
   readonly key: string;
   readonly store: Store;
   readonly known: Entry | undefined;
-  readonly settlement: Settlement;
+  readonly applied: LastApply;
   /** Nothing would change. */
-  readonly stands: boolean;
+  readonly isCurrent: boolean;
 }
 
 /**
@@ -28,7 +28,7 @@ interface Comparison {
 export class StatusWriter {
   constructor(
     private readonly api: Api,
-    private readonly settlements: Settlements,
+    private readonly lastApplies: LastApplies,
   ) {}
 
   /** Writes one status where that is needed. A failure is part of the answer; this never rejects. */
@@ -42,9 +42,9 @@ export class StatusWriter {
   }
 
   /** Reports whether a write would find nothing to change. What the kind throws is reported when it is written. */
-  stands(step: StatusStep, changes: ChangeSet, reader: StoreReader): boolean {
+  isCurrent(step: StatusStep, changes: ChangeSet, reader: StoreReader): boolean {
     try {
-      return this.compare(step, step.status(changes), reader).stands;
+      return this.compare(step, step.status(changes), reader).isCurrent;
     } catch {
       return false;
     }
@@ -55,25 +55,25 @@ export class StatusWriter {
     const { namespace, name, uid } = target.metadata;
     const key = objectKey(namespace, name);
     const known = store.get(key);
-    const settlement = {
+    const applied = {
       hash: contentHash(status),
       uid,
       owned: known?.owned.get(ownerKey(fieldManager, 'status')),
     };
-    const expected = (): string => store.paths.expected({ status }, settlement.owned, 'status');
-    const stands =
-      this.settlements.stands(objectId(target), fieldManager, settlement, expected) &&
+    const expected = (): string => store.paths.expected({ status }, applied.owned, 'status');
+    const isCurrent =
+      this.lastApplies.isCurrent(objectId(target), fieldManager, applied, expected) &&
       store.paths.holds({ status: known?.object.status }, { status });
-    return { key, store, known, settlement, stands };
+    return { key, store, known, applied, isCurrent };
   }
 
   private async ensure(step: StatusStep, status: object, reader: StoreReader): Promise<Action> {
     const { target, fieldManager } = step;
     const comparison = this.compare(step, status, reader);
-    const { known, stands } = comparison;
+    const { known, isCurrent } = comparison;
     // Its successor, if there is one, has a reconcile of its own.
     if (known?.object.metadata.uid !== target.metadata.uid) return 'skipped';
-    if (stands) return 'unchanged';
+    if (isCurrent) return 'unchanged';
     const { apiVersion, kind, metadata } = target;
     const { namespace, name, uid } = metadata;
     const identity = { ...(namespace && { namespace }), name, ...(uid && { uid }) };
@@ -98,7 +98,7 @@ export class StatusWriter {
   private async send(
     body: AnyObject & { readonly status: object },
     fieldManager: string,
-    { key, store, settlement }: Comparison,
+    { key, store, applied }: Comparison,
     reader: StoreReader,
   ): Promise<void> {
     const options = { fieldManager, force: true, subresource: 'status' } as const;
@@ -106,7 +106,7 @@ export class StatusWriter {
     const { object } = await store.write(key, reader.writer, async () => this.api.apply(type, body, options));
     const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
     const expected = store.paths.expected({ status: body.status }, owned, 'status');
-    this.settlements.remember(objectId(body), fieldManager, { ...settlement, owned }, expected);
+    this.lastApplies.remember(objectId(body), fieldManager, { ...applied, owned }, expected);
   }
 }
 

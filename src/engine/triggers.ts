@@ -64,7 +64,7 @@ export class Triggers {
   ): void {
     const { queue, burst, controller, reader } = this.props;
     if (watch.readOnly && sameButVersion(before, after)) return;
-    const isSameIntent = asksForTheSame(before, after);
+    const isSameIntent = hasSameIntent(before, after);
     // With an equal status, something has changed that isn't kept, e.g. the owner of a field.
     const isStatus = isSameIntent && !isDeepStrictEqual(before?.status, after?.status);
     const canWait = !source.list && laneOfEvents === 'child' && (watch.readOnly === true || isStatus);
@@ -79,8 +79,8 @@ export class Triggers {
       if (writer.controller === reader.writer.controller) keys.delete(writer.key ?? '');
     const settle = source.list ? undefined : controller.settle;
     for (const key of keys) {
-      if (settle) queue.addSettling(key, settle, lane);
-      else if (canWait) queue.addCoalesced(key, burst.statusDelayMilliseconds, lane);
+      if (settle) queue.addDebounced(key, settle, lane);
+      else if (canWait) queue.addWithin(key, burst.statusDelayMilliseconds, lane);
       else queue.add(key, lane);
       if (!canWait && !source.list) burst.count(key);
     }
@@ -117,7 +117,7 @@ export class Triggers {
  * Reports whether an object asks for the same as before, its status aside. Its generation shows, so of an object that has
  * none this can't be known.
  */
-function asksForTheSame(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+function hasSameIntent(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
   if (!before || after?.metadata.generation === undefined) return false;
   const { metadata: a } = before;
   const { metadata: b } = after;

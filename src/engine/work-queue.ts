@@ -73,9 +73,9 @@ interface Work {
  *
  * - `requeue`: the plan asked for it. Holds until a reconcile succeeds, which asks again.
  * - `backoff`: the pause after a failure. Holds until a reconcile succeeds, or the pause is over.
- * - `settling`: changes that are gathered for a while. Taking the key for any reason serves them.
+ * - `debounce`: changes that are gathered for a while. Taking the key for any reason serves them.
  */
-type PlanKind = 'requeue' | 'backoff' | 'settling';
+type PlanKind = 'requeue' | 'backoff' | 'debounce';
 
 interface Planned {
   readonly at: number;
@@ -90,7 +90,7 @@ export class Queue {
   private readonly laneByKey = new Map<string, Line>();
   private readonly working = new Map<string, Work>();
   private readonly planned: Readonly<Record<PlanKind, Map<string, Planned>>> = {
-    ...{ requeue: new Map(), backoff: new Map(), settling: new Map() },
+    ...{ requeue: new Map(), backoff: new Map(), debounce: new Map() },
   };
   private readonly failures = new Map<string, number>();
   private readonly workers: ((key: string | undefined) => void)[] = [];
@@ -152,16 +152,16 @@ export class Queue {
   }
 
   /** Takes the key within the delay, and once however often this is called; later calls don't push the time on. */
-  addCoalesced(key: string, delayMilliseconds: number, lane: Lane): void {
-    if (!this.isToBeTaken(key, lane)) this.planSooner('settling', key, delayMilliseconds, lane);
+  addWithin(key: string, delayMilliseconds: number, lane: Lane): void {
+    if (!this.isToBeTaken(key, lane)) this.planSooner('debounce', key, delayMilliseconds, lane);
   }
 
   /** Takes the key once this hasn't been called for the quiet time, and at the latest so long after the first call. */
-  addSettling(key: string, { quietMilliseconds, longestMilliseconds }: Settle, lane: Lane): void {
+  addDebounced(key: string, { quietMilliseconds, longestMilliseconds }: Settle, lane: Lane): void {
     if (this.isToBeTaken(key, lane)) return;
     const now = this.now();
-    const latest = this.planned.settling.get(key)?.latest ?? now + longestMilliseconds;
-    this.plan('settling', key, Math.max(now, Math.min(now + quietMilliseconds, latest)), lane, latest);
+    const latest = this.planned.debounce.get(key)?.latest ?? now + longestMilliseconds;
+    this.plan('debounce', key, Math.max(now, Math.min(now + quietMilliseconds, latest)), lane, latest);
   }
 
   /**
@@ -311,7 +311,7 @@ export class Queue {
     for (const other of this.lines) if (other.keys.size > 0) other.passedOver++;
     line.served(now);
     this.working.set(key, { lane: line.lane, since: now });
-    this.drop('settling', key);
+    this.drop('debounce', key);
     // How long it was held says nothing about the workers.
     this.props.observer?.taken(now - Math.max(since, this.releasedAt));
     return key;

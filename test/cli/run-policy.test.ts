@@ -32,7 +32,7 @@ vi.mock('../../src/engine/manager.js', () => ({
     run(): Promise<void> {
       return started.running ?? Promise.resolve();
     }
-    lookAgain(name: string): void {
+    requeueAll(name: string): void {
       started.lookedAgain.push(name);
     }
   },

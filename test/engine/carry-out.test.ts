@@ -5,7 +5,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { refOf } from '../../src/contract/object.js';
 import { carryOut } from '../../src/engine/carry-out.js';
-import type { Outcome } from '../../src/engine/carry-out.js';
+import type { PlanOutcome } from '../../src/engine/carry-out.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,
@@ -68,7 +68,7 @@ function setup() {
   return { ...bench, work, seen };
 }
 
-const actionsOf = ({ changes, statusChanges }: Outcome): string[] =>
+const actionsOf = ({ changes, statusChanges }: PlanOutcome): string[] =>
   [...changes, ...statusChanges].map(({ action }) => action);
 
 describe('carryOut', () => {

@@ -104,8 +104,8 @@ describe('Manager', () => {
     );
     expect(reconciled).toHaveLength(41);
     reconciled.length = 0;
-    manager.lookAgain('widget');
-    manager.lookAgain('unknown');
+    manager.requeueAll('widget');
+    manager.requeueAll('unknown');
     server.put(WIDGET, widget('new'));
     for (let turn = 0; turn < 20; turn++) await settled();
     expect(new Set(reconciled)).toEqual(new Set(['web', 'new', ...names].map((name) => `shop/${name}`)));
@@ -168,7 +168,7 @@ describe('Manager', () => {
     expect(server.writes).toHaveLength(2);
     for (const { stream } of server.streams) stream.break();
     await clock.advance(29_000);
-    manager.lookAgain('widget');
+    manager.requeueAll('widget');
     await clock.advance(900);
     expect(server.writes).toHaveLength(2);
     expect(server.streams.length).toBe(4);
@@ -194,7 +194,7 @@ describe('Manager', () => {
     );
     server.remove(CONFIG_MAP, 'shop/child');
     state = 'away';
-    manager.lookAgain('widget');
+    manager.requeueAll('widget');
     await clock.advance(10_000);
     state = 'starting';
     // A minute until requests are sent, and some more until the pause of the key is long.

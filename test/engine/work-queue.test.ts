@@ -102,9 +102,9 @@ describe('Queue, lanes', () => {
 describe('Queue, later', () => {
   it('takes a key within the shortest of the delays that were asked for, whatever is asked for afterwards', async () => {
     const { queue, clock } = newQueue();
-    queue.addCoalesced('a', 1_000, 'status');
-    queue.addCoalesced('a', 100, 'status');
-    queue.addCoalesced('a', 1_000, 'status');
+    queue.addWithin('a', 1_000, 'status');
+    queue.addWithin('a', 100, 'status');
+    queue.addWithin('a', 1_000, 'status');
     await clock.advance(100);
     expect(await takeNow(queue)).toBe('a');
   });

@@ -10,7 +10,7 @@ import { Metrics } from '../../telemetry/metrics.js';
 import { ApiError } from '../api-error.js';
 import { Api } from '../api.js';
 import type { Scope } from '../api.js';
-import { Settlements } from '../apply-state.js';
+import { LastApplies } from '../apply-state.js';
 import { Applier } from '../apply.js';
 import { scopesOf, StoreReader, Stores } from '../cache.js';
 import type { Entry } from '../cache.js';
@@ -62,7 +62,7 @@ export class Planning {
       ...{ api, watches: controller.watches, reader: this.reader, given },
       ...(namespaces && { namespaces }),
     });
-    const state = { clock: systemClock, settlements: new Settlements(), metrics: new Metrics() };
+    const state = { clock: systemClock, lastApplies: new LastApplies(), metrics: new Metrics() };
     this.applier = new Applier({ api, ...state });
   }
 

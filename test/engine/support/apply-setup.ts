@@ -2,7 +2,7 @@ import type { Change } from '../../../src/contract/change.js';
 import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
-import { Settlements } from '../../../src/engine/apply-state.js';
+import { LastApplies } from '../../../src/engine/apply-state.js';
 import { Applier } from '../../../src/engine/apply.js';
 import { StoreReader, Stores } from '../../../src/engine/cache.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
@@ -47,7 +47,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
     { controller: 'widget' },
   );
   const metrics = new Metrics();
-  const applier = new Applier({ api: new Api(server), clock, settlements: new Settlements(), metrics });
+  const applier = new Applier({ api: new Api(server), clock, lastApplies: new LastApplies(), metrics });
   for (const { store } of stores.all()) {
     store.setFollowed(undefined, true);
     store.onChange((before, after) => {

@@ -1,6 +1,6 @@
 import type { Plan, Watch } from '../../../src/contract/controller.js';
 import { Api } from '../../../src/engine/api.js';
-import { Settlements } from '../../../src/engine/apply-state.js';
+import { LastApplies } from '../../../src/engine/apply-state.js';
 import { Applier } from '../../../src/engine/apply.js';
 import type { Tools } from '../../../src/engine/carry-out.js';
 import { Deletions, Sweeper } from '../../../src/engine/delete.js';
@@ -35,7 +35,7 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   const clock = new VirtualClock();
   const api = new Api(server);
   const stores = new Stores({ perNamespace: false, freeze: true });
-  const settlements = new Settlements();
+  const lastApplies = new LastApplies();
   const lines: LogLine[] = [];
   const metrics = new Metrics();
   const recorder = new EventRecorder({
@@ -47,9 +47,9 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
     reportingController: 'kosmos.io/reconstruct',
     reportingInstance: 'pod-1',
   });
-  const applier = new Applier({ api, clock, settlements, metrics });
+  const applier = new Applier({ api, clock, lastApplies, metrics });
   const sweeper = new Sweeper({ api, clock, recorder, log: recordingLogger(lines) });
-  const tools = { api, applier, sweeper, statusWriter: new StatusWriter(api, settlements), recorder };
+  const tools = { api, applier, sweeper, statusWriter: new StatusWriter(api, lastApplies), recorder };
   const reader = StoreReader.open(watches, stores, { deletions: new Deletions(clock) });
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   return { server, clock, api, stores, reader, tools, metrics, lines };
