@@ -1,7 +1,6 @@
 import { storedVersion } from '../contract/crd.js';
-import type { CrdVersion, CustomResourceDefinition } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
-import { objectKey, groupOf } from '../contract/object.js';
+import { groupOf, isMap, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { applyDefaults } from './defaults.js';
@@ -22,10 +21,7 @@ export interface CheckOptions {
    * @default - none: it is rendered without a namespace
    */
   readonly namespace?: string;
-  /**
-   * Takes one line for each kind that is used and has rules that can't be judged without the API server.
-   * @default - they are not told
-   */
+  /** Takes a line for each kind in use with rules that only the API server can judge. @default - they are not reported */
   readonly warn?: (line: string) => void;
   /**
    * Returns what the cluster has under that name, in that version of its kind: then a document is judged as an update of it.
@@ -48,7 +44,7 @@ export interface CustomResourceInput {
 }
 
 /**
- * Reads custom resources and holds them against the schemas of their kinds. No cluster is asked, but by `live`.
+ * Reads custom resources and validates them by the schemas of their kinds. No cluster is asked, but by `live`.
  * @returns the custom resources in the order of the sources, with the defaults of their schemas
  * @throws InputError with every problem of every document
  */
@@ -77,7 +73,7 @@ export function requireNamespace(namespace: string | undefined): void {
   ]);
 }
 
-/** Holds documents against the schemas of their kinds, in their order. */
+/** Validates documents by the schemas of their kinds, in their order. */
 export async function checkDocuments(
   documents: readonly Document[],
   options: CheckOptions,
@@ -87,10 +83,9 @@ export async function checkDocuments(
   const inputs: CustomResourceInput[] = [];
   for (const document of documents) {
     const result = await readDocument(document, kinds, options);
-    if ('problems' in result) {
-      const lineOf = ({ path }: Problem): number => document.lineOf(path);
-      const byLine = [...result.problems].sort((a, b) => lineOf(a) - lineOf(b));
-      problems.push(...byLine.map((problem) => remarkOn(document, problem)));
+    if (Array.isArray(result)) {
+      const lines = result.map((problem) => [document.lineOf(problem.path), problem] as const);
+      problems.push(...lines.sort(([a], [b]) => a - b).map(([, problem]) => remarkOn(document, problem)));
     } else {
       inputs.push(result);
     }
@@ -107,36 +102,38 @@ function remarkOn(document: Document, { path, ...problem }: Problem): Remark {
 async function readDocument(
   document: Document,
   kinds: KnownKinds,
-  { namespace, live: find }: CheckOptions,
-): Promise<CustomResourceInput | { readonly problems: readonly Problem[] }> {
+  { namespace: fallback, live: find }: CheckOptions,
+): Promise<CustomResourceInput | Problem[]> {
   const { value } = document;
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+  if (!isMap(value)) {
     const message = `${showValue(value)} is not a Kubernetes object`;
-    return {
-      problems: [{ path: [], message, remedy: 'give a map with apiVersion, kind, metadata and spec' }],
-    };
+    return [{ path: [], message, remedy: 'give a map with apiVersion, kind, metadata and spec' }];
   }
   const version = kinds.find(value);
-  if (!('kind' in version)) return { problems: [version] };
+  if (!('kind' in version)) return [version];
   const { kind } = version;
-  const candidate = version.withDefaults(value);
-  const key = find && keyOf(candidate, kind.type.namespaced, namespace);
-  const type = { ...kind.type, apiVersion: (value as CustomResource).apiVersion };
-  const live = key === undefined ? undefined : await find?.(type, key);
+  const candidate = version.withDefaults(value) as {
+    readonly apiVersion: string;
+    readonly metadata?: unknown;
+  };
+  const { name, namespace: given } = (candidate.metadata ?? {}) as Readonly<Record<string, unknown>>;
+  // As the API server does, the namespace of what is cluster-scoped is dropped.
+  const namespace = kind.type.namespaced ? given || fallback : undefined;
+  const isNamed =
+    typeof name === 'string' &&
+    isDnsSubdomain(name) &&
+    (namespace === undefined || (typeof namespace === 'string' && isDnsLabel(namespace)));
+  const type = { ...kind.type, apiVersion: candidate.apiVersion };
+  const live = isNamed ? await find?.(type, objectKey(namespace, name)) : undefined;
   const problems = judge(version, candidate, live);
-  if (problems.length > 0) return { problems };
-  const cr = withNamespace(version.stored(candidate) as CustomResource, kind.type.namespaced, namespace);
+  if (problems.length > 0) return problems;
+  const stored = version.stored(candidate) as CustomResource;
+  const { namespace: _, ...metadata } = stored.metadata;
+  const cr = {
+    ...stored,
+    metadata: { ...metadata, ...(namespace ? { namespace: namespace as string } : {}) },
+  };
   return { kind, cr, document, type, ...(live && { live }) };
-}
-
-/** Undefined where no object can have that name. */
-function keyOf(value: object, namespaced: boolean, fallback: string | undefined): string | undefined {
-  const { metadata } = value as { readonly metadata?: Readonly<Record<string, unknown>> | null };
-  const { name, namespace: given } = metadata ?? {};
-  const namespace = namespaced ? given || fallback : undefined;
-  if (typeof name !== 'string' || !isDnsSubdomain(name)) return undefined;
-  if (namespace === undefined) return name;
-  return typeof namespace === 'string' && isDnsLabel(namespace) ? objectKey(namespace, name) : undefined;
 }
 
 /**
@@ -147,24 +144,11 @@ function keyOf(value: object, namespaced: boolean, fallback: string | undefined)
  */
 export function judge(version: KnownVersion, candidate: object, live?: object): Problem[] {
   // What was stored before the schema had a default has got it by the time it is compared.
-  const old = live && version.withDefaults(live);
-  const found = version.validate(candidate, old);
+  const found = version.validate(candidate, live && version.withDefaults(live));
   const { metadata } = candidate as { metadata?: unknown };
-  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return found;
-  const names = checkNames(metadata);
+  if (!isMap(metadata)) return found;
   const known = new Set(found.map(({ path }) => JSON.stringify(path)));
-  return [...names.filter(({ path }) => !known.has(JSON.stringify(path))), ...found];
-}
-
-/** As the API server does, the namespace of what is cluster-scoped is dropped. */
-function withNamespace(
-  cr: CustomResource,
-  namespaced: boolean,
-  fallback: string | undefined,
-): CustomResource {
-  const { namespace: given, ...metadata } = cr.metadata;
-  const namespace = namespaced ? given || fallback : undefined;
-  return { ...cr, metadata: { ...metadata, ...(namespace && { namespace }) } };
+  return [...checkNames(metadata).filter(({ path }) => !known.has(JSON.stringify(path))), ...found];
 }
 
 function duplicates(inputs: readonly CustomResourceInput[]): Remark[] {
@@ -192,9 +176,9 @@ function duplicates(inputs: readonly CustomResourceInput[]): Remark[] {
 interface KnownVersion {
   readonly kind: Kind;
   readonly validate: Validate;
-  /** The object as the API server would validate it. */
+  /** Returns the object as the API server would validate it. */
   withDefaults(value: object): object;
-  /** The validated object as the API server would store it. */
+  /** Returns the validated object as the API server would store it. */
   stored(value: object): object;
 }
 
@@ -202,87 +186,68 @@ interface KnownVersion {
 export class KnownKinds {
   private readonly versions = new Map<string, KnownVersion>();
 
-  /** @param warn takes one line for each kind that is asked for and has rules that aren't judged here */
+  /** @param warn takes a line for each kind that is asked for and has rules that aren't judged here */
   constructor(
     private readonly kinds: readonly Kind[],
     private readonly warn: (line: string) => void = () => undefined,
   ) {}
 
-  /** The version that a document is of, or what is wrong with its `apiVersion` and `kind`. */
+  /** Returns the version of a document, or what is wrong with its `apiVersion` and `kind`. */
   find(document: { readonly apiVersion?: unknown; readonly kind?: unknown }): KnownVersion | Problem {
     const { apiVersion, kind } = document;
-    if (typeof apiVersion !== 'string' || apiVersion === '') return this.unusable('apiVersion', apiVersion);
-    if (typeof kind !== 'string' || kind === '') return this.unusable('kind', kind);
+    const listed = this.kinds.map(({ type }) => `${type.kind} (${type.apiVersion})`).join(', ') || 'none';
+    const unusable = (field: string, value: unknown): Problem => {
+      const message = value === undefined ? 'is missing' : `${showValue(value)} is not a name`;
+      return { path: [field], message, remedy: `add it; the kinds are ${listed}` };
+    };
+    if (typeof apiVersion !== 'string' || apiVersion === '') return unusable('apiVersion', apiVersion);
+    if (typeof kind !== 'string' || kind === '') return unusable('kind', kind);
     const identity = `${apiVersion}/${kind}`;
     const known = this.versions.get(identity);
     if (known) return known;
-    const found = this.load(apiVersion, kind);
-    if ('kind' in found) this.versions.set(identity, found);
-    return found;
+    const found = this.kinds.find(
+      ({ crd: { spec } }) => spec.group === groupOf(apiVersion) && spec.names.kind === kind,
+    );
+    if (!found) {
+      const message = `${kind} of ${apiVersion} is not a kind that is rendered here`;
+      return { path: ['kind'], message, remedy: `the kinds are ${listed}` };
+    }
+    const version = this.load(found, apiVersion, kind);
+    if ('kind' in version) this.versions.set(identity, version);
+    return version;
   }
 
-  private load(apiVersion: string, kindName: string): KnownVersion | Problem {
-    const kind = this.kinds.find(
-      ({ crd: { spec } }) => spec.group === groupOf(apiVersion) && spec.names.kind === kindName,
-    );
-    if (!kind) {
-      const message = `${kindName} of ${apiVersion} is not a kind that is rendered here`;
-      return { path: ['kind'], message, remedy: `the kinds are ${this.listed()}` };
-    }
+  private load(kind: Kind, apiVersion: string, kindName: string): KnownVersion | Problem {
     const { spec } = kind.crd;
-    const version = spec.versions.find(
-      ({ name, served }) => served && apiVersion === `${spec.group}/${name}`,
-    );
+    const served = spec.versions.filter((candidate) => candidate.served);
+    const version = served.find(({ name }) => apiVersion === `${spec.group}/${name}`);
     if (!version) {
-      const served = spec.versions
-        .filter((candidate) => candidate.served)
-        .map(({ name }) => `${spec.group}/${name}`);
+      const names = served.map(({ name }) => `${spec.group}/${name}`).join(' or ');
       const message = `${apiVersion} is not a version in which ${kindName} is served`;
-      return { path: ['apiVersion'], message, remedy: `write ${served.join(' or ')}` };
+      return { path: ['apiVersion'], message, remedy: `write ${names}` };
     }
-    if (!version.storage && converts(kind.crd)) {
+    const { conversion } = spec as { readonly conversion?: { readonly strategy?: string } };
+    if (!version.storage && conversion?.strategy === 'Webhook') {
       const message = `${apiVersion} is converted by a webhook, which is not asked here`;
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
-    const rules = unknownRules(version.schema.openAPIV3Schema).map(
-      ({ rule, why }) => `${showValue(rule)} (${why})`,
-    );
+    const schema = version.schema.openAPIV3Schema;
+    const rules = unknownRules(schema).map(({ rule, why }) => `${showValue(rule)} (${why})`);
     if (rules.length > 0)
       this.warn(
         `${kindName} of ${apiVersion}: these rules use what only the API server knows, so it alone judges them: ${rules.join(', ')}`,
       );
-    return knownVersion(kind, version);
+    const stored = storedVersion(kind.crd);
+    const converted = { apiVersion: kind.type.apiVersion };
+    return {
+      kind,
+      validate: compileSchema(schema, optionsFor(version)),
+      withDefaults: (value) => applyDefaults(value, schema) as object,
+      // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
+      stored: (value) =>
+        version === stored
+          ? value
+          : (applyDefaults({ ...value, ...converted }, stored.schema.openAPIV3Schema) as object),
+    };
   }
-
-  private unusable(field: string, value: unknown): Problem {
-    const message = value === undefined ? 'is missing' : `${showValue(value)} is not a name`;
-    return { path: [field], message, remedy: `add it; the kinds are ${this.listed()}` };
-  }
-
-  private listed(): string {
-    return this.kinds.map(({ type }) => `${type.kind} (${type.apiVersion})`).join(', ') || 'none';
-  }
-}
-
-function converts({ spec }: CustomResourceDefinition): boolean {
-  const { conversion } = spec as { readonly conversion?: { readonly strategy?: string } };
-  return conversion?.strategy === 'Webhook';
-}
-
-function knownVersion(kind: Kind, version: CrdVersion): KnownVersion {
-  const schema = version.schema.openAPIV3Schema;
-  const stored = storedVersion(kind.crd);
-  return {
-    kind,
-    validate: compileSchema(schema, optionsFor(version)),
-    withDefaults: (value) => applyDefaults(value, schema) as object,
-    // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
-    stored: (value) =>
-      version === stored
-        ? value
-        : (applyDefaults(
-            { ...value, apiVersion: kind.type.apiVersion },
-            stored.schema.openAPIV3Schema,
-          ) as object),
-  };
 }

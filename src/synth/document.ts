@@ -36,8 +36,8 @@ export function parseOne(
 }
 
 /**
- * Takes a text apart into the objects that it holds. The items of a `List` are objects of their own; documents
- * that hold nothing are left out.
+ * Parses a text into the objects that it holds. The items of a `List` are objects of their own; documents that hold
+ * nothing are left out.
  * @param report takes one line for each thing that isn't YAML
  */
 export function parseDocuments(source: Source, report: (problem: string) => void): Document[] {
@@ -48,30 +48,28 @@ export function parseDocuments(source: Source, report: (problem: string) => void
   let index = 0;
   // Composed one by one: the nodes of 10,000 documents at once would take several hundred MiB.
   for (const yaml of new Composer(YAML_OPTIONS).compose(tokens)) {
-    if (isEmpty(yaml)) continue;
-    index += 1;
-    const at = (line: number): string => `${source.name}: document ${index}, line ${line}`;
     const [error] = yaml.errors;
+    if (!error && (isScalar(yaml.contents) ? valueOf(yaml) : yaml.contents) === null) continue;
+    index += 1;
+    const reportAt = (offset: number, problem: string): void => {
+      report(`${source.name}: document ${index}, line ${lines.linePos(offset).line}: ${problem}`);
+    };
     if (error) {
-      report(`${at(lines.linePos(error.pos[0]).line)}: ${explain(error)}`);
+      reportAt(error.pos[0], explain(error));
       continue;
     }
     try {
       const [start, , end] = yaml.range;
       const value = valueOf(yaml);
       const lineOf = locator(source.text.slice(start, end), lines.linePos(start).line, latest);
-      const document = { file: source.name, index, path: [], value, lineOf };
-      for (const item of listItems(document)) documents.push(item);
+      for (const item of listItems({ file: source.name, index, path: [], value, lineOf }))
+        documents.push(item);
     } catch (error) {
       if (!(error instanceof YamlError)) throw error;
-      report(`${at(lines.linePos(error.offset).line)}: ${error.message}`);
+      reportAt(error.offset, error.message);
     }
   }
   return documents;
-}
-
-function isEmpty(yaml: YamlDocument.Parsed): boolean {
-  return yaml.errors.length === 0 && (isScalar(yaml.contents) ? valueOf(yaml) : yaml.contents) === null;
 }
 
 function listItems(document: Document): Document[] {
@@ -152,58 +150,47 @@ const EXTENSIONS: readonly string[] = ['.yaml', '.yml', '.json'];
  */
 export async function readSources(options: SourceOptions): Promise<Source[]> {
   const problems: string[] = [];
-  const names = new Set<string>();
-  for (const source of options.sources) {
-    const found = source === '-' ? ['-'] : listFiles(source, options.recursive ?? false, problems);
-    for (const name of found) names.add(name);
-  }
-  const sources: Source[] = [];
-  for (const name of names) {
-    const shown = name === '-' ? '<stdin>' : name;
+  const unreadable = (name: string, error: unknown): void => {
+    const { code } = error as NodeJS.ErrnoException;
+    const reasons: Readonly<Record<string, string>> = {
+      ENOENT: 'there is no such file or folder; check the path',
+      EACCES: 'access is denied; check its permissions',
+      EPERM: 'access is denied; check its permissions',
+      ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text; give YAML or JSON, saved as UTF-8',
+    };
+    problems.push(`${name}: can't be read: ${reasons[code ?? ''] ?? messageOf(error)}`);
+  };
+  const listFiles = (source: string): string[] => {
     try {
-      const bytes = name === '-' ? await (options.stdin ?? readStdin)() : readFileSync(name);
-      sources.push({ name: shown, text: decode(bytes) });
+      if (source === '-' || !statSync(source).isDirectory()) return [source];
+      const files = readdirSync(source, { recursive: options.recursive ?? false, encoding: 'utf8' })
+        .filter((name) => EXTENSIONS.includes(extname(name)))
+        .map((name) => join(source, name))
+        .filter((file) => statSync(file).isFile())
+        .sort();
+      if (files.length === 0) {
+        const hasFolders = readdirSync(source, { withFileTypes: true }).some((entry) => entry.isDirectory());
+        const deeper = options.recursive || !hasFolders ? '' : ', or add -R to look into its subfolders';
+        problems.push(`${source}: holds no ${EXTENSIONS.join(', ')} file; name another folder${deeper}`);
+      }
+      return files;
     } catch (error) {
-      problems.push(`${shown}: can't be read: ${explainRead(error)}`);
+      unreadable(source, error);
+      return [];
+    }
+  };
+  const sources: Source[] = [];
+  for (const file of new Set(options.sources.flatMap(listFiles))) {
+    const name = file === '-' ? '<stdin>' : file;
+    try {
+      const bytes = file === '-' ? await (options.stdin ?? readStdin)() : readFileSync(file);
+      sources.push({ name, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
+    } catch (error) {
+      unreadable(name, error);
     }
   }
   if (problems.length > 0) throw new InputError(problems);
   return sources;
-}
-
-function listFiles(source: string, recursive: boolean, problems: string[]): string[] {
-  try {
-    if (!statSync(source).isDirectory()) return [source];
-    const files = readdirSync(source, { recursive, encoding: 'utf8' })
-      .filter((name) => EXTENSIONS.includes(extname(name)))
-      .map((name) => join(source, name))
-      .filter((file) => statSync(file).isFile())
-      .sort();
-    if (files.length === 0) {
-      const hasFolders = readdirSync(source, { withFileTypes: true }).some((entry) => entry.isDirectory());
-      const deeper = recursive || !hasFolders ? '' : ', or add -R to look into its subfolders';
-      problems.push(`${source}: holds no ${EXTENSIONS.join(', ')} file; name another folder${deeper}`);
-    }
-    return files;
-  } catch (error) {
-    problems.push(`${source}: can't be read: ${explainRead(error)}`);
-    return [];
-  }
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error('it is not UTF-8 text; give YAML or JSON, saved as UTF-8');
-  }
-}
-
-function explainRead(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return 'there is no such file or folder; check the path';
-  if (code === 'EACCES' || code === 'EPERM') return 'access is denied; check its permissions';
-  return messageOf(error);
 }
 
 /** The standard input of the process, to its end. */
@@ -213,9 +200,9 @@ export async function readStdin(): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Something to be said of a document. */
+/** A remark on a document. */
 export interface Remark {
-  /** @default - what is said is about several, or all */
+  /** @default - it is about several, or all */
   readonly document?: Document;
   /** Path in the document; empty for the whole. */
   readonly path: Path;

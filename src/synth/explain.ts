@@ -38,40 +38,42 @@ export function pathOf(pointer: string, root: unknown): Path {
 type Words = readonly [message: string, remedy: string];
 
 function problemOf(error: ErrorObject, path: Path): Problem {
-  const params = error.params as Record<string, unknown>;
-  const at =
-    error.keyword === 'required'
-      ? [...path, String(params.missingProperty)]
-      : error.keyword === 'additionalProperties'
-        ? [...path, String(params.additionalProperty)]
-        : error.keyword === LIST_KEYS
-          ? [...path, params.index as number]
-          : path;
-  const [message, remedy] = wordsFor(error, params);
-  return { path: at, message, remedy };
+  const { missingProperty, additionalProperty, index } = error.params as Readonly<Record<string, unknown>>;
+  const steps = { required: missingProperty, additionalProperties: additionalProperty, [LIST_KEYS]: index };
+  const step = (steps as Readonly<Record<string, unknown>>)[error.keyword] as string | number | undefined;
+  const [message, remedy] = wordsFor(error);
+  return { path: step === undefined ? path : [...path, step], message, remedy };
 }
 
-function wordsFor(
-  { keyword, data, parentSchema = {}, message }: ErrorObject,
-  params: Readonly<Record<string, unknown>>,
-): Words {
+function wordsFor(error: ErrorObject): Words {
+  const { keyword, data, parentSchema = {}, message } = error;
+  const params = error.params as Readonly<Record<string, unknown>>;
   const shown = showValue(data);
   const limit = String(params.limit);
-  const items = plural(
-    Array.isArray(data) ? data.length : Object.keys(Object(data) as object).length,
-    'item',
-  );
+  const size = Object.keys(Object(data) as object).length;
   switch (keyword) {
     case 'required':
       return ['is missing', 'add it'];
     case 'additionalProperties':
       return unknownField(String(params.additionalProperty), parentSchema.properties as object | undefined);
-    case LIST_KEYS:
-      return duplicate(data as readonly unknown[], params as unknown as Duplicate);
+    case LIST_KEYS: {
+      const { keys, index, first } = params as { keys: readonly string[]; index: number; first: number };
+      const item = (data as readonly Readonly<Record<string, unknown>>[])[index];
+      const given = keys.map((key) => `${key} ${showValue(item?.[key])}`).join(', ') || showValue(item);
+      return [`${given} is given twice, first by item [${first}]`, 'remove or change one of them'];
+    }
     case 'type':
       return wrongType(data, [params.type].flat() as string[]);
-    case 'enum':
-      return notInEnum(data, (params.allowedValues as unknown[]).map(showEnumValue));
+    case 'enum': {
+      const allowed = (params.allowedValues as readonly unknown[]).map((value) =>
+        typeof value === 'string' && value !== '' ? value : showValue(value),
+      );
+      const near = typeof data === 'string' ? suggest(data, allowed) : undefined;
+      return [
+        `${shown} is not one of ${allowed.join(', ')}`,
+        near ? `did you mean ${near}?` : 'give one of them',
+      ];
+    }
     case 'format': {
       const format = String(params.format);
       return [`${shown} is no ${format}`, `give ${EXAMPLES[format] ?? `text of the format ${format}`}`];
@@ -90,22 +92,20 @@ function wordsFor(
       return [`${shown} is not more than ${limit}`, `give a number above ${limit}`];
     case 'exclusiveMaximum':
       return [`${shown} is not less than ${limit}`, `give a number below ${limit}`];
-    case 'minLength':
-      return [
-        data === '' ? '"" is empty' : `${shown} is too short`,
-        `give at least ${plural(limit, 'character')}`,
-      ];
-    case 'maxLength':
-      return [
-        `${shown} is too long, it has ${plural(Array.from(String(data)).length, 'character')}`,
-        `give at most ${limit}`,
-      ];
+    case 'minLength': {
+      const what = data === '' ? '"" is empty' : `${shown} is too short`;
+      return [what, `give at least ${plural(limit, 'character')}`];
+    }
+    case 'maxLength': {
+      const length = plural(Array.from(String(data)).length, 'character');
+      return [`${shown} is too long, it has ${length}`, `give at most ${limit}`];
+    }
     case 'minItems':
     case 'minProperties':
-      return [`has ${items}`, `give at least ${limit}`];
+      return [`has ${plural(size, 'item')}`, `give at least ${limit}`];
     case 'maxItems':
     case 'maxProperties':
-      return [`has ${items}`, `give at most ${limit}`];
+      return [`has ${plural(size, 'item')}`, `give at most ${limit}`];
     default:
       return [`${shown} ${message ?? 'is not allowed'}`, "see the kind's reference"];
   }
@@ -132,21 +132,6 @@ function unknownField(field: string, properties: object = {}): Words {
   return [UNKNOWN_FIELD, `remove it; the fields here are ${known.slice(0, 20).join(', ')}${more}`];
 }
 
-interface Duplicate {
-  readonly keys: readonly string[];
-  readonly index: number;
-  readonly first: number;
-}
-
-function duplicate(list: readonly unknown[], { keys, index, first }: Duplicate): Words {
-  const item = list[index];
-  const shown = keys.map((key) => `${key} ${showValue((item as Record<string, unknown>)[key])}`).join(', ');
-  return [
-    `${shown || showValue(item)} is given twice, first by item [${first}]`,
-    'remove or change one of them',
-  ];
-}
-
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   ...{ string: 'a string', integer: 'an integer', number: 'a number', boolean: 'a boolean' },
   ...{ array: 'a list', object: 'a map', null: 'null' },
@@ -167,16 +152,6 @@ function wrongType(value: unknown, types: readonly string[]): Words {
   if ((type === 'number' || type === 'boolean') && types.includes('string'))
     return [message, 'put it in quotes'];
   return [message, `give ${expected}${value === null ? ', or remove the field' : ''}`];
-}
-
-function notInEnum(value: unknown, allowed: readonly string[]): Words {
-  const near = typeof value === 'string' ? suggest(value, allowed) : undefined;
-  const message = `${showValue(value)} is not one of ${allowed.join(', ')}`;
-  return [message, near ? `did you mean ${near}?` : 'give one of them'];
-}
-
-function showEnumValue(value: unknown): string {
-  return typeof value === 'string' && value !== '' ? value : showValue(value);
 }
 
 /** A value of each format, or what it has to be. */

@@ -124,52 +124,41 @@ export function isDnsSubdomain(text: string): boolean {
   return text.length <= 253 && text.split('.').every((part) => DNS_LABEL.test(part));
 }
 
-/** The identity that a document gives its object; nothing of it has been checked yet. */
-interface Identity {
-  readonly name?: unknown;
-  readonly generateName?: unknown;
-  readonly namespace?: unknown;
-  readonly labels?: unknown;
-  readonly annotations?: unknown;
-}
-
 /** Names what is wrong with the names in the metadata of an object; wrong types are left to the schema. */
-export function checkNames({ name, generateName, namespace, labels, annotations }: Identity): Problem[] {
-  const problems: Problem[] = [...checkKeys('labels', labels), ...checkKeys('annotations', annotations)];
-  if (generateName !== undefined) {
-    problems.push({
-      path: ['metadata', 'generateName'],
-      message: 'the name would be made up by the API server',
-      remedy: 'give metadata.name instead, a name is needed to render',
-    });
-  } else if (name === undefined || name === '') {
-    problems.push({ path: ['metadata', 'name'], message: 'is missing', remedy: 'add it' });
-  }
-  if (typeof name === 'string' && name !== '' && !isDnsSubdomain(name)) {
-    problems.push({
-      path: ['metadata', 'name'],
-      message: `${showValue(name)} is not a DNS subdomain name`,
-      remedy:
-        'use up to 253 lower-case letters, digits, - and ., and begin and end each part with a letter or digit',
-    });
-  }
-  if (typeof namespace === 'string' && namespace !== '' && !isDnsLabel(namespace)) {
-    problems.push({
-      path: ['metadata', 'namespace'],
-      message: `${showValue(namespace)} is not a DNS label`,
-      remedy: 'use up to 63 lower-case letters, digits and -, and begin and end with a letter or digit',
-    });
-  }
+export function checkNames(metadata: Readonly<Record<string, unknown>>): Problem[] {
+  const { name, generateName, namespace } = metadata;
+  const problems = ['labels', 'annotations'].flatMap((field) => checkKeys(field, metadata[field]));
+  const refuse = (field: string, message: string, remedy: string): void => {
+    problems.push({ path: ['metadata', field], message, remedy });
+  };
+  if (generateName !== undefined)
+    refuse(
+      'generateName',
+      'the name would be made up by the API server',
+      'give metadata.name instead, a name is needed to render',
+    );
+  else if (name === undefined || name === '') refuse('name', 'is missing', 'add it');
+  if (typeof name === 'string' && name !== '' && !isDnsSubdomain(name))
+    refuse(
+      'name',
+      `${showValue(name)} is not a DNS subdomain name`,
+      'use up to 253 lower-case letters, digits, - and ., and begin and end each part with a letter or digit',
+    );
+  if (typeof namespace === 'string' && namespace !== '' && !isDnsLabel(namespace))
+    refuse(
+      'namespace',
+      `${showValue(namespace)} is not a DNS label`,
+      'use up to 63 lower-case letters, digits and -, and begin and end with a letter or digit',
+    );
   return problems;
 }
 
 function checkKeys(field: string, map: unknown): Problem[] {
-  if (map === null || typeof map !== 'object') return [];
   // The case of an annotation's prefix doesn't matter.
   const isRight = (key: string): boolean =>
     isQualifiedName(field === 'annotations' ? key.toLowerCase() : key);
-  return Object.keys(map)
-    .filter((key) => !isRight(key))
+  return Object.keys(Object(map) as object)
+    .filter((key) => typeof map === 'object' && !isRight(key))
     .map((key) => ({
       path: ['metadata', field, key],
       message: `${showValue(key)} is not a key of ${field}`,
@@ -207,38 +196,26 @@ function isDateTime(text: string): boolean {
   return isDate(date) && hour <= '23' && minute <= '59' && second <= '59';
 }
 
-/** In nanoseconds. */
-const GO_UNITS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3600e9,
-};
-
-/** Every word that begins with the last of a line is taken too. */
-const LONG_UNITS: readonly (readonly [nanoseconds: number, exactly: readonly string[], beginning: string])[] =
-  [
-    [1, ['ns'], 'nano'],
-    [1e3, ['us', 'µs'], 'micro'],
-    [1e6, ['ms'], 'milli'],
-    [1e9, ['s'], 'sec'],
-    [60e9, ['m'], 'min'],
-    [3600e9, ['h', 'hr'], 'hour'],
-    [86_400e9, ['d'], 'day'],
-    [604_800e9, ['w', 'wk'], 'week'],
-  ];
+/** Nanoseconds of units: those of Go, and words of which every one that begins with the last is taken too. */
+const UNITS: readonly (readonly [nanoseconds: number, exactly: readonly string[], beginning: string])[] = [
+  [1, ['ns'], 'nano'],
+  [1e3, ['us', 'µs'], 'micro'],
+  [1e6, ['ms'], 'milli'],
+  [1e9, ['s'], 'sec'],
+  [60e9, ['m'], 'min'],
+  [3600e9, ['h', 'hr'], 'hour'],
+  [86_400e9, ['d'], 'day'],
+  [604_800e9, ['w', 'wk'], 'week'],
+];
 
 /** The nanoseconds of `1h30m`, or of `3 days` wherever that is in a text; nothing if there is no duration in it. */
 export function parseDuration(text: string): number | undefined {
   const [, sign, parts = ''] =
     /^([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text) ?? [];
   if (parts !== '') {
-    const sum = [...parts.matchAll(/(?<![\d.])([\d.]+)([a-zµμ]+)/g)].reduce(
-      (total, [, count, unit]) => total + Number(count) * (GO_UNITS[unit ?? ''] ?? 0),
+    const sum = [...parts.replaceAll('μ', 'µ').matchAll(/(?<![\d.])([\d.]+)([a-zµ]+)/g)].reduce(
+      (total, [, count, unit = '']) =>
+        total + Number(count) * (UNITS.find(([, exactly]) => exactly.includes(unit))?.[0] ?? 0),
       0,
     );
     return sign === '-' ? -sum : sum;
@@ -246,8 +223,11 @@ export function parseDuration(text: string): number | undefined {
   let sum: number | undefined;
   for (const [, count, word = ''] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)) {
     const unit = word.toLowerCase();
+    // An `m` alone is a minute in Go's form only.
     const [nanoseconds] =
-      LONG_UNITS.find(([, exactly, beginning]) => exactly.includes(unit) || unit.startsWith(beginning)) ?? [];
+      UNITS.find(
+        ([, exactly, start]) => (unit !== 'm' && exactly.includes(unit)) || unit.startsWith(start),
+      ) ?? [];
     if (nanoseconds !== undefined) sum = (sum ?? 0) + Number(count) * nanoseconds;
   }
   return sum;

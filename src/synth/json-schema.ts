@@ -2,7 +2,7 @@ import type { StructuralSchema } from '../contract/crd.js';
 import { LIST_KEYS } from './explain.js';
 
 /** A schema as ajv takes it. */
-export type JsonSchema = Record<string, unknown>;
+type JsonSchema = Record<string, unknown>;
 
 const TEXT = { type: 'string' } as const;
 const TIME = { type: ['string', 'null'], format: 'date-time' } as const;
@@ -53,78 +53,54 @@ const SAME_KEYWORDS = [
  * `fieldValidation=Strict`: fields that the schema doesn't name are refused.
  */
 export function rootJsonSchema(schema: StructuralSchema): JsonSchema {
-  const root = jsonSchema({ ...schema, type: 'object' });
   const own = schema.properties?.metadata;
+  // A CRD may restrict the name, and nothing else of the metadata.
+  const metadata = { ...OBJECT_META, ...(own && { allOf: [branchSchema(own)] }) };
+  return objectSchema(jsonSchema({ ...schema, type: 'object' }), metadata, ['metadata']);
+}
+
+/** Adds the three fields that every object has, also one inside of the object. */
+function objectSchema(schema: JsonSchema, metadata: JsonSchema, required: readonly string[]): JsonSchema {
   return {
-    ...root,
-    properties: {
-      ...(root.properties as JsonSchema | undefined),
-      apiVersion: TEXT,
-      kind: TEXT,
-      // A CRD may restrict the name, and nothing else of the metadata.
-      metadata: { ...OBJECT_META, ...(own && { allOf: [branchSchema(own)] }) },
-    },
-    required: [...new Set([...(schema.required ?? []), 'apiVersion', 'kind', 'metadata'])],
+    ...schema,
+    properties: { ...(schema.properties as JsonSchema | undefined), apiVersion: TEXT, kind: TEXT, metadata },
+    required: [...new Set([...((schema.required ?? []) as string[]), 'apiVersion', 'kind', ...required])],
   };
 }
 
 function jsonSchema(schema: StructuralSchema): JsonSchema {
-  const result = { ...valueSchema(schema), ...typeSchema(schema), ...listSchema(schema) };
+  const result = valueSchema(schema);
+  const { type, items, properties, additionalProperties } = schema;
+  const types = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : type ? [type] : [];
+  if (types.length > 0) result.type = schema.nullable ? [...types, 'null'] : types;
+  const listType = schema['x-kubernetes-list-type'];
+  if (listType === 'map') result[LIST_KEYS] = schema['x-kubernetes-list-map-keys'] ?? [];
+  if (listType === 'set') result[LIST_KEYS] = [];
   // Numbers are doubles here: a larger integer would come out changed.
-  if (schema.type === 'integer') result.format ??= 'int64';
-  if (schema.items) result.items = jsonSchema(schema.items);
-  const { properties, additionalProperties } = schema;
+  if (type === 'integer') result.format ??= 'int64';
+  if (items) result.items = jsonSchema(items);
   if (properties) result.properties = mapValues(properties, jsonSchema);
-  if (typeof additionalProperties === 'object') {
+  if (typeof additionalProperties === 'object')
     result.additionalProperties = jsonSchema(additionalProperties);
-  } else if (
-    schema.type === 'object' &&
+  else if (
+    type === 'object' &&
     additionalProperties !== true &&
     schema['x-kubernetes-preserve-unknown-fields'] !== true
-  ) {
+  )
     result.additionalProperties = false;
-  }
-  return schema['x-kubernetes-embedded-resource'] ? embedded(result) : result;
-}
-
-/** An object inside of the object: it has the three fields that every object has. */
-function embedded(schema: JsonSchema): JsonSchema {
-  return {
-    ...schema,
-    properties: {
-      ...(schema.properties as JsonSchema | undefined),
-      apiVersion: TEXT,
-      kind: TEXT,
-      metadata: OBJECT_META,
-    },
-    required: [...new Set([...((schema.required ?? []) as string[]), 'apiVersion', 'kind'])],
-  };
-}
-
-function typeSchema(schema: StructuralSchema): JsonSchema {
-  const types = schema['x-kubernetes-int-or-string']
-    ? ['integer', 'string']
-    : schema.type
-      ? [schema.type]
-      : [];
-  if (types.length === 0) return {};
-  return { type: schema.nullable ? [...types, 'null'] : types.length === 1 ? types[0] : types };
-}
-
-function listSchema(schema: StructuralSchema): JsonSchema {
-  const type = schema['x-kubernetes-list-type'];
-  if (type === 'map') return { [LIST_KEYS]: schema['x-kubernetes-list-map-keys'] ?? [] };
-  return type === 'set' ? { [LIST_KEYS]: [] } : {};
+  return schema['x-kubernetes-embedded-resource'] ? objectSchema(result, OBJECT_META, []) : result;
 }
 
 /** The part that checks values; below `allOf`, `anyOf`, `oneOf` and `not` there is no other. */
 function valueSchema(schema: StructuralSchema): JsonSchema {
   const result: JsonSchema = {};
-  for (const keyword of SAME_KEYWORDS) {
-    if (schema[keyword] !== undefined) result[keyword] = schema[keyword];
-  }
-  addBound(result, schema, 'minimum', 'exclusiveMinimum');
-  addBound(result, schema, 'maximum', 'exclusiveMaximum');
+  for (const keyword of SAME_KEYWORDS) if (schema[keyword] !== undefined) result[keyword] = schema[keyword];
+  // In OpenAPI 3.0 an exclusive bound is a flag beside the bound, in JSON Schema it is the bound.
+  for (const [bound, exclusive] of [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const)
+    if (schema[bound] !== undefined) result[schema[exclusive] === true ? exclusive : bound] = schema[bound];
   for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
     const branches = schema[keyword] as readonly StructuralSchema[] | undefined;
     if (branches) result[keyword] = branches.map(branchSchema);
@@ -134,21 +110,16 @@ function valueSchema(schema: StructuralSchema): JsonSchema {
 }
 
 function branchSchema(schema: StructuralSchema): JsonSchema {
+  const { type, items, properties, additionalProperties } = schema;
   return {
     ...valueSchema(schema),
-    ...(schema.type !== undefined && { type: schema.type }),
-    ...(schema.items && { items: branchSchema(schema.items) }),
-    ...(schema.properties && { properties: mapValues(schema.properties, branchSchema) }),
-    ...(typeof schema.additionalProperties === 'object' && {
-      additionalProperties: branchSchema(schema.additionalProperties),
+    ...(type !== undefined && { type }),
+    ...(items && { items: branchSchema(items) }),
+    ...(properties && { properties: mapValues(properties, branchSchema) }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: branchSchema(additionalProperties),
     }),
   };
-}
-
-/** In OpenAPI 3.0 an exclusive bound is a flag beside the bound, in JSON Schema it is the bound. */
-function addBound(result: JsonSchema, schema: StructuralSchema, bound: string, exclusive: string): void {
-  if (schema[bound] === undefined) return;
-  result[schema[exclusive] === true ? exclusive : bound] = schema[bound];
 }
 
 function mapValues<A, B>(record: Readonly<Record<string, A>>, map: (value: A) => B): Record<string, B> {

@@ -20,10 +20,7 @@ import { isUnchangedAt } from './unchanged.js';
 export type Validate = (value: unknown, old?: unknown) => Problem[];
 
 interface SchemaOptions {
-  /**
-   * Specifies whether the kind has the subresource `status`: then the API server drops what a create or an update says about it.
-   * @default false
-   */
+  /** Has the subresource `status`: the API server drops what a create or an update says about it. @default false */
   readonly hasStatus?: boolean;
   /** Field that the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
   readonly replicasPath?: string;
@@ -37,7 +34,7 @@ export function optionsFor({ subresources }: CrdVersion): SchemaOptions {
 
 /**
  * Returns a validator with the verdict that the API server has under `fieldValidation=Strict`, names and the rules of
- * `unknownRules` aside. As there, the rules in CEL aren't asked about a value that the schema refuses for its form.
+ * `unknownRules` aside. As there, the rules in CEL aren't judged of a value that the schema refuses for its form.
  * @throws Error if the schema itself is wrong, e.g. has a pattern that is no regular expression
  */
 export function compileSchema(
@@ -161,60 +158,39 @@ const BLOCKING = new Set([
  * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/registry/customresource/strategy.go
  * hasBlockingErr
  */
-function blocksRules(error: ErrorObject, _index: number, all: readonly ErrorObject[]): boolean {
-  const { keyword, data, params } = error;
-  if (keyword === 'type' && passesForInteger(data) && all.some((other) => wantsInteger(other, error)))
-    return false;
-  if (BLOCKING.has(keyword)) return true;
+function blocksRules({ keyword, data, params }: ErrorObject): boolean {
+  if (keyword !== 'format') return BLOCKING.has(keyword);
   // An integer that doesn't fit into 64 bits is one of another type.
-  return (
-    keyword === 'format' && (typeof data === 'string' || (params.format === 'int64' && !fitsInt64(data)))
-  );
-}
-
-function fitsInt64(data: unknown): boolean {
-  return typeof data === 'number' && data >= -(2 ** 63) && data < 2 ** 63;
-}
-
-/** Reports whether an integer would do in the same place, be it as one of several alternatives. */
-function wantsInteger({ keyword, params, instancePath }: ErrorObject, at: ErrorObject): boolean {
-  return keyword === 'type' && instancePath === at.instancePath && [params.type].flat().includes('integer');
-}
-
-/**
- * Reports whether the API server takes a fraction for an integer at first, as 2147483647.5, and finds only at its bounds that
- * it is none, which keeps no rule from being checked.
- * @see https://github.com/go-openapi/swag/blob/master/conv/convert.go IsFloat64AJSONInteger
- */
-function passesForInteger(data: unknown): boolean {
-  if (typeof data !== 'number' || Number.isInteger(data)) return false;
-  const whole = Math.trunc(data);
-  return whole !== 0 && Math.abs(data - whole) / (Math.abs(data) + Math.abs(whole)) < 1e-9;
+  const isTooLarge = typeof data !== 'number' || data < -(2 ** 63) || data >= 2 ** 63;
+  return typeof data === 'string' || (params.format === 'int64' && isTooLarge);
 }
 
 /** Refuses items of a list of type `map` with the same keys, and equal items of one of type `set`. */
 const uniqueItems: SchemaValidateFunction = (keys: readonly string[], list: readonly unknown[]) => {
+  // An item's key that is missing is not one that is null.
+  const identityOf = (item: unknown): string =>
+    canonicalJson(
+      keys.length === 0
+        ? item
+        : Object.fromEntries(Object.entries(Object(item) as object).filter(([key]) => keys.includes(key))),
+    );
   const seen = new Map<string, number>();
   const reported = new Set<string>();
   const errors: Partial<ErrorObject>[] = [];
-  list.forEach((item, index) => {
-    const identity = canonicalJson(keys.length > 0 ? keysOf(item, keys) : item);
+  for (const [index, item] of list.entries()) {
+    const identity = identityOf(item);
     const first = seen.get(identity);
-    if (first === undefined) seen.set(identity, index);
-    // Of many that are the same, the API server names the second.
-    else if (!reported.has(identity)) errors.push({ keyword: LIST_KEYS, params: { keys, index, first } });
-    if (first !== undefined) reported.add(identity);
-  });
+    if (first === undefined) {
+      seen.set(identity, index);
+    } else if (!reported.has(identity)) {
+      // Of many that are the same, the API server names the second.
+      errors.push({ keyword: LIST_KEYS, params: { keys, index, first } });
+      reported.add(identity);
+    }
+  }
   uniqueItems.errors = errors;
   return errors.length === 0;
 };
-
-/** The keys that an item has: one that is missing is not one that is null. */
-function keysOf(item: unknown, keys: readonly string[]): Readonly<Record<string, unknown>> {
-  if (item === null || typeof item !== 'object') return {};
-  const given = item as Readonly<Record<string, unknown>>;
-  return Object.fromEntries(keys.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
-}
 
 /** Returns the value with the status that is stored: a write keeps it, and a new object has none. */
 function withStatusOf(value: unknown, old: unknown): unknown {

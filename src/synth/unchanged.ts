@@ -3,7 +3,7 @@ import type { StructuralSchema } from '../contract/crd.js';
 import { isMap } from '../contract/object.js';
 import type { Path } from './problem.js';
 
-/** A part of an object, and what was in its place before. */
+/** A part of an object, and the old value in its place. */
 export interface Pair {
   readonly schema: StructuralSchema | undefined;
   readonly value: unknown;
@@ -26,9 +26,31 @@ export function isUnchangedAt(root: Pair, path: Path): boolean {
   return isUnchanged(at);
 }
 
-/** A part of both; nothing where nobody can say what it was before. */
-export function partOf(pair: Pair, step: string | number): Pair | undefined {
-  return typeof step === 'number' ? itemOf(pair, step) : memberOf(pair, step);
+/** Returns a part of both; nothing where the old value can't be determined. */
+export function partOf({ schema, value, old }: Pair, step: string | number): Pair | undefined {
+  if (typeof step === 'number') {
+    if (!schema || !Array.isArray(value)) return undefined;
+    const item: unknown = value[step];
+    const match = oldItem(schema, old, item);
+    return match === undefined ? undefined : { schema: schema.items, value: item, old: match };
+  }
+  if (!isMap(value) || !isMap(old) || !Object.hasOwn(value, step) || !Object.hasOwn(old, step))
+    return undefined;
+  const { properties = {}, additionalProperties } = schema ?? {};
+  const other = typeof additionalProperties === 'object' ? additionalProperties : undefined;
+  const member = Object.hasOwn(properties, step) ? properties[step] : other;
+  return member && { schema: member, value: value[step], old: old[step] };
+}
+
+/** Returns the old item of a list of type `map` with the same keys. Items of other lists have no identity. */
+function oldItem(schema: StructuralSchema, old: unknown, item: unknown): unknown {
+  const keys = isKeyed(schema) ? (schema['x-kubernetes-list-map-keys'] ?? []) : [];
+  if (keys.length === 0 || !Array.isArray(old)) return undefined;
+  const keyOf = (of: unknown, key: string): unknown =>
+    isMap(of) && Object.hasOwn(of, key) ? of[key] : undefined;
+  // A key that is missing, or no scalar, is the same as no other.
+  const isSame = (a: unknown, b: unknown): boolean => typeof (a ?? {}) !== 'object' && a === b;
+  return old.find((other: unknown) => keys.every((key) => isSame(keyOf(other, key), keyOf(item, key))));
 }
 
 /**
@@ -38,54 +60,19 @@ export function partOf(pair: Pair, step: string | number): Pair | undefined {
  */
 export function isUnchanged(pair: Pair): boolean {
   const { schema, value, old } = pair;
-  if (Array.isArray(value) && Array.isArray(old)) {
-    if (!isKeyed(schema)) return isDeepStrictEqual(value, old);
-    return value.length === old.length && value.every((_, index) => isPartUnchanged(pair, index));
-  }
+  const isPartUnchanged = (step: string | number): boolean => {
+    const part = partOf(pair, step);
+    return part !== undefined && isUnchanged(part);
+  };
+  if (Array.isArray(value) && Array.isArray(old) && isKeyed(schema))
+    return value.length === old.length && value.every((_, index) => isPartUnchanged(index));
   if (isMap(value) && isMap(old)) {
     const keys = Object.keys(value);
-    return keys.length === Object.keys(old).length && keys.every((key) => isPartUnchanged(pair, key));
+    return keys.length === Object.keys(old).length && keys.every(isPartUnchanged);
   }
   return isDeepStrictEqual(value, old);
 }
 
-function isPartUnchanged(pair: Pair, step: string | number): boolean {
-  const part = partOf(pair, step);
-  return part !== undefined && isUnchanged(part);
-}
-
-function itemOf({ schema, value, old }: Pair, index: number): Pair | undefined {
-  if (!schema || !Array.isArray(value)) return undefined;
-  const item: unknown = value[index];
-  const match = oldItem(schema, old, item);
-  return match === undefined ? undefined : { schema: schema.items, value: item, old: match };
-}
-
-function memberOf({ schema, value, old }: Pair, key: string): Pair | undefined {
-  if (!isMap(value) || !isMap(old) || !Object.hasOwn(value, key) || !Object.hasOwn(old, key))
-    return undefined;
-  const { properties = {}, additionalProperties } = schema ?? {};
-  const other = typeof additionalProperties === 'object' ? additionalProperties : undefined;
-  const member = Object.hasOwn(properties, key) ? properties[key] : other;
-  return member && { schema: member, value: value[key], old: old[key] };
-}
-
-/** The item that a list of type `map` had under the keys of this one. Items of other lists can't be told apart. */
-export function oldItem(schema: StructuralSchema, old: unknown, item: unknown): unknown {
-  const keys = isKeyed(schema) ? (schema['x-kubernetes-list-map-keys'] ?? []) : [];
-  if (keys.length === 0 || !Array.isArray(old)) return undefined;
-  return old.find((other: unknown) => keys.every((key) => sameScalar(field(other, key), field(item, key))));
-}
-
 function isKeyed(schema: StructuralSchema | undefined): boolean {
   return schema?.['x-kubernetes-list-type'] === 'map';
-}
-
-/** A key that is missing, or no scalar, is the same as no other. */
-function sameScalar(a: unknown, b: unknown): boolean {
-  return a !== undefined && a !== null && typeof a !== 'object' && a === b;
-}
-
-function field(value: unknown, key: string): unknown {
-  return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

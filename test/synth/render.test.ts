@@ -79,6 +79,23 @@ test('the construct gets metadata, spec and API version only, and its changes st
   expect(cr.spec).toEqual({ image: 'nginx' });
 });
 
+test('the construct gets the spec with sorted keys, so that its order changes nothing', () => {
+  const seen: string[] = [];
+  const kind = kindThat((_, { spec }) => seen.push(JSON.stringify(spec)));
+  render(
+    kind,
+    widget('web', {
+      size: 1,
+      settings: { b: '1', a: '2' },
+      ports: [{ protocol: 'TCP', port: 1 }],
+      image: 'a',
+    }),
+  );
+  expect(seen.at(-1)).toBe(
+    '{"image":"a","ports":[{"port":1,"protocol":"TCP"}],"settings":{"a":"2","b":"1"},"size":1}',
+  );
+});
+
 test.each(['CDK8S_DISABLE_SORT', 'CDK8S_LEGACY_HASH', 'CDK8S_OUTDIR', 'CDK8S_RECORD_CONSTRUCT_METADATA'])(
   '%s changes nothing',
   (variable) => {

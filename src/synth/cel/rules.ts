@@ -6,7 +6,7 @@ import { isMap } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
 import { showValue } from '../problem.js';
 import type { Path, Problem } from '../problem.js';
-import { isUnchanged, oldItem, partOf } from '../unchanged.js';
+import { isUnchanged, partOf } from '../unchanged.js';
 import type { Pair } from '../unchanged.js';
 import { ENVIRONMENT, typedList } from './environment.js';
 
@@ -40,7 +40,7 @@ export function compileRules(schema: StructuralSchema): Rules {
     judge: (value, old) => {
       const problems: Problem[] = [];
       const pair = old === undefined ? undefined : { schema, value, old };
-      if (root) walk(root, { value, old, path: [], pair, nearest: pair }, problems);
+      if (root) walk(root, { value, path: [], pair, nearest: pair }, problems);
       return problems;
     },
   };
@@ -69,42 +69,33 @@ function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownR
 
 interface Place {
   readonly value: unknown;
-  /** Old value; undefined if there was none, or it isn't known. */
-  readonly old: unknown;
   readonly path: Path;
-  /** Both as the schema of the kind has them; nothing where they can't be compared. */
+  /** With the old value, as the schema of the kind has both; nothing where there was none or it can't be compared. */
   readonly pair: Pair | undefined;
   /** The same, or else of the nearest part around it: where that is as it was, what was wrong before isn't refused. */
   readonly nearest: Pair | undefined;
 }
 
 function walk(node: Branch, place: Place, problems: Problem[]): void {
-  const { value, old } = place;
+  const { value } = place;
   if (value === null || value === undefined) return;
   judgeAll(node, place, problems);
-  if (Array.isArray(value)) {
-    const { items } = node;
-    if (!items) return;
-    value.forEach((item: unknown, index) => {
-      walk(items, below(place, index, item, oldItem(node.schema, old, item)), problems);
-    });
-  } else if (typeof value === 'object') {
-    for (const [key, member] of Object.entries(value)) {
-      const child = node.properties.get(key) ?? node.additional;
-      const before = isMap(old) && Object.hasOwn(old, key) ? old[key] : undefined;
-      if (child) walk(child, below(place, key, member, before), problems);
-    }
-  }
-}
-
-function below(place: Place, step: string | number, value: unknown, old: unknown): Place {
-  const pair = place.pair && partOf(place.pair, step);
-  return { value, old, path: [...place.path, step], pair, nearest: pair ?? place.nearest };
+  const walkInto = (branch: Branch | undefined, step: string | number, member: unknown): void => {
+    const pair = place.pair && partOf(place.pair, step);
+    const nearest = pair ?? place.nearest;
+    if (branch) walk(branch, { value: member, path: [...place.path, step], pair, nearest }, problems);
+  };
+  if (Array.isArray(value))
+    for (const [index, item] of (value as unknown[]).entries()) walkInto(node.items, index, item);
+  else if (typeof value === 'object')
+    for (const [key, member] of Object.entries(value))
+      walkInto(node.properties.get(key) ?? node.additional, key, member);
 }
 
 function judgeAll({ rules, schema }: Branch, place: Place, problems: Problem[]): void {
   if (rules.length === 0) return;
-  const { value, old, path, nearest } = place;
+  const { value, path, pair, nearest } = place;
+  const old = pair?.old;
   const self = toCelValue(value, schema);
   const oldSelf = old === undefined || old === null ? undefined : toCelValue(old, schema);
   for (const rule of rules) {
@@ -161,10 +152,10 @@ function toCelValue(value: unknown, schema: StructuralSchema | undefined): CelVa
 function mapValue(value: Readonly<Record<string, unknown>>, given: StructuralSchema): CelValue {
   const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
   const { properties, additionalProperties } = schema;
+  const items = typeof additionalProperties === 'object' ? additionalProperties : undefined;
   const entries = new Map<string, CelInput>();
   for (const [key, member] of Object.entries(value)) {
     if (properties === undefined) {
-      const items = typeof additionalProperties === 'object' ? additionalProperties : undefined;
       entries.set(key, toCelValue(member, items));
     } else if (member !== null && member !== undefined) {
       const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
@@ -176,35 +167,21 @@ function mapValue(value: Readonly<Record<string, unknown>>, given: StructuralSch
 
 function listValue(list: readonly unknown[], schema: StructuralSchema): CelValue {
   const items = list.map((item) => toCelValue(item, schema.items));
-  switch (schema['x-kubernetes-list-type']) {
-    case 'set':
-      return typedList(items, 'value');
-    case 'map':
-      return typedList(
-        items,
-        (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => escapeField(key) ?? key),
-      );
-    case 'atomic':
-    case undefined:
-    default:
-      return typedList(items);
-  }
+  const { 'x-kubernetes-list-type': type, 'x-kubernetes-list-map-keys': keys = [] } = schema;
+  if (type === 'map')
+    return typedList(
+      items,
+      keys.map((key) => escapeField(key) ?? key),
+    );
+  return typedList(items, type === 'set' ? 'value' : undefined);
 }
 
 function textValue(text: string, format: string | undefined): CelValue {
-  switch (format) {
-    case 'date':
-      return converted(timestamp, `${text}T00:00:00Z`);
-    case 'date-time':
-      return converted(timestamp, /Z$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
-    case 'duration':
-      return converted(duration, `${((parseDuration(text) ?? 0) / 1e9).toFixed(9)}s`);
-    case 'byte':
-      return /[+/]/.test(text) ? UNREADABLE : Uint8Array.from(Buffer.from(text, 'base64'));
-    case undefined:
-    default:
-      return text;
-  }
+  if (format === 'date') return converted(timestamp, `${text}T00:00:00Z`);
+  if (format === 'date-time') return converted(timestamp, /Z$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
+  if (format === 'duration') return converted(duration, `${((parseDuration(text) ?? 0) / 1e9).toFixed(9)}s`);
+  if (format !== 'byte') return text;
+  return /[+/]/.test(text) ? UNREADABLE : Uint8Array.from(Buffer.from(text, 'base64'));
 }
 
 const timestamp = plan(ENVIRONMENT, parse('timestamp(text)'));
@@ -401,7 +378,6 @@ function findUnknown(expression: Expression): string | undefined {
   return found;
 }
 
-/** Reports whether any node of an expression passes a test. */
 function some(value: unknown, test: (node: Node) => boolean): boolean {
   if (value === null || typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.some((item) => some(item, test));

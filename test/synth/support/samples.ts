@@ -16,22 +16,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   uuid: '123e4567-e89b-12d3-a456-426614174000',
   mac: '02:00:5e:10:00:01',
 };
-const WORDS = [
-  'abc',
-  'a',
-  'web-1',
-  'ABC_DEF',
-  '1',
-  '500m',
-  '50%',
-  '/abc',
-  '/',
-  'Abc',
-  'a/b',
-  '8080',
-  'example.com',
-  '',
-];
+const WORDS = [...'abc a web-1 ABC_DEF 1 500m 50% /abc / Abc a/b 8080 example.com'.split(' '), ''];
 
 /** A value that a schema takes, its rules in CEL aside. Different numbers give different values where they can. */
 export function sample(schema: StructuralSchema, number = 0): unknown {
