@@ -125,9 +125,11 @@ export function isDnsSubdomain(text: string): boolean {
 }
 
 /** Names what is wrong with the names in the metadata of an object; wrong types are left to the schema. */
-export function checkNames(metadata: Readonly<Record<string, unknown>>): Problem[] {
-  const { name, generateName, namespace } = metadata;
-  const problems = ['labels', 'annotations'].flatMap((field) => checkKeys(field, metadata[field]));
+export function checkNames(metadata: object): Problem[] {
+  const { name, generateName, namespace, labels, annotations } = metadata as Readonly<
+    Record<string, unknown>
+  >;
+  const problems = [...checkKeys('labels', labels), ...checkKeys('annotations', annotations)];
   const refuse = (field: string, message: string, remedy: string): void => {
     problems.push({ path: ['metadata', field], message, remedy });
   };

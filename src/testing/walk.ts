@@ -261,6 +261,10 @@ export function isRequired({ schema }: Pick<Fields, 'schema'>, path: Path): bool
   return schemaAt(schema, path.slice(0, -1)).required?.includes(field) ?? false;
 }
 
+function isRemoval({ action }: Goal): boolean {
+  return action === 'remove' || action === 'drop an item';
+}
+
 function isPossible({ action, path }: Goal, spec: Spec): boolean {
   const count = valuesAt(spec, path).length;
   return action === 'set' ? count === 0 : count > (action === 'drop an item' ? 1 : 0);
@@ -279,7 +283,7 @@ export function isReached({ action, path }: Goal, before: Spec, after: Spec): bo
 /** Share of optional fields that a new object has, in percent. */
 const OPTIONAL_PERCENT = 35;
 
-/** Random edits: what is generated is mixed with what is there, so that some of it stays. */
+/** Random edits: each reaches a goal, along with some others; the rest of the spec stays. */
 class Editor {
   readonly goals: readonly Goal[];
   private readonly names: readonly string[];
@@ -289,71 +293,98 @@ class Editor {
     private readonly chance: Chance,
   ) {
     this.goals = goalsOf(fields);
-    const names = Object.keys(fields.schema.properties ?? {});
-    this.names = names.filter((name) => !fields.isBarred([name]));
+    this.names = Object.keys(fields.schema.properties ?? {});
   }
 
   /** Returns a valid spec that may have reached the goal. @param isAlone whether no other field is edited */
   edited(before: Spec, goal: Goal, isAlone: boolean): Spec | undefined {
-    const { fields, chance, names } = this;
-    const { action, path } = goal;
+    const { fields, chance } = this;
     const { required = [] } = fields.schema;
-    const [field = '', ...inner] = path;
+    const [field = ''] = goal.path;
+    const dropped = (spec: Spec, name: string): Spec =>
+      required.includes(name) ? { ...spec, [name]: this.make([name]) } : (without(spec, [name]) as Spec);
+    const isBroken = (name: string): boolean =>
+      fields.leaves.some((leaf) => leaf[0] === name && fields.isRefused?.(leaf) && valuesAt(before, leaf)[0]);
     const least = Object.fromEntries(required.map((name) => [name, before[name]]));
-    let spec: Spec = !isAlone && chance.yes(5) ? least : before;
-    const others = isAlone ? [] : Array.from({ length: chance.upTo(4) }, () => chance.one(names));
     // A field that the API server refuses doesn't stay.
-    const broken = names.filter((name) =>
-      fields.leaves.some((leaf) => leaf[0] === name && fields.isRefused?.(leaf) && valuesAt(spec, leaf)[0]),
-    );
-    // What isn't there yet has to come first.
-    const isRemoved = action === 'remove' || action === 'drop an item' ? isPossible(goal, spec) : false;
-    const parts = isRemoved && chance.yes(60) ? partsOf([spec]).filter((part) => isAt(part, path)) : [];
-    // From the last to the first, so that indexes stay true.
-    const gone = action === 'remove' ? parts.toReversed() : parts.length > 1 ? [chance.one(parts)] : [];
-    for (const part of gone) spec = without(spec, part) as Spec;
-    const edits = new Set([...others, ...broken, field]);
-    if (gone.length > 0) edits.delete(field);
-    for (const name of edits) {
-      const wanted = name === field && !isRemoved ? inner : undefined;
-      const { [name]: old, ...rest } = spec;
-      const isDropped = !wanted && !required.includes(name) && chance.yes(25);
-      const made = isDropped ? undefined : this.mixed(old, this.make([name], wanted), [name], wanted);
-      spec = made === undefined ? rest : { ...spec, [name]: made };
-    }
+    const base = this.names.filter(isBroken).reduce(dropped, !isAlone && chance.yes(5) ? least : before);
+    const isGone = isRemoval(goal) && isPossible(goal, before) && !isPossible(goal, base);
+    let spec = isGone ? base : this.reach(base, goal);
+    const others = isAlone ? [] : Array.from({ length: chance.upTo(4) }, () => chance.one(this.goals));
+    for (const other of others.filter(({ path }) => path[0] !== field))
+      spec = chance.yes(25) ? dropped(spec, other.path[0] ?? '') : this.reach(spec, other);
     for (const missing of chance.yes(30) ? [] : (fields.companions?.(field) ?? []))
-      if (valuesAt(spec, missing).length === 0) {
-        const [name = '', ...below] = missing;
-        spec = { ...spec, [name]: this.mixed(spec[name], this.make([name], below), [name], below) };
-      }
+      if (valuesAt(spec, missing).length === 0) spec = this.put(spec, [], missing) as Spec;
     return this.withoutProblems(spec, before, field);
   }
 
-  /** Returns a value with parts of two. @param wanted path in what was made that has to be there */
-  private mixed(old: unknown, made: unknown, path: Path, wanted?: Path): unknown {
+  private reach(spec: Spec, goal: Goal): Spec {
     const { fields, chance } = this;
-    const [first, ...inner] = wanted ?? [];
-    const isMade = old === undefined || (wanted && first === undefined) || fields.isRefused?.(path);
-    if (made === undefined || isMade) return made;
-    const hasParts = typeof old === 'object' && typeof made === 'object' && !fields.union?.(path);
-    if (!hasParts || chance.yes(20)) return wanted || chance.yes(50) ? made : old;
-    if (Array.isArray(old) && Array.isArray(made)) {
-      const item = (old_: unknown, index: number): unknown =>
-        index < made.length ? this.mixed(old_, made[index], [...path, '[]']) : old_;
-      const list = [...old.map(item), ...(made.slice(old.length) as unknown[])].filter(() => chance.yes(75));
-      if (wanted) list.push(made.at(-1));
-      return fields.consistent(path, chance.yes(10) ? list.toReversed() : list);
+    const { action, path } = goal;
+    // What isn't there yet has to come first.
+    if (!isRemoval(goal) || !isPossible(goal, spec)) return this.put(spec, [], path) as Spec;
+    const optional = pathsTo(path).filter((one) => one.at(-1) === '[]' || !isRequired(fields, one));
+    const removed = action === 'remove' ? chance.one(optional) : path;
+    const parts = partsOf([spec]).filter((part) => isAt(part, removed));
+    // From the last to the first, so that indexes stay true.
+    const gone = action === 'remove' ? parts.toReversed() : [chance.one(parts)];
+    return gone.reduce<unknown>(without, spec) as Spec;
+  }
+
+  /** Returns the value of a field with another value where `wanted` leads to. */
+  private put(old: unknown, path: Path, [step, ...inner]: Path): unknown {
+    const { fields, chance } = this;
+    // A member of a union comes with a new object.
+    const isKept = old !== undefined && !fields.union?.(path) && (path.length === 0 || !chance.yes(15));
+    const base = isKept && step !== undefined ? old : this.make(path, step, old);
+    if (step === undefined) return base;
+    if (Array.isArray(base)) {
+      const list = base as readonly unknown[];
+      const at = inner.length === 0 ? list.length : chance.upTo(list.length);
+      const put = list.toSpliced(at, 1, this.put(list[at], [...path, '[]'], inner));
+      return fields.consistent(path, chance.yes(10) ? put.toReversed() : put);
     }
-    const [before, after] = [old as Spec, made as Spec];
-    const members = [...new Set([...Object.keys(before), ...Object.keys(after)])].map((key) => {
-      const isWanted = key === first || (first === '*' && Object.hasOwn(after, key));
-      const both = Object.hasOwn(before, key) && Object.hasOwn(after, key);
+    const key = step === '*' ? chance.one(fields.keys(path)) : step;
+    const put = { ...(base as Spec), [key]: this.put((base as Spec)[key], [...path, key], inner) };
+    return fields.consistent(path, put);
+  }
+
+  /** Makes a value for the field at a path. @param wanted the member that a union has to have @param old avoided */
+  private make(path: Path, wanted?: string, old?: unknown): unknown {
+    const { fields, chance } = this;
+    const { items, minItems = 0, additionalProperties, properties, required } = schemaAt(fields.schema, path);
+    if (items) {
+      const list = Array.from({ length: Math.max(minItems, chance.upTo(2)) }, () =>
+        this.make([...path, '[]']),
+      );
+      return fields.consistent(path, list);
+    }
+    if (typeof additionalProperties === 'object') {
+      const keys = fields.keys(path).filter(() => chance.yes(50));
+      return fields.consistent(path, Object.fromEntries(keys.map((key) => [key, this.make([...path, key])])));
+    }
+    if (!properties) {
+      const choices = choicesAt(fields, path);
+      const others = choices.filter((choice) => !isDeepStrictEqual(choice, old));
+      return fields.consistent(path, chance.one(others.length > 0 ? others : choices));
+    }
+    const union = fields.union?.(path);
+    const member = union && this.memberOf(union, path, wanted);
+    const isThere = (key: string): boolean => {
       const place = [...path, key];
-      if (isWanted || (both && chance.yes(50)))
-        return [key, this.mixed(before[key], after[key], place, isWanted ? inner : undefined)] as const;
-      return [key, both || chance.yes(60) ? (before[key] ?? after[key]) : undefined] as const;
-    });
-    return fields.consistent(path, Object.fromEntries(members.filter(([, member]) => member !== undefined)));
+      if (required?.includes(key)) return true;
+      if (union?.members.includes(key)) return key === member;
+      return !fields.isRefused?.(place) && !fields.isBarred(place) && chance.yes(OPTIONAL_PERCENT);
+    };
+    const keys = Object.keys(properties).filter(isThere);
+    return fields.consistent(path, Object.fromEntries(keys.map((key) => [key, this.make([...path, key])])));
+  }
+
+  private memberOf(union: Union, path: Path, wanted: string | undefined): string | undefined {
+    const { members, mayBeNone = false } = union;
+    if (wanted !== undefined && members.includes(wanted)) return wanted;
+    if (mayBeNone && this.chance.yes(20)) return undefined;
+    return this.chance.one(members.filter((member) => !this.fields.isRefused?.([...path, member])));
   }
 
   /** Drops the fields that don't go with the others, or returns undefined where that is the one to keep. */
@@ -368,47 +399,6 @@ class Editor {
         return undefined;
       left = Object.fromEntries(others);
     }
-  }
-
-  /** Makes a value for the field at a path, in which everything is that `wanted` leads to. */
-  private make(path: Path, wanted: Path = []): unknown {
-    return this.fields.consistent(path, this.makeParts(path, wanted));
-  }
-
-  private makeParts(path: Path, wanted: Path): unknown {
-    const { fields, chance } = this;
-    const schema = schemaAt(fields.schema, path);
-    const [first, ...inner] = wanted;
-    if (schema.items) {
-      const others = Array.from({ length: chance.upTo(2) }, () => this.make([...path, '[]']));
-      const needsOne = first !== undefined || others.length < (schema.minItems ?? 0);
-      return needsOne ? [...others, this.make([...path, '[]'], inner)] : others;
-    }
-    if (typeof schema.additionalProperties === 'object') {
-      const keys = fields.keys(path).filter(() => chance.yes(50));
-      if (first !== undefined) keys.push(first === '*' ? chance.one(fields.keys(path)) : first);
-      return Object.fromEntries(keys.map((key) => [key, this.make([...path, key])]));
-    }
-    if (!schema.properties) return chance.one(choicesAt(fields, path));
-    const union = fields.union?.(path);
-    const member = union && this.memberOf(union, path, first);
-    const isThere = (key: string): boolean => {
-      const place = [...path, key];
-      if (key === first || schema.required?.includes(key)) return true;
-      if (union?.members.includes(key)) return key === member;
-      return !fields.isRefused?.(place) && !fields.isBarred(place) && chance.yes(OPTIONAL_PERCENT);
-    };
-    const keys = Object.keys(schema.properties).filter(isThere);
-    return Object.fromEntries(
-      keys.map((key) => [key, this.make([...path, key], key === first ? inner : [])]),
-    );
-  }
-
-  private memberOf(union: Union, path: Path, wanted: string | undefined): string | undefined {
-    const { members, mayBeNone = false } = union;
-    if (wanted !== undefined && members.includes(wanted)) return wanted;
-    if (mayBeNone && this.chance.yes(20)) return undefined;
-    return this.chance.one(members.filter((member) => !this.fields.isRefused?.([...path, member])));
   }
 }
 
