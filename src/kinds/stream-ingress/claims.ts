@@ -1,10 +1,7 @@
 import type { ConditionProps } from '../../contract/conditions.js';
-import { portId } from './kept.js';
-import type { Grant, KeptService } from './kept.js';
-import { fullName, portText, protocolOf, upstreamKey } from './spec.js';
-import type { StreamIngress } from './spec.js';
-import { portRange } from './targets.js';
-import type { Target } from './targets.js';
+import { fullName, portText, protocolOf, upstreamKey, type StreamIngress } from './spec.js';
+import { portRange, type Target } from './targets.js';
+import { portId, type KeptService, type Upstreams } from './watched.js';
 
 /** Holders of a target's ports, and why the other custom resources hold none. */
 export interface Claims {
@@ -98,15 +95,6 @@ export function refusalOf(target: Target, { metadata, spec }: StreamIngress): Re
   return refuse('ProxyProtocolNotSupported', message);
 }
 
-/** State of the upstreams in the cluster. */
-export interface Upstreams {
-  service(key: string): KeptService | undefined;
-  /** The ports of a Service behind which an endpoint is ready, by `portId`. */
-  readyPorts(key: string): ReadonlySet<string>;
-  /** Undefined where annotations count instead. */
-  readonly grants: readonly Grant[] | undefined;
-}
-
 /** The condition `ResolvedRefs`, and its meaning for the port that leads there. */
 export interface Resolution extends Omit<ConditionProps, 'type'> {
   /**
@@ -124,7 +112,7 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   const { namespace = cr.metadata.namespace ?? '', port: wanted } = cr.spec.upstream;
   const name = upstreamKey(cr);
   const service = known.service(name);
-  if (!isPermitted(cr, namespace, known.grants, service)) {
+  if (!isPermitted(cr, namespace, known, service)) {
     // It names no Service: the reader may not know that there is one.
     const message = `spec.upstream.namespace: ${namespace} hasn't permitted that StreamIngresses of this namespace lead there; it takes a ReferenceGrant in that namespace, or where the admin has set it up so, an annotation on the Service`;
     return { status: 'False', reason: 'RefNotPermitted', message, gate: 'shut' };
@@ -163,15 +151,15 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
 function isPermitted(
   { metadata: { namespace: own = '' }, spec: { upstream } }: StreamIngress,
   namespace: string,
-  grants: readonly Grant[] | undefined,
+  { grants }: Upstreams,
   service: KeptService | undefined,
 ): boolean {
   if (namespace === own) return true;
-  if (!grants) return service?.allowFrom?.some((name) => name === own || name === '*') ?? false;
+  const hasOne = (names: readonly string[] = [], name: string): boolean =>
+    names.includes(name) || names.includes('*');
+  if (!grants) return hasOne(service?.allowFrom, own);
   return grants.some(
-    (grant) =>
-      grant.namespace === namespace &&
-      grant.from.includes(own) &&
-      (grant.to.includes('*') || grant.to.includes(upstream.service)),
+    ({ from, to, ...grant }) =>
+      grant.namespace === namespace && from.includes(own) && hasOne(to, upstream.service),
   );
 }

@@ -6,89 +6,58 @@ import type { ApplyStep, DeleteStep, Plan, Reader } from '../../contract/control
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
 import { childLabels } from '../../contract/names.js';
-import { splitKey } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
-import { resourceType } from '../../contract/resource.js';
+import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { FIELD_MANAGER } from './kept.js';
-import type { KeptRoute } from './kept.js';
 import type { Resolution } from './claims.js';
-import { API_VERSION, KIND, upstreamKey } from './spec.js';
-import type { StreamIngress, StreamIngressSpec } from './spec.js';
-import { programmedCondition as condition } from './status.js';
+import type { View } from './controllers.js';
+import { API_VERSION, KIND, upstreamKey, type StreamIngress, type StreamIngressSpec } from './spec.js';
+import { programmedCondition as condition, tooManyListeners } from './status.js';
 import type { Findings, Programmed } from './status.js';
-import { tooManyListeners, withinLimit } from './targets.js';
-import type { GatewayTarget, RouteVersion } from './targets.js';
-import type { Kept, View } from './controllers.js';
-
-const GATEWAY_GROUP = 'gateway.networking.k8s.io';
-
-export interface GatewayPortProps extends CustomResourceProps<StreamIngressSpec> {
-  /** `namespace/name`. */
-  readonly gateway: string;
-  readonly routeVersion: RouteVersion;
-}
+import { withinLimit, type GatewayTarget, type RouteVersion } from './targets.js';
+import { childrenOf, FIELD_MANAGER, GATEWAY_GROUP, gatewayTypes, LISTENER_SET } from './watched.js';
+import type { Kept, KeptRoute } from './watched.js';
 
 /**
- * A port of a Gateway: a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from there to the Service,
- * both named as the custom resource.
+ * Renders custom resources for one target: a port of a Gateway is a ListenerSet that adds it, and the TCPRoute or UDPRoute
+ * that leads from there to the Service, both named as the custom resource.
  *
- * @throws OperatorError `PortNotFound` where the port of the Service is given by name, since a route takes a number
+ * Its construct throws `PortNotFound` where the port of the Service is given by name, since a route takes a number.
  */
-export class GatewayPort extends Construct {
-  constructor(scope: Construct, id: string, { metadata, spec, gateway, routeVersion }: GatewayPortProps) {
-    super(scope, id);
-    const { listen, protocol = 'TCP', upstream } = spec;
-    const { namespace, service, port } = upstream;
-    if (typeof port === 'string')
-      throw new OperatorError({
-        reason: 'PortNotFound',
-        path: ['spec', 'upstream', 'port'],
-        message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
-      });
-    const sectionName = `${protocol.toLowerCase()}-${listen}`;
-    const labels = childLabels({ apiVersion: API_VERSION, kind: KIND }, metadata.name);
-    const child = (version: string, kind: string, childSpec: object): ApiObject =>
-      new ApiObject(this, kind, {
-        ...{ apiVersion: `${GATEWAY_GROUP}/${version}`, kind },
-        ...{ metadata: { ...metadata, labels }, spec: childSpec },
-      });
-    child('v1', 'ListenerSet', {
-      parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', ...splitKey(gateway) },
-      listeners: [{ name: sectionName, port: listen, protocol }],
-    });
-    const elsewhere = namespace !== undefined && namespace !== metadata.namespace;
-    this.node.defaultChild = child(routeVersion, `${protocol}Route`, {
-      parentRefs: [{ group: GATEWAY_GROUP, kind: 'ListenerSet', name: metadata.name, sectionName }],
-      rules: [{ backendRefs: [{ name: service, ...(elsewhere && { namespace }), port }] }],
-    });
-  }
-}
-
-export const LISTENER_SET = 'ListenerSet';
-
-/** ListenerSet, TCPRoute and UDPRoute, as they are written. */
-export function gatewayTypes(routeVersion: RouteVersion): ResourceType[] {
-  return [
-    resourceType({ apiVersion: `${GATEWAY_GROUP}/v1`, kind: LISTENER_SET }),
-    ...['TCPRoute', 'UDPRoute'].map((kind) =>
-      resourceType({ apiVersion: `${GATEWAY_GROUP}/${routeVersion}`, kind }),
-    ),
-  ];
-}
-
-/** Renders custom resources for one target. */
 export function gatewayRendering(
   type: ResourceType,
   { gateway }: GatewayTarget,
   routeVersion: RouteVersion,
 ): RenderedKind {
-  class TargetsPort extends GatewayPort {
-    constructor(scope: Construct, id: string, props: CustomResourceProps<StreamIngressSpec>) {
-      super(scope, id, { ...props, gateway, routeVersion });
+  class GatewayPort extends Construct {
+    constructor(scope: Construct, id: string, { metadata, spec }: CustomResourceProps<StreamIngressSpec>) {
+      super(scope, id);
+      const { listen, protocol = 'TCP', upstream } = spec;
+      const { namespace, service, port } = upstream;
+      if (typeof port === 'string')
+        throw new OperatorError({
+          reason: 'PortNotFound',
+          path: ['spec', 'upstream', 'port'],
+          message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
+        });
+      const sectionName = `${protocol.toLowerCase()}-${listen}`;
+      const labels = childLabels({ apiVersion: API_VERSION, kind: KIND }, metadata.name);
+      const child = (version: string, kind: string, childSpec: object): ApiObject =>
+        new ApiObject(this, kind, {
+          ...{ apiVersion: `${GATEWAY_GROUP}/${version}`, kind },
+          ...{ metadata: { ...metadata, labels }, spec: childSpec },
+        });
+      child('v1', LISTENER_SET, {
+        parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', ...splitKey(gateway) },
+        listeners: [{ name: sectionName, port: listen, protocol }],
+      });
+      const elsewhere = namespace !== undefined && namespace !== metadata.namespace;
+      this.node.defaultChild = child(routeVersion, `${protocol}Route`, {
+        parentRefs: [{ group: GATEWAY_GROUP, kind: LISTENER_SET, name: metadata.name, sectionName }],
+        rules: [{ backendRefs: [{ name: service, ...(elsewhere && { namespace }), port }] }],
+      });
     }
   }
-  return { type, construct: TargetsPort, children: gatewayTypes(routeVersion) };
+  return { type, construct: GatewayPort, children: gatewayTypes(routeVersion) };
 }
 
 /** Plan for the custom resources of a Gateway, and what can be said of each afterwards. */
@@ -96,11 +65,17 @@ interface GatewayPlan extends Required<Pick<Plan, 'apply' | 'delete' | 'deleteFi
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
+type RenderOne = (cr: StreamIngress) => readonly AnyObject[];
+
+interface GatewayContext {
+  readonly target: GatewayTarget;
+  readonly types: readonly ResourceType[];
+  readonly render: RenderOne;
+}
+
 export function planGateway(
-  target: GatewayTarget,
+  { target, types, render }: GatewayContext,
   view: View,
-  { children: types }: RenderedKind,
-  render: (cr: StreamIngress) => readonly AnyObject[],
   reader: Reader,
 ): GatewayPlan {
   const { claims } = view;
@@ -119,16 +94,12 @@ export function planGateway(
     // No failed apply of one may keep what another has lost the right to.
     deleteFirst: true,
     findings: (cr, changes) => {
-      if (excess.has(cr))
-        return { programmed: condition('False', 'TooManyListeners', tooManyListeners(target)) };
+      if (excess.has(cr)) return { programmed: tooManyListeners(target) };
       const children = childrenNow(cr);
       const { name, namespace } = cr.metadata;
+      const isChild = (kind: string): boolean => types.some((child) => child.kind === kind);
       const failed = changes.find(
-        ({ ref, error }) =>
-          error &&
-          ref.name === name &&
-          ref.namespace === namespace &&
-          types.some(({ kind }) => kind === ref.kind),
+        ({ ref, error }) => error && ref.name === name && ref.namespace === namespace && isChild(ref.kind),
       );
       const mirrored = view.resolution(cr).status === 'True' ? refsByGateway(children) : undefined;
       return {
@@ -159,7 +130,7 @@ function planChildren(
   cr: StreamIngress,
   { gate, port }: Resolution,
   present: readonly AnyObject[],
-  render: (cr: StreamIngress) => readonly AnyObject[],
+  render: RenderOne,
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
   const { apiVersion, kind, metadata, spec } = cr;
@@ -189,19 +160,8 @@ export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   return { apply: [], delete: left.map((object) => ({ object })), open: false };
 }
 
-export function childrenOf(
-  types: RenderedKind['children'],
-  { metadata }: StreamIngress,
-  reader: Reader,
-): AnyObject[] {
-  return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
-}
-
 /** Renders a custom resource once for as long as it stays as it is. */
-export function rememberingRender(
-  render: Render,
-  rendering: RenderedKind,
-): (cr: StreamIngress) => AnyObject[] {
+export function rememberingRender(render: Render, rendering: RenderedKind): RenderOne {
   const known = new WeakMap<object, { readonly spec: string; readonly objects: AnyObject[] }>();
   return (cr) => {
     const spec = JSON.stringify(cr.spec);
@@ -213,18 +173,13 @@ export function rememberingRender(
   };
 }
 
-/** A condition as the Gateway's controller writes it. */
-interface Reported {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly observedGeneration?: number;
-}
-
 interface WithConditions {
   readonly conditions?: readonly Reported[];
 }
+
+/** A condition as the Gateway's controller writes it. */
+type Reported = Partial<Omit<ConditionProps, 'type' | 'status'>> &
+  Record<'type' | 'status', string> & { readonly observedGeneration?: number };
 
 /** Returns the condition by what the Gateway's controller says of the present generation of the children. */
 export function programmedByGateway(
@@ -238,11 +193,11 @@ export function programmedByGateway(
   const set = children.find(({ kind }) => kind === LISTENER_SET);
   const route = routeIn(children);
   if (!set || !route) return condition('Unknown', 'Pending', 'The port has yet to be opened');
-  const { conditions = [], listeners = [] } = (set.status ?? {}) as WithConditions & {
+  const { listeners = [], ...ofAll } = (set.status ?? {}) as WithConditions & {
     readonly listeners?: readonly WithConditions[];
   };
-  const ofSet = present(set, conditions);
-  const ofListener = present(set, listeners.flatMap(conditionsOf));
+  const ofSet = present(set, [ofAll]);
+  const ofListener = present(set, listeners);
   const ofRoute = routeConditions(route);
   const notAccepted = ofSet.filter(said('Accepted', 'False'));
   // The most particular comes first: that the Gateway doesn't take the port from here, then what is wrong with the
@@ -282,15 +237,11 @@ function said(wanted: string, held: string): (reported: Reported) => boolean {
 
 function routeConditions(route: AnyObject): readonly Reported[] {
   const { parents = [] } = (route.status ?? {}) as { readonly parents?: readonly WithConditions[] };
-  return present(route, parents.flatMap(conditionsOf));
+  return present(route, parents);
 }
 
-function conditionsOf({ conditions = [] }: WithConditions): readonly Reported[] {
-  return conditions;
-}
-
-/** Leaves out what was said of an earlier generation. */
-function present({ metadata }: AnyObject, conditions: readonly Reported[]): readonly Reported[] {
-  const { generation = 0 } = metadata;
-  return conditions.filter(({ observedGeneration = generation }) => observedGeneration >= generation);
+/** Returns the conditions, but for what was said of an earlier generation. */
+function present({ metadata: { generation = 0 } }: AnyObject, parts: readonly WithConditions[]): Reported[] {
+  const all = parts.flatMap(({ conditions = [] }) => conditions);
+  return all.filter(({ observedGeneration = generation }) => observedGeneration >= generation);
 }

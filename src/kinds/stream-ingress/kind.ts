@@ -5,11 +5,10 @@ import type { CustomResource } from '../../contract/object.js';
 import { classRefusal, refusalOf } from './claims.js';
 import { gatewayRendering } from './gateway.js';
 import { configMapsOf, entryOf, servicePorts } from './nginx.js';
-import { SharedController, StatusController, watchesFor } from './controllers.js';
-import { fullName, portText } from './spec.js';
-import type { StreamIngress } from './spec.js';
-import { flags, isNginx, policySchema, targetName, targetNamed, targetsIn } from './targets.js';
-import type { Target, Targets } from './targets.js';
+import { sharedController, statusController } from './controllers.js';
+import { fullName, portText, type StreamIngress } from './spec.js';
+import { flags, isNginx, policySchema, targetName, targetsIn, type Target, type Targets } from './targets.js';
+import { watchesFor } from './watched.js';
 
 const crd = loadCrd(
   new URL('../../../crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml', import.meta.url),
@@ -28,8 +27,8 @@ export const streamIngress: Kind = {
   controllers: (context) => {
     const targets = targetsIn(context);
     const watches = watchesFor(type, targets);
-    const statuses = new StatusController(type, targets, watches, context.render);
-    return targets.all.some(isNginx) ? [statuses, new SharedController(type, targets, watches)] : [statuses];
+    const statuses = statusController(type, targets, watches, context.render);
+    return targets.all.some(isNginx) ? [statuses, sharedController(type, targets, watches)] : [statuses];
   },
 };
 
@@ -72,7 +71,8 @@ function findingsOf(cr: StreamIngress, crs: readonly StreamIngress[], targets: T
 }
 
 function targetOf(cr: StreamIngress, targets: Targets): Target | undefined {
-  return targetNamed(targets, targetName(targets, cr.spec.className));
+  const wanted = targetName(targets, cr.spec.className);
+  return targets.all.find(({ name }) => name === wanted);
 }
 
 function renderTarget(

@@ -1,22 +1,13 @@
 import type { ChangeSet } from '../../contract/change.js';
-import type { ConditionProps } from '../../contract/conditions.js';
-import type { ApplyStep } from '../../contract/controller.js';
-import { splitKey } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
-import { FIELD_MANAGER, holderText, isFree } from './kept.js';
-import type { KeptArguments, KeptConfigMap, KeptEntry, KeptTargetService, OpenPort } from './kept.js';
+import type { ApplyStep, Reader } from '../../contract/controller.js';
+import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { Resolution } from './claims.js';
 import { portKey, portText, protocolOf, upstreamKey, upstreamText } from './spec.js';
 import type { Protocol, StreamIngress } from './spec.js';
-import { programmedCondition as condition } from './status.js';
-import { configMapKey, serviceKey, tooManyListeners, withinLimit } from './targets.js';
-import type { NginxTarget } from './targets.js';
-
-/** Projections of the shared objects of a target. */
-export interface SharedState {
-  readonly configMaps: Readonly<Record<Protocol, KeptConfigMap | undefined>>;
-  readonly service: KeptTargetService | undefined;
-}
+import { programmedCondition as condition, tooManyListeners, type Programmed } from './status.js';
+import { configMapKey, serviceKey, withinLimit, type NginxTarget } from './targets.js';
+import { argumentsIn, FIELD_MANAGER } from './watched.js';
+import type { Holding, KeptEntry, OpenPort, SharedState } from './watched.js';
 
 /** A port of ingress-nginx: a key of a ConfigMap, and a port of a Service. */
 export interface Entry {
@@ -47,19 +38,13 @@ export function entryOf(cr: StreamIngress): Entry {
   return { cr, protocol, listen, value: upstreamText(cr) + (protocol === 'TCP' ? proxy : ''), port };
 }
 
-/** Why the target can't open a port for its holder. */
-interface Obstacle {
-  readonly reason: 'TargetNotFound' | 'TargetNotConfigured' | 'PortUnavailable' | 'TooManyListeners';
-  readonly message: string;
-}
-
-interface Openings {
+export interface Openings {
   /** All that the shared objects are to have of ours. */
   readonly entries: readonly Entry[];
   /** The custom resources of the entries. */
   readonly open: ReadonlySet<StreamIngress>;
   /** Those for which the target is in the way. The others that aren't among the entries wait for their upstream. */
-  readonly obstacles: ReadonlyMap<StreamIngress, Obstacle>;
+  readonly obstacles: ReadonlyMap<StreamIngress, Programmed>;
 }
 
 /**
@@ -72,7 +57,7 @@ export function openings(
   resolutionOf: (cr: StreamIngress) => Resolution,
   state: SharedState,
 ): Openings {
-  const obstacles = new Map<StreamIngress, Obstacle>();
+  const obstacles = new Map<StreamIngress, Programmed>();
   const free: Entry[] = [];
   const names = new Map(Object.values(state.service?.open ?? {}).map((port) => [port.name ?? '', port]));
   for (const entry of holders.map(entryOf)) {
@@ -83,8 +68,7 @@ export function openings(
     if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
   }
   const { within, beyond } = withinLimit(target, free, (entry) => entryIn(entry, state)?.ours ?? false);
-  for (const { cr } of beyond)
-    obstacles.set(cr, { reason: 'TooManyListeners', message: tooManyListeners(target) });
+  for (const { cr } of beyond) obstacles.set(cr, tooManyListeners(target));
   return { entries: within, obstacles, open: new Set(within.map(({ cr }) => cr)) };
 }
 
@@ -102,62 +86,63 @@ function isOpen(entry: Entry, state: SharedState): boolean {
   return present !== undefined && present.ours && present.value.split(':')[0] === upstreamKey(entry.cr);
 }
 
+/** Returns why the target can't open a port for its holder. */
 function obstacleTo(
   target: NginxTarget,
   entry: Entry,
   state: SharedState,
   names: ReadonlyMap<string, OpenPort>,
-): Obstacle | undefined {
+): Programmed | undefined {
   const { listen, protocol, port: own } = entry;
   const name = serviceKey(target);
-  const unavailable = (what: string): Obstacle => ({
-    reason: 'PortUnavailable',
-    message: `${what}; take another port, or have it released there`,
-  });
-  if (!state.service)
-    return {
-      reason: 'TargetNotFound',
-      message: `Service ${name}, which opens the ports of the target ${target.name}, isn't there`,
-    };
-  const inMap = entryIn(entry, state);
-  if (inMap && !isFree(inMap)) {
-    const map = configMapKey(target, protocol);
-    return unavailable(`key ${listen} of ConfigMap ${map} is held by ${holderText(inMap)}`);
+  const unavailable = (what: string): Programmed =>
+    condition('False', 'PortUnavailable', `${what}; take another port, or have it released there`);
+  if (!state.service) {
+    const message = `Service ${name}, which opens the ports of the target ${target.name}, isn't there`;
+    return condition('False', 'TargetNotFound', message);
   }
-  const inService = portIn(entry, state);
-  if (inService && !isFree(inService))
-    return unavailable(`port ${listen}/${protocol} of Service ${name} is held by ${holderText(inService)}`);
+  const keyHolder = holderOf(entryIn(entry, state));
+  const map = configMapKey(target, protocol);
+  if (keyHolder) return unavailable(`key ${listen} of ConfigMap ${map} is held by ${keyHolder}`);
+  const portHolder = holderOf(portIn(entry, state));
+  if (portHolder)
+    return unavailable(`port ${listen}/${protocol} of Service ${name} is held by ${portHolder}`);
   // Where a Service has several ports, each has a name of its own.
   const unnamed = names.get('');
-  if (unnamed)
-    return {
-      reason: 'TargetNotConfigured',
-      message: `port ${unnamed.port} of Service ${name} has no name, so the Service can have no second port; name it`,
-    };
+  if (unnamed) {
+    const message = `port ${unnamed.port} of Service ${name} has no name, so the Service can have no second port; name it`;
+    return condition('False', 'TargetNotConfigured', message);
+  }
   const namesake = names.get(own.name);
   if (!namesake || (namesake.port === own.port && namesake.protocol === own.protocol)) return undefined;
   return unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
+}
+
+/** Names the holder that keeps us from writing a part, for people; nothing where it isn't there, or is ours alone. */
+function holderOf(holding: Holding | undefined): string | undefined {
+  if (!holding || (holding.ours && holding.others.length === 0)) return undefined;
+  const others = holding.others.join(', ');
+  return others ? `the field manager ${others}` : 'a writer that the cluster has no record of';
 }
 
 /** State that is read back from a target. */
 interface ReadBack {
   readonly state: SharedState;
   readonly openings: Openings;
-  /** Arguments of its controller; null where that isn't there, undefined where they aren't checked. */
-  readonly controller?: KeptArguments | null | undefined;
+  readonly reader: Reader;
 }
 
 /** Condition of a port: read back from the target's objects, never taken from what was sent. */
-export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): ConditionProps {
-  const { state, openings } = readBack;
+export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): Programmed {
+  const { state, openings, reader } = readBack;
   const obstacle = openings.obstacles.get(cr);
   const isWanted = openings.open.has(cr);
-  const left = isWanted ? undefined : stillOpen(target, cr, readBack);
+  const left = isWanted ? undefined : notClosed(target, cr, openings.entries, state);
   if (left && obstacle?.reason !== 'PortUnavailable') return left;
-  if (obstacle) return condition('False', obstacle.reason, obstacle.message);
+  if (obstacle) return obstacle;
   if (!isWanted) return condition('False', 'Pending', 'The port is opened once the upstream is there');
   const entry = entryOf(cr);
-  const misled = wrongArguments(target, entry, readBack);
+  const misled = wrongArguments(target, entry, reader);
   if (misled) return condition('False', 'TargetNotConfigured', misled);
   const inService = portIn(entry, state);
   const { name, targetPort } = entry.port;
@@ -169,16 +154,6 @@ export function programmed(target: NginxTarget, cr: StreamIngress, readBack: Rea
   return condition('True', 'Programmed', `Service ${serviceKey(target)} has port ${portText(cr)}`);
 }
 
-/** Condition where something is left of a port that isn't to be open; @see notClosed */
-export function stillOpen(
-  target: NginxTarget,
-  cr: StreamIngress,
-  { openings, state }: ReadBack,
-): ConditionProps | undefined {
-  const message = notClosed(target, cr, openings.entries, state);
-  return message === undefined ? undefined : condition('False', 'NotClosed', message);
-}
-
 /** Returns `address:port` for each address of the target's Service. */
 export function addressesOf(cr: StreamIngress, { service }: SharedState): string[] {
   return (service?.addresses ?? []).slice(0, 16).map(({ address }) => {
@@ -187,13 +162,10 @@ export function addressesOf(cr: StreamIngress, { service }: SharedState): string
   });
 }
 
-function wrongArguments(
-  target: NginxTarget,
-  { protocol }: Entry,
-  { controller }: ReadBack,
-): string | undefined {
-  if (!target.ingressController || controller === undefined) return undefined;
-  const workload = target.ingressController.replace('/', ` ${target.ingressNamespace}/`);
+function wrongArguments(target: NginxTarget, { protocol }: Entry, reader: Reader): string | undefined {
+  const controller = argumentsIn(target, reader);
+  if (controller === undefined) return undefined;
+  const workload = target.ingressController?.replace('/', ` ${target.ingressNamespace}/`);
   const map = configMapKey(target, protocol);
   if (!controller) return `${workload}, the controller of the target ${target.name}, isn't there`;
   const read = controller[protocol];
@@ -215,8 +187,8 @@ function loadBalancerError({ listen, protocol }: Entry, { service }: SharedState
 }
 
 /**
- * Describes what is left of a port that isn't to be open for a custom resource; undefined where nothing of ours is, or
- * where the port is opened for another one.
+ * Returns the condition of what is left of a port that isn't to be open for a custom resource; undefined where nothing of
+ * ours is, or where the port is opened for another one.
  * @param entries those that are to be open
  */
 export function notClosed(
@@ -224,7 +196,7 @@ export function notClosed(
   cr: StreamIngress,
   entries: readonly Entry[],
   state: SharedState,
-): string | undefined {
+): Programmed | undefined {
   const entry = entryOf(cr);
   const { listen, protocol } = entry;
   if (entries.some((other) => other.listen === listen && other.protocol === protocol)) return undefined;
@@ -235,10 +207,9 @@ export function notClosed(
   const left = [...key, ...port];
   if (left.length === 0) return undefined;
   const alone = key.length > 0 ? '' : ', with nothing behind it';
-  return `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+  return condition('False', 'NotClosed', message);
 }
-
-type EntryPort = Entry['port'];
 
 /**
  * Plans the applies to the shared objects of a target. Where another writer has got a key or port since it was looked at,
@@ -255,11 +226,10 @@ export function sharedSteps(target: NginxTarget, entries: readonly Entry[], stat
       shared: {
         ...(isService && { mustExist: true }),
         revise: (changes) => (intent = isService ? behindEntries(target, object, state, changes) : object),
-        onConflict: (conflicts) =>
-          withoutConflicts(
-            intent,
-            conflicts.map(({ field }) => field),
-          ),
+        onConflict: (conflicts) => {
+          const fields = conflicts.map(({ field }) => field);
+          return withoutConflicts(intent, fields);
+        },
       },
     };
   });
@@ -329,12 +299,8 @@ export function configMapsOf(
     const those = entries.filter((entry) => entry.protocol === protocol).sort(byPort);
     if (those.length === 0 && !state?.configMaps[protocol]?.managed) return [];
     const data = Object.fromEntries(those.map(({ listen, value }) => [String(listen), value]));
-    return {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: splitKey(configMapKey(target, protocol)),
-      ...(those.length > 0 && { data }),
-    };
+    const metadata = splitKey(configMapKey(target, protocol));
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata, ...(those.length > 0 && { data }) };
   });
 }
 
@@ -364,12 +330,12 @@ export function withoutConflicts(object: AnyObject, fields: readonly string[]): 
   return left.length === 0 ? rest : { ...rest, data: Object.fromEntries(left) };
 }
 
-function withPorts(object: AnyObject, wanted: (port: EntryPort) => boolean): AnyObject {
+function withPorts(object: AnyObject, wanted: (port: Entry['port']) => boolean): AnyObject {
   const { spec, ...rest } = object;
   const left = portsOf(object).filter(wanted);
   return left.length === 0 ? rest : { ...rest, spec: { ports: left } };
 }
 
-function portsOf({ spec }: AnyObject): readonly EntryPort[] {
-  return ((spec ?? {}) as { readonly ports?: readonly EntryPort[] }).ports ?? [];
+function portsOf({ spec }: AnyObject): readonly Entry['port'][] {
+  return ((spec ?? {}) as { readonly ports?: readonly Entry['port'][] }).ports ?? [];
 }

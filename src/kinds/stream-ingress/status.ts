@@ -2,9 +2,10 @@ import { dateConditions, standardConditions } from '../../contract/conditions.js
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import type { Explanation } from '../../contract/controller.js';
 import { refOf } from '../../contract/object.js';
+import { condition } from '../common.js';
 import type { Refusal } from './claims.js';
-import { portText, upstreamText } from './spec.js';
-import type { StreamIngress, StreamIngressStatus } from './spec.js';
+import { portText, upstreamText, type StreamIngress, type StreamIngressStatus } from './spec.js';
+import type { Target } from './targets.js';
 
 /** The condition of that name. */
 export interface Programmed extends ConditionProps {
@@ -20,6 +21,12 @@ export function programmedCondition(
   return { type: 'Programmed', status, reason, message };
 }
 
+/** Condition of those for which there is no room. */
+export function tooManyListeners({ name, maxListeners = 0 }: Target): Programmed {
+  const message = `the target ${name} has its ${maxListeners} ports open already; this one is opened once another is closed`;
+  return programmedCondition('False', 'TooManyListeners', message);
+}
+
 /** Findings on one custom resource. */
 export interface Findings {
   /** The name of its target. @default - there is none */
@@ -29,23 +36,24 @@ export interface Findings {
   readonly resolution?: Omit<ConditionProps, 'type'>;
   /** Where it isn't accepted, only while its port has yet to be closed. */
   readonly programmed?: Programmed;
-  readonly addresses: readonly string[];
+  /** @default - none */
+  readonly addresses?: readonly string[];
 }
 
 /** Returns the status as it is written. */
 export function statusOf(cr: StreamIngress, findings: Findings, now: Date): StreamIngressStatus {
-  const { target, refusal, resolution, programmed, addresses } = findings;
+  const { target, refusal, resolution, programmed, addresses = [] } = findings;
   const { generation } = cr.metadata;
   const accepted = { reason: 'Accepted', message: `${portText(cr)} is held by this object` };
-  const reserved = refusal?.reason === 'PortReserved';
-  const closed = reserved
-    ? programmedCondition('False', 'PortUnavailable', 'The port is reserved, so it is not opened')
-    : programmedCondition('False', 'Pending', 'The port is opened once it is accepted');
+  const closed =
+    refusal?.reason === 'PortReserved'
+      ? programmedCondition('False', 'PortUnavailable', 'The port is reserved, so it is not opened')
+      : programmedCondition('False', 'Pending', 'The port is opened once it is accepted');
   const conditions: ConditionProps[] = [
     ...standardConditions(readinessOf(cr, findings)),
-    { type: 'Accepted', status: refusal ? 'False' : 'True', ...(refusal ?? accepted) },
-    ...(resolution ? [pick(resolution, 'ResolvedRefs')] : []),
-    pick(programmed ?? closed, 'Programmed'),
+    condition('Accepted', refusal ? 'False' : 'True', refusal ?? accepted),
+    ...(resolution ? [condition('ResolvedRefs', resolution.status, resolution)] : []),
+    condition('Programmed', (programmed ?? closed).status, programmed ?? closed),
   ];
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
@@ -54,10 +62,6 @@ export function statusOf(cr: StreamIngress, findings: Findings, now: Date): Stre
     ...(programmed?.status === 'True' && addresses.length > 0 && { addresses }),
     conditions: dateConditions(conditions, cr.status?.conditions ?? [], now, generation),
   };
-}
-
-function pick({ status, reason, message }: Omit<ConditionProps, 'type'>, type: string): ConditionProps {
-  return { type, status, reason, message };
 }
 
 /** Derives Ready from all three; the first that doesn't hold says why not. */
@@ -79,19 +83,10 @@ export function readinessOf(cr: StreamIngress, { refusal, resolution, programmed
 
 /** Reasons that last until something is changed; the others may heal by themselves. */
 const STALLING: ReadonlySet<string> = new Set([
-  'RefNotPermitted',
-  'PortUnavailable',
-  'TargetNotConfigured',
-  'TooManyListeners',
+  ...['RefNotPermitted', 'PortUnavailable', 'TargetNotConfigured', 'TooManyListeners'],
   // Said by the controller of a Gateway, which also has PortUnavailable and TooManyListeners.
-  'NotAllowed',
-  'NotAllowedByListeners',
-  'HostnameConflict',
-  'ListenerConflict',
-  'ProtocolConflict',
-  'InvalidRouteKinds',
-  'UnsupportedProtocol',
-  'UnsupportedValue',
+  ...['NotAllowed', 'NotAllowedByListeners', 'HostnameConflict', 'ListenerConflict', 'ProtocolConflict'],
+  ...['InvalidRouteKinds', 'UnsupportedProtocol', 'UnsupportedValue'],
 ]);
 
 /** Explains why a custom resource would not get what it asks for; returns nothing where it would. */

@@ -1,7 +1,101 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { KindContext, KindFlag } from '../../contract/kind.js';
+import type { FromSchema } from '../../contract/typed-crd.js';
+import { oneOf, setOf, text } from '../common.js';
 import type { Protocol } from './spec.js';
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const OBJECT_NAME = '[a-z0-9]([-a-z0-9.]*[a-z0-9])?';
+const WORKLOAD = `(Deployment|DaemonSet)/${OBJECT_NAME}`;
+
+const targetSchema = {
+  type: 'object',
+  description: 'A proxy that opens ports.',
+  required: ['name'],
+  properties: {
+    name: text('What a StreamIngress gives as its className.', 63, LABEL),
+    kind: oneOf(
+      'What opens the ports: an ingress-nginx, or a Gateway of the Gateway API.',
+      ...(['IngressNginx', 'Gateway'] as const),
+    ),
+    ingressNamespace: text('The namespace of ingress-nginx, its Service and its ConfigMaps.', 63, LABEL),
+    ingressService: text('The Service of ingress-nginx.', 63, LABEL),
+    tcpServicesConfigMap: text('The ConfigMap with the TCP ports.', 253, OBJECT_NAME),
+    udpServicesConfigMap: text('The ConfigMap with the UDP ports.', 253, OBJECT_NAME),
+    ingressController: text(
+      'The workload of ingress-nginx, e.g. Deployment/ingress-nginx-controller, if its arguments are to be looked at.',
+      264,
+      WORKLOAD,
+    ),
+    gateway: text('The Gateway, as namespace/name.', 317, `${LABEL}/${OBJECT_NAME}`),
+    portRanges: setOf(
+      'The ports that may be opened, each as a number or a range, e.g. 9000-9099.',
+      { type: 'string', maxLength: 11, pattern: '^[0-9]{1,5}(-[0-9]{1,5})?$' },
+      { maxItems: 64 },
+    ),
+    reservedPorts: setOf(
+      'The ports that are never opened, in place of those at which ingress-nginx listens by default.',
+      { type: 'integer', format: 'int32', minimum: 1, maximum: 65535 },
+      { maxItems: 1024 },
+    ),
+    namespaces: setOf(
+      'The namespaces whose StreamIngresses are served. All unless it is given.',
+      text('', 63, LABEL),
+      { maxItems: 1024 },
+    ),
+    maxListeners: {
+      ...{ type: 'integer', format: 'int32', minimum: 1 },
+      description: 'The most ports that are open at once, as a load balancer may limit them.',
+    },
+  },
+} as const satisfies StructuralSchema;
+
+/** Schema of the section `streamingress` of an admin's policy. */
+export const policySchema = {
+  type: 'object',
+  description: 'The proxies that StreamIngresses may use, and what is allowed of each.',
+  properties: {
+    defaultClass: text(
+      'The target of a StreamIngress without className. By default the only one, if there is one alone.',
+      63,
+      LABEL,
+    ),
+    targets: {
+      type: 'array',
+      maxItems: 64,
+      description: 'The targets, beside the one that the flags describe.',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      items: targetSchema,
+    },
+    crossNamespace: oneOf(
+      'How a namespace permits that others lead to its Services: by a ReferenceGrant, or, where the cluster has none, by an annotation on the Service.',
+      ...(['ReferenceGrant', 'Annotation'] as const),
+    ),
+    routeVersion: oneOf(
+      'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
+      ...(['v1', 'v1alpha2'] as const),
+    ),
+  },
+} as const satisfies StructuralSchema;
+
+export type StreamIngressPolicy = FromSchema<typeof policySchema>;
+
+export type RouteVersion = NonNullable<StreamIngressPolicy['routeVersion']>;
+
+/** A target as an admin writes it. */
+export type TargetProps = FromSchema<typeof targetSchema>;
+
+/** A target in which these fields are known. */
+type Described<Kind, Fields extends keyof TargetProps> = TargetProps &
+  Required<Pick<TargetProps, Fields | 'reservedPorts'>> & { readonly kind: Kind };
+
+/** An ingress-nginx: two ConfigMaps with what it forwards, and the Service with its ports. */
+export type NginxTarget = Described<'IngressNginx', keyof typeof DEFAULTS>;
+
+/** A Gateway: every port is a ListenerSet and a route of its own. */
+export type GatewayTarget = Described<'Gateway', 'gateway'>;
 
 /**
  * A proxy that opens ports, as the admin describes it. A custom resource chooses one by name and never says what
@@ -9,57 +103,10 @@ import type { Protocol } from './spec.js';
  */
 export type Target = NginxTarget | GatewayTarget;
 
-/** An ingress-nginx: two ConfigMaps with what it forwards, and the Service with its ports. */
-export interface NginxTarget extends Limits {
-  readonly kind: 'IngressNginx';
-  readonly name: string;
-  /** Namespace of all the objects below. */
-  readonly ingressNamespace: string;
-  readonly ingressService: string;
-  readonly tcpServicesConfigMap: string;
-  readonly udpServicesConfigMap: string;
-  /** `Deployment/name` or `DaemonSet/name`, whose arguments are checked. @default - no check */
-  readonly ingressController?: string;
-}
-
-/** A Gateway: every port is a ListenerSet and a route of its own. */
-export interface GatewayTarget extends Limits {
-  readonly kind: 'Gateway';
-  readonly name: string;
-  /** `namespace/name`. */
-  readonly gateway: string;
-}
-
-/** Limits of a target. */
-interface Limits {
-  readonly portRanges?: readonly string[];
-  readonly reservedPorts: readonly number[];
-  readonly namespaces?: readonly string[];
-  readonly maxListeners?: number;
-}
-
-/** A target as an admin writes it. */
-export type TargetProps = { readonly name: string; readonly kind?: Target['kind'] } & Partial<
-  Omit<NginxTarget, 'name' | 'kind'> & Omit<GatewayTarget, 'name' | 'kind'>
->;
-
-/** The version of TCPRoute and UDPRoute: `v1` since Gateway API 1.6. */
-export type RouteVersion = 'v1' | 'v1alpha2';
-
-/** The section `streamingress` of an admin's policy, as `policySchema` describes it. */
-export interface StreamIngressPolicy {
-  readonly defaultClass?: string;
-  readonly targets?: readonly TargetProps[];
-  readonly crossNamespace?: 'ReferenceGrant' | 'Annotation';
-  readonly routeVersion?: RouteVersion;
-}
-
-export interface Targets {
+export interface Targets extends Required<Pick<StreamIngressPolicy, 'crossNamespace' | 'routeVersion'>> {
   readonly all: readonly Target[];
   /** The one for custom resources without a class. @default - there is none, they have to name one */
   readonly defaultName?: string;
-  readonly crossNamespace: 'ReferenceGrant' | 'Annotation';
-  readonly routeVersion: RouteVersion;
 }
 
 /**
@@ -82,10 +129,6 @@ const DEFAULTS = {
   reservedPorts: NGINX_RESERVED_PORTS,
 } as const;
 
-export function targetNamed({ all }: Targets, name: string): Target | undefined {
-  return all.find((target) => target.name === name);
-}
-
 /** In place of a target's name where no class is named and there is no default; no target is called so. */
 const NO_TARGET = '-';
 
@@ -107,11 +150,6 @@ export function withinLimit<T>(
   return { within: ordered.slice(0, maxListeners), beyond: ordered.slice(maxListeners) };
 }
 
-/** The message to those for which there is no room. */
-export function tooManyListeners({ name, maxListeners = 0 }: Target): string {
-  return `the target ${name} has its ${maxListeners} ports open already; this one is opened once another is closed`;
-}
-
 /** `namespace/name` of the ConfigMap for a protocol. */
 export function configMapKey(target: NginxTarget, protocol: Protocol): string {
   const { ingressNamespace, tcpServicesConfigMap, udpServicesConfigMap } = target;
@@ -128,22 +166,12 @@ export function isNginx(target: Target): target is NginxTarget {
 }
 
 /** Reads `9000` or `9000-9099`; both ends are in it. */
-export function portRange(text: string): { readonly from: number; readonly to: number } {
-  const [from = 0, to = from] = text.split('-').map(Number);
+export function portRange(range: string): { readonly from: number; readonly to: number } {
+  const [from = 0, to = from] = range.split('-').map(Number);
   return { from, to };
 }
 
-const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-const WORKLOAD = /^(Deployment|DaemonSet)\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-
-const nameFlag: Omit<KindFlag, 'name' | 'description'> = {
-  value: 'name',
-  check: (value) =>
-    NAME.test(value) && value.length <= 253
-      ? undefined
-      : `"${value}" is not the name of an object; give a name alone`,
-  schema: { type: 'string', maxLength: 253, pattern: NAME.source },
-};
+const nameFlag = flag('name', 253, OBJECT_NAME, 'the name of an object; give a name alone');
 
 /** The options that describe the target `default`, each with the field that it gives. */
 const FLAGS = {
@@ -164,18 +192,24 @@ const FLAGS = {
     description: 'its ConfigMap with the UDP ports (default: udp-services)',
   },
   ingressController: {
-    ...{ name: '--ingress-controller', value: 'kind/name' },
-    schema: { type: 'string', pattern: WORKLOAD.source },
+    name: '--ingress-controller',
+    ...flag('kind/name', 264, WORKLOAD, 'a workload; give Deployment/name or DaemonSet/name'),
     forms: ['Deployment/*', 'DaemonSet/*'],
     description: 'its Deployment or DaemonSet, to check that it reads these ConfigMaps (default: no check)',
-    check: (value) =>
-      WORKLOAD.test(value)
-        ? undefined
-        : `"${value}" is not a workload; give Deployment/name or DaemonSet/name`,
   },
 } as const satisfies Partial<Record<keyof TargetProps, KindFlag>>;
 
 export const flags: readonly KindFlag[] = Object.values(FLAGS);
+
+function flag(value: string, maxLength: number, pattern: string, wanted: string) {
+  const whole = new RegExp(`^${pattern}$`);
+  return {
+    value,
+    check: (given: string) =>
+      whole.test(given) && given.length <= maxLength ? undefined : `"${given}" is not ${wanted}`,
+    schema: { type: 'string', maxLength, pattern: whole.source },
+  } as const;
+}
 
 /**
  * Reads the targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists
@@ -194,26 +228,28 @@ export function targetsIn({ flags: values = {}, policy }: Pick<KindContext, 'fla
   );
   const byFlags = fields.length > 0 || listed.length === 0;
   const props = [...(byFlags ? [{ name: DEFAULT_TARGET, ...Object.fromEntries(fields) }] : []), ...listed];
-  const all = props.map(targetOf);
-  const problems = [...props.flatMap(problemsOf), ...duplicates(all), ...unknownDefault(all, defaultClass)];
+  const all = props.map((given): Target =>
+    given.kind === 'Gateway'
+      ? ({ reservedPorts: [], ...given } as unknown as GatewayTarget)
+      : ({ ...DEFAULTS, ...given } as NginxTarget),
+  );
+  const problems = [...props.flatMap(problemsOf), ...duplicates(all)];
+  if (defaultClass !== undefined && all.every(({ name }) => name !== defaultClass)) {
+    const known = all.map(({ name }) => name).join(', ');
+    problems.push(`defaultClass: there is no target ${defaultClass}; the targets are ${known}`);
+  }
   if (problems.length > 0) throw new OperatorError({ reason: 'InvalidInput', message: problems.join('. ') });
   // An admin who describes a target by flags means it to be the default.
   const defaultName = defaultClass ?? (fields.length > 0 || all.length === 1 ? all[0]?.name : undefined);
   return { all, crossNamespace, routeVersion, ...(defaultName !== undefined && { defaultName }) };
 }
 
-function targetOf(props: TargetProps): Target {
-  return props.kind === 'Gateway'
-    ? ({ reservedPorts: [], ...props } as unknown as GatewayTarget)
-    : ({ ...DEFAULTS, ...props } as NginxTarget);
-}
-
 /** Returns what is wrong with a target that is right by the schema, a sentence for each. */
 function problemsOf(target: TargetProps): string[] {
   const { name, kind = 'IngressNginx', portRanges = [] } = target;
-  const foreign =
+  const ofOtherKind =
     kind === 'Gateway' ? (Object.keys(FLAGS) as (keyof typeof FLAGS)[]) : (['gateway'] as const);
-  const problems = foreign
+  const problems = ofOtherKind
     .filter((field) => target[field] !== undefined)
     .map((field) => `${field} says nothing about a target of the kind ${kind}; remove it, or change kind`);
   if (kind === 'Gateway' && target.gateway === undefined)
@@ -223,11 +259,11 @@ function problemsOf(target: TargetProps): string[] {
     problems.push(
       `${tcp} is the ConfigMap of both TCP and UDP; give each its own, since ingress-nginx reads two`,
     );
-  for (const text of portRanges) {
-    const { from, to } = portRange(text);
+  for (const range of portRanges) {
+    const { from, to } = portRange(range);
     if (!(from >= 1 && from <= to && to <= 65535))
       problems.push(
-        `portRanges: "${text}" is no range; give a port from 1 to 65535, or two, the lower first`,
+        `portRanges: "${range}" is no range; give a port from 1 to 65535, or two, the lower first`,
       );
   }
   return problems.map((problem) => `target ${name}: ${problem}`);
@@ -237,13 +273,13 @@ function problemsOf(target: TargetProps): string[] {
 function duplicates(targets: readonly Target[]): string[] {
   const seen = new Map<string, string>();
   return targets.flatMap((target) => {
-    const maps = isNginx(target) ? new Set([configMapKey(target, 'TCP'), configMapKey(target, 'UDP')]) : [];
-    const names = [
-      `target ${target.name}`,
-      ...(isNginx(target) ? [`Service ${serviceKey(target)}`] : []),
-      ...[...maps].map((map) => `ConfigMap ${map}`),
-    ];
-    return names.flatMap((name) => {
+    const names = new Set([`target ${target.name}`]);
+    if (isNginx(target)) {
+      names.add(`Service ${serviceKey(target)}`);
+      for (const protocol of ['TCP', 'UDP'] as const)
+        names.add(`ConfigMap ${configMapKey(target, protocol)}`);
+    }
+    return [...names].flatMap((name) => {
       const other = seen.get(name);
       seen.set(name, target.name);
       return other === undefined
@@ -252,93 +288,3 @@ function duplicates(targets: readonly Target[]): string[] {
     });
   });
 }
-
-function unknownDefault(targets: readonly Target[], defaultClass: string | undefined): string[] {
-  if (defaultClass === undefined || targets.some(({ name }) => name === defaultClass)) return [];
-  const known = targets.map(({ name }) => name).join(', ');
-  return [`defaultClass: there is no target ${defaultClass}; the targets are ${known}`];
-}
-
-const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const OBJECT_NAME = '[a-z0-9]([-a-z0-9.]*[a-z0-9])?';
-
-function text(description: string, maxLength: number, pattern: string): StructuralSchema {
-  return { type: 'string', maxLength, pattern: `^${pattern}$`, description };
-}
-
-function setOf(description: string, maxItems: number, items: StructuralSchema): StructuralSchema {
-  return { type: 'array', description, maxItems, 'x-kubernetes-list-type': 'set', items };
-}
-
-function oneOf(description: string, ...values: string[]): StructuralSchema {
-  return { type: 'string', enum: values, description };
-}
-
-const target: StructuralSchema = {
-  type: 'object',
-  description: 'A proxy that opens ports.',
-  required: ['name'],
-  properties: {
-    name: text('What a StreamIngress gives as its className.', 63, LABEL),
-    kind: oneOf(
-      'What opens the ports: an ingress-nginx, or a Gateway of the Gateway API.',
-      ...['IngressNginx', 'Gateway'],
-    ),
-    ingressNamespace: text('The namespace of ingress-nginx, its Service and its ConfigMaps.', 63, LABEL),
-    ingressService: text('The Service of ingress-nginx.', 63, LABEL),
-    tcpServicesConfigMap: text('The ConfigMap with the TCP ports.', 253, OBJECT_NAME),
-    udpServicesConfigMap: text('The ConfigMap with the UDP ports.', 253, OBJECT_NAME),
-    ingressController: text(
-      'The workload of ingress-nginx, e.g. Deployment/ingress-nginx-controller, if its arguments are to be looked at.',
-      ...([264, `(Deployment|DaemonSet)/${OBJECT_NAME}`] as const),
-    ),
-    gateway: text('The Gateway, as namespace/name.', 317, `${LABEL}/${OBJECT_NAME}`),
-    portRanges: setOf('The ports that may be opened, each as a number or a range, e.g. 9000-9099.', 64, {
-      type: 'string',
-      maxLength: 11,
-      pattern: '^[0-9]{1,5}(-[0-9]{1,5})?$',
-    }),
-    reservedPorts: setOf(
-      'The ports that are never opened, in place of those at which ingress-nginx listens by default.',
-      1024,
-      { type: 'integer', format: 'int32', minimum: 1, maximum: 65535 },
-    ),
-    namespaces: setOf(
-      'The namespaces whose StreamIngresses are served. All unless it is given.',
-      1024,
-      text('', 63, LABEL),
-    ),
-    maxListeners: {
-      ...{ type: 'integer', format: 'int32', minimum: 1 },
-      description: 'The most ports that are open at once, as a load balancer may limit them.',
-    },
-  },
-};
-
-/** The schema of `StreamIngressPolicy`. */
-export const policySchema: StructuralSchema = {
-  type: 'object',
-  description: 'The proxies that StreamIngresses may use, and what is allowed of each.',
-  properties: {
-    defaultClass: text(
-      'The target of a StreamIngress without className. By default the only one, if there is one alone.',
-      ...([63, LABEL] as const),
-    ),
-    targets: {
-      type: 'array',
-      maxItems: 64,
-      description: 'The targets, beside the one that the flags describe.',
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['name'],
-      items: target,
-    },
-    crossNamespace: oneOf(
-      'How a namespace permits that others lead to its Services: by a ReferenceGrant, or, where the cluster has none, by an annotation on the Service.',
-      ...['ReferenceGrant', 'Annotation'],
-    ),
-    routeVersion: oneOf(
-      'The version in which TCPRoute and UDPRoute are written. v1 unless it is given.',
-      ...['v1', 'v1alpha2'],
-    ),
-  },
-};

@@ -6,8 +6,8 @@ import type {
   KeptEntry,
   KeptTargetService,
   OpenPort,
-} from '../../../src/kinds/stream-ingress/kept.js';
-import type { SharedState } from '../../../src/kinds/stream-ingress/nginx.js';
+  SharedState,
+} from '../../../src/kinds/stream-ingress/watched.js';
 import { API_VERSION, KIND } from '../../../src/kinds/stream-ingress/spec.js';
 import type { Protocol, StreamIngress, StreamIngressSpec } from '../../../src/kinds/stream-ingress/spec.js';
 import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';

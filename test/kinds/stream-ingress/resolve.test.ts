@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/kept.js';
+import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/watched.js';
 import { resolve } from '../../../src/kinds/stream-ingress/claims.js';
 import { streamIngress } from './builders.js';
 import type { Given } from './builders.js';

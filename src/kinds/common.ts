@@ -1,0 +1,63 @@
+import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
+import type { StructuralSchema } from '../contract/crd.js';
+
+/**
+ * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
+ * classes, with times as strings.
+ */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends object
+    ? { readonly [Key in keyof T]: Wire<T[Key]> }
+    : T;
+
+type Said<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
+
+/** Picks the named fields of an object as far as they say something: an empty list says as little as none. */
+export function given<T extends object, Key extends keyof T>(
+  from: T,
+  ...keys: readonly Key[]
+): Said<Pick<T, Key>> {
+  const said = keys.filter((key) => {
+    const value: unknown = from[key];
+    return value !== undefined && !(Array.isArray(value) && value.length === 0);
+  });
+  return Object.fromEntries(said.map((key) => [key, from[key]])) as Said<Pick<T, Key>>;
+}
+
+export function condition(
+  type: string,
+  status: ConditionStatus,
+  { reason, message }: Pick<ConditionProps, 'reason' | 'message'>,
+): ConditionProps {
+  return { type, status, reason, message };
+}
+
+/** Writes a path as in `spec.ports[0].name`. */
+export function pathText(path: readonly (string | number)[]): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1);
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Schema of a text in an admin's policy; the types of policies are derived from their schemas. */
+export function text(description: string, maxLength: number, pattern: string) {
+  return { type: 'string', maxLength, pattern: `^${pattern}$`, description } as const;
+}
+
+export function oneOf<const Values extends readonly string[]>(description: string, ...values: Values) {
+  return { type: 'string', enum: values, description } as const;
+}
+
+export function setOf<const Items extends StructuralSchema>(
+  description: string,
+  items: Items,
+  bounds: { readonly maxItems?: number } = {},
+) {
+  return { type: 'array', description, ...bounds, 'x-kubernetes-list-type': 'set', items } as const;
+}
