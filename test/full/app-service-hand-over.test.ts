@@ -4,7 +4,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import type { ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import { replicasManagers, scaleAsAutoscaler } from './support/autoscaler.js';
 import { Cluster, deployments } from './support/cluster.js';

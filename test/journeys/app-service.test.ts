@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import { deployments, services } from '../full/support/cluster.js';
 import type { Place } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';

@@ -1,7 +1,7 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import { loadBundle } from '../full/support/bundle.js';
 import { deployments, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';

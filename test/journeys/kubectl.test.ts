@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import { collection, deployments, services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
 import type { Subject } from '../full/support/subject.js';

@@ -2,7 +2,7 @@ import type { V1Service } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import { services } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';
 import { writes } from '../full/support/requests.js';

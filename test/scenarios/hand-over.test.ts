@@ -1,7 +1,7 @@
 import type { V1Deployment } from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { Wire } from '../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../src/kinds/common.js';
 import { replicasManagers } from '../full/support/autoscaler.js';
 import { deployments } from '../full/support/cluster.js';
 import { eventually } from '../full/support/eventually.js';

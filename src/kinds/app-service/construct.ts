@@ -18,10 +18,11 @@ import { Construct } from 'constructs';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
 import { childLabels, selectorLabels } from '../../contract/names.js';
+import { given, type Wire } from '../common.js';
 import { strategyOf } from './hand-over.js';
 import { checkPolicy } from './policy.js';
-import { DEFAULT_PROTOCOL, given, serviceType } from './spec.js';
-import type { AppServiceSpec, Autoscaling, FileMount, Route, Wire } from './spec.js';
+import { DEFAULT_PROTOCOL, serviceType } from './spec.js';
+import type { AppServiceSpec, Autoscaling, FileMount, Route } from './spec.js';
 
 /** The properties of the construct. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;

@@ -3,7 +3,8 @@ import { handOverReplicas, identityOf, managersOf } from '../../contract/hand-ov
 import type { HandOver, HandOverFunction } from '../../contract/hand-over.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
-import type { AppServiceSpec, Wire } from './spec.js';
+import type { Wire } from '../common.js';
+import type { AppServiceSpec } from './spec.js';
 
 /** Returns what passes from one field manager to another before the children are applied; nothing, once that is done. */
 export const handOver: HandOverFunction<AppServiceSpec> = ({ cr, children }) => {

@@ -1,10 +1,8 @@
 import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import type { RelatedTypeProps } from '../../contract/define-kind.js';
-import { selectorLabels } from '../../contract/names.js';
-import type { NamedKind } from '../../contract/names.js';
-import { controllerOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
-import type { Wire } from './spec.js';
+import { selectorLabels, type NamedKind } from '../../contract/names.js';
+import { controllerOf, type AnyObject } from '../../contract/object.js';
+import { compare, type Wire } from '../common.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {
@@ -111,10 +109,6 @@ export function worstFirst(troubles: readonly PodTrouble[]): PodTrouble[] {
   for (const trouble of [...troubles].sort((a, b) => compare(a.message, b.message)))
     if (!found.has(trouble.reason)) found.set(trouble.reason, trouble);
   return [...found.values()].sort((a, b) => rank(a) - rank(b) || compare(a.reason, b.reason));
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }
 
 function rank({ reason }: PodTrouble): number {

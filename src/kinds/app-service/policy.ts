@@ -1,48 +1,36 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
-import { serviceType } from './spec.js';
-import type { AppServiceSpec, SecurityProfile, ServiceOptions } from './spec.js';
+import type { FromSchema } from '../../contract/typed-crd.js';
+import { oneOf, pathText, setOf } from '../common.js';
+import { serviceType, type AppServiceSpec, type SecurityProfile } from './spec.js';
 
 /** The fields of the tutorial's AppService, which no admin can close. */
 const BASIC: ReadonlySet<string> = new Set(['size', 'image', 'ports', 'resources', 'envs']);
 
-/** Rules of an admin, as `policySchema` describes them. */
-export interface AppServicePolicy {
-  readonly securityProfile?: SecurityProfile;
-  readonly serviceTypes?: readonly ServiceOptions['type'][];
-  readonly imageRegistries?: readonly string[];
-  readonly gateways?: readonly string[];
-  readonly hostnames?: readonly string[];
-  readonly maxSize?: number;
-  readonly features?: readonly string[];
+function textsOf(description: string, pattern: string) {
+  return setOf(description, { type: 'string', minLength: 1, maxLength: 512, pattern });
 }
 
-function listOf(description: string, items: StructuralSchema): StructuralSchema {
-  return { type: 'array', description, 'x-kubernetes-list-type': 'set', items };
-}
-
-function textsOf(description: string, pattern: string): StructuralSchema {
-  return listOf(description, { type: 'string', minLength: 1, maxLength: 512, pattern });
-}
+/** Rules of an admin. */
+export type AppServicePolicy = FromSchema<ReturnType<typeof policySchema>>;
 
 /**
  * Returns the schema of `AppServicePolicy`.
  * @param fields of the spec
  */
-export function policySchema(fields: readonly string[]): StructuralSchema {
+export function policySchema(fields: readonly string[]) {
   return {
     type: 'object',
     description:
       'What is allowed of an AppService. A rule that is left out forbids nothing, but a route needs gateways and hostnames.',
     default: {},
     properties: {
-      securityProfile: {
-        type: 'string',
-        enum: ['Baseline', 'Restricted'],
-        description: 'The least that securityProfile has to be.',
-      },
-      serviceTypes: listOf('The types that a Service may have, those by default included.', {
+      securityProfile: oneOf(
+        'The least that securityProfile has to be.',
+        ...(['Baseline', 'Restricted'] as const),
+      ),
+      serviceTypes: setOf('The types that a Service may have, those by default included.', {
         type: 'string',
         enum: ['ClusterIP', 'NodePort', 'LoadBalancer'],
       }),
@@ -63,22 +51,20 @@ export function policySchema(fields: readonly string[]): StructuralSchema {
         ...{ type: 'integer', format: 'int32', minimum: 0 },
         description: 'The most that size and autoscaling.maxReplicas may be.',
       },
-      features: listOf(
+      features: setOf(
         "The fields that may be used, of those beyond the tutorial's; an empty list closes them all.",
         { type: 'string', enum: fields.filter((field) => !BASIC.has(field)) },
       ),
     },
-  };
+  } as const satisfies StructuralSchema;
 }
 
 type Props = CustomResourceProps<AppServiceSpec>;
 
-interface Violation {
-  readonly path: readonly (string | number)[];
-  /** What is wrong, with the value. */
-  readonly message: string;
-  readonly remedy: string;
-}
+type Path = readonly (string | number)[];
+
+/** A place in the custom resource, what is wrong there, with the value, and the remedy. */
+type Violation = readonly [path: Path, message: string, remedy: string];
 
 /**
  * Holds an AppService against the admin's policy, and names everything that it forbids at once.
@@ -87,13 +73,13 @@ interface Violation {
 export function checkPolicy(props: Props): void {
   const policy = props.policy as AppServicePolicy | undefined;
   const violations = policy ? RULES.flatMap((rule) => rule(policy, props)) : [];
-  const [first] = violations;
-  if (!first) return;
-  throw new OperatorError({
-    reason: 'PolicyDenied',
-    path: first.path,
-    message: violations.map(({ path, message, remedy }) => `${join(path)}: ${message}; ${remedy}`).join('. '),
-  });
+  const lines = violations.map(([path, message, remedy]) => `${pathText(path)}: ${message}; ${remedy}`);
+  if (violations[0])
+    throw new OperatorError({
+      reason: 'PolicyDenied',
+      path: violations[0][0],
+      message: lines.join('. '),
+    });
 }
 
 const STRENGTH: Readonly<Record<SecurityProfile, number>> = { Baseline: 1, Restricted: 2 };
@@ -102,14 +88,14 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
   ({ securityProfile: least }, { spec: { securityProfile: own } }) => {
     if (!least || (own && STRENGTH[own] >= STRENGTH[least])) return [];
     const message = `${own ? `"${own}" is` : 'is not set, which is'} less than the policy's securityProfile, ${least}`;
-    return [{ path: ['spec', 'securityProfile'], message, remedy: `set it to ${least}` }];
+    return [[['spec', 'securityProfile'], message, `set it to ${least}`]];
   },
 
   ({ serviceTypes }, { spec }) => {
     const type = serviceType(spec);
     if (!serviceTypes || !type || serviceTypes.includes(type)) return [];
     const message = `"${type}"${spec.service?.type ? '' : ', the default,'} is not in the policy's serviceTypes`;
-    return [{ path: ['spec', 'service', 'type'], message, remedy: giveOneOf(serviceTypes) }];
+    return [[['spec', 'service', 'type'], message, oneOfThese(serviceTypes)]];
   },
 
   ({ imageRegistries }, { spec: { image } }) => {
@@ -117,14 +103,8 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
     const name = fullImageName(image);
     if (name !== undefined && imageRegistries.some((registry) => isWithin(name, registry))) return [];
     const what = name === undefined ? 'is not the name of an image, and' : `comes from ${name}, which`;
-    return [
-      {
-        path: ['spec', 'image'],
-        message: `"${image}" ${what} is not in the policy's imageRegistries`,
-        remedy:
-          imageRegistries.length > 0 ? `take one from ${imageRegistries.join(', ')}` : 'none is allowed',
-      },
-    ];
+    const message = `"${image}" ${what} is not in the policy's imageRegistries`;
+    return [[['spec', 'image'], message, oneOfThese(imageRegistries, 'take one from')]];
   },
 
   // The operator may write HTTPRoutes where the user may not.
@@ -133,7 +113,7 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
     if (!route || missing.length === 0) return [];
     const message = `is used, and the policy has no ${missing.join(' and no ')} for routes`;
     const remedy = `remove it, or ask an admin to list them in the operator's policy (--policy), below appservice`;
-    return [{ path: ['spec', 'route'], message, remedy }];
+    return [[['spec', 'route'], message, remedy]];
   },
 
   ({ gateways }, { spec: { route }, metadata }) => {
@@ -145,38 +125,35 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
       if (gateways?.some(isMet)) return [];
       const what = namespace ? `"${namespace}/${name}"` : `"${name}" in an unknown namespace`;
       const message = `${what} is not in the policy's gateways`;
-      return [{ path: ['spec', 'route', 'parentRefs', index], message, remedy: giveOneOf(gateways ?? []) }];
+      return [[['spec', 'route', 'parentRefs', index], message, oneOfThese(gateways ?? [])]];
     });
   },
 
   ({ hostnames }, { spec: { route } }) => {
     if (!hostnames || !route || hostnames.includes('*')) return [];
-    const remedy = giveOneOf(hostnames);
+    const remedy = oneOfThese(hostnames);
     const path = ['spec', 'route', 'hostnames'];
     const { hostnames: asked = [] } = route;
     const every = "is not set, which is every hostname, and the policy's hostnames don't have them all";
-    if (asked.length === 0) return [{ path, message: every, remedy }];
+    if (asked.length === 0) return [[path, every, remedy]];
     const allows = (pattern: string, hostname: string): boolean =>
       hostname === pattern || (pattern.startsWith('*.') && hostname.endsWith(pattern.slice(1)));
-    return asked.flatMap((hostname, index) =>
+    return asked.flatMap((hostname, index): Violation[] =>
       hostnames.some((pattern) => allows(pattern, hostname))
         ? []
-        : [{ path: [...path, index], message: `"${hostname}" is not in the policy's hostnames`, remedy }],
+        : [[[...path, index], `"${hostname}" is not in the policy's hostnames`, remedy]],
     );
   },
 
   ({ maxSize = Infinity }, { spec: { size, autoscaling } }) => {
-    const sizes = [
-      { path: ['spec', 'size'], value: size },
-      { path: ['spec', 'autoscaling', 'maxReplicas'], value: autoscaling?.maxReplicas ?? 0 },
+    const sizes: [path: Path, value: number][] = [
+      [['spec', 'size'], size],
+      [['spec', 'autoscaling', 'maxReplicas'], autoscaling?.maxReplicas ?? 0],
     ];
-    return sizes
-      .filter(({ value }) => value > maxSize)
-      .map(({ path, value }) => ({
-        path,
-        message: `${value} is more than the policy's maxSize, ${maxSize}`,
-        remedy: `give ${maxSize} or less`,
-      }));
+    return sizes.flatMap(([path, value]): Violation[] => {
+      const message = `${value} is more than the policy's maxSize, ${maxSize}`;
+      return value > maxSize ? [[path, message, `give ${maxSize} or less`]] : [];
+    });
   },
 
   ({ features, securityProfile }, { spec }) =>
@@ -184,21 +161,16 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
       // What one rule asks for, another can't close.
       .filter(([field]) => !BASIC.has(field) && !(securityProfile && field === 'securityProfile'))
       .filter(([field, value]) => features && value !== undefined && !features.includes(field))
-      .map(([field, value]) => ({
-        path: ['spec', field],
+      .map(([field, value]): Violation => {
         // Of lists and maps, the path says enough, and what is in them may be confidential.
-        message: `${typeof value === 'object' ? '' : `${JSON.stringify(value)} `}is used, and is not in the policy's features`,
-        remedy: 'remove it, or ask an admin to allow it',
-      })),
+        const shown = typeof value === 'object' ? '' : `${JSON.stringify(value)} `;
+        const message = `${shown}is used, and is not in the policy's features`;
+        return [['spec', field], message, 'remove it, or ask an admin to allow it'];
+      }),
 ];
 
-function giveOneOf(allowed: readonly unknown[]): string {
-  return allowed.length > 0 ? `give one of ${allowed.join(', ')}` : 'none is allowed';
-}
-
-function join(path: Violation['path']): string {
-  const steps = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`));
-  return steps.join('').slice(1);
+function oneOfThese(allowed: readonly string[], verb = 'give one of'): string {
+  return allowed.length > 0 ? `${verb} ${allowed.join(', ')}` : 'none is allowed';
 }
 
 /** Docker Hub, where images without a host come from, and its folder for those without any folder. */

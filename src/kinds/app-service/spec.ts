@@ -18,6 +18,7 @@ import type {
   V2MetricSpec,
 } from '@kubernetes/client-node';
 import type { Condition } from '../../contract/conditions.js';
+import type { Wire } from '../common.js';
 
 /**
  * Fields and defaults as in `crds/appservices.kosmos.io.yaml`. Each optional field that is left out renders nothing,
@@ -131,30 +132,6 @@ export interface AppServiceStatus extends ReplicaCounts {
   readonly url?: string;
   readonly image?: string;
   readonly conditions?: readonly Condition[];
-}
-
-/**
- * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
- * classes, with times as strings.
- */
-export type Wire<T> = T extends Date
-  ? string
-  : T extends object
-    ? { readonly [Key in keyof T]: Wire<T[Key]> }
-    : T;
-
-type Said<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
-
-/** Picks the named fields of an object as far as they say something: an empty list says as little as none. */
-export function given<T extends object, Key extends keyof T>(
-  from: T,
-  ...keys: readonly Key[]
-): Said<Pick<T, Key>> {
-  const said = keys.filter((key) => {
-    const value: unknown = from[key];
-    return value !== undefined && !(Array.isArray(value) && value.length === 0);
-  });
-  return Object.fromEntries(said.map((key) => [key, from[key]])) as Said<Pick<T, Key>>;
 }
 
 /** The API server's own default, said explicitly: in an apply, `protocol` is part of a port's identity. */

@@ -1,23 +1,17 @@
-import type { V1Deployment, V1Service, V1ServicePort } from '@kubernetes/client-node';
-import type { ConditionProps, ConditionStatus } from '../../contract/conditions.js';
+import type { V1Deployment, V1DeploymentStatus, V1Service, V1ServicePort } from '@kubernetes/client-node';
+import type { ConditionProps, ConditionStatus, Phase, Readiness } from '../../contract/conditions.js';
 import { keepReplicas } from '../../contract/hand-over.js';
-import type { AnyObject } from '../../contract/object.js';
+import { selectorLabels } from '../../contract/names.js';
+import type { AnyObject, CustomResource } from '../../contract/object.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
+import { condition, given, type Wire } from '../common.js';
 import { keepStrategy } from './hand-over.js';
-import type { KeptPod } from './pods.js';
-import {
-  findCondition,
-  nextSlowStart,
-  podsOfPresentSpec,
-  progressing,
-  readiness,
-  replicaCounts,
-  selectorText,
-  sentence,
-} from './readiness.js';
-import type { DeploymentStatus } from './readiness.js';
-import { DEFAULT_PROTOCOL, given } from './spec.js';
-import type { AppServiceSpec, AppServiceStatus, Route, RouteParent, Wire } from './spec.js';
+import { worstFirst, type KeptPod, type PodTrouble } from './pods.js';
+import { DEFAULT_PROTOCOL } from './spec.js';
+import type { AppServiceSpec, AppServiceStatus, FileMount, Route, RouteParent } from './spec.js';
+
+type Resource = CustomResource<AppServiceSpec, AppServiceStatus>;
+type DeploymentStatus = Wire<V1DeploymentStatus>;
 
 /** Reports the counters and conditions of the Deployment, the ports, the route, and the readiness that follows. */
 export function appServiceStatus(
@@ -43,7 +37,7 @@ export function appServiceStatus(
     readiness:
       deployment && status
         ? readiness(cr, deployment, status, pods, now)
-        : progressing('Pending', "The Deployment's controller has yet to report on it"),
+        : as('progressing', 'Pending', "The Deployment's controller has yet to report on it"),
     ...(requeueAt && { requeueAt }),
     conditions: [
       ...(status ? mirroredConditions(status) : []),
@@ -60,10 +54,180 @@ export function appServiceStatus(
   };
 }
 
-type Cause = Pick<ConditionProps, 'reason' | 'message'>;
+function as(phase: Phase, reason: string, message: string): Readiness {
+  return { phase, reason, message };
+}
 
-function condition(type: string, status: ConditionStatus, { reason, message }: Cause): ConditionProps {
-  return { type, status, reason, message };
+/** Joins the parts that there are into one line for people. */
+function sentence(...parts: readonly (string | undefined)[]): string {
+  return parts.flatMap((part) => (part ? part.replace(/\.$/, '') : [])).join('; ');
+}
+
+function findCondition({ conditions = [] }: DeploymentStatus, type: string, status?: ConditionStatus) {
+  return conditions.find((each) => each.type === type && (!status || each.status === status));
+}
+
+/** More of them make no message better. */
+const MOST_TROUBLES = 3;
+
+/**
+ * Judges as `kubectl rollout status`, and as kstatus where that is the stricter: surplus replicas of the present
+ * spec are waited for too. Where replicas are missing, what keeps them away gives the reason; what only an edit can
+ * end comes first, then the end of the Deployment's patience.
+ * @see https://github.com/kubernetes/kubectl/blob/master/pkg/polymorphichelpers/rollout_status.go
+ * @param pods those of the present spec that are in trouble, or may be
+ */
+function readiness(
+  cr: Resource,
+  deployment: AnyObject,
+  status: DeploymentStatus,
+  pods: readonly KeptPod[],
+  now: Date,
+): Readiness {
+  const { size, autoscaling, securityProfile } = cr.spec;
+  // An autoscaler decides on the Deployment's replicas, and `size` is where it began.
+  const { replicas: live } = deployment as { readonly replicas?: { readonly value?: number } };
+  const wanted = autoscaling ? (live?.value ?? size) : size;
+  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0))
+    return as('progressing', 'RollingOut', "The Deployment's controller has yet to see the latest change");
+  const missing = missingReplicas(wanted, status);
+  const overdue = findCondition(status, 'Progressing', 'False');
+  const late = overdue?.reason === 'ProgressDeadlineExceeded' ? overdue : undefined;
+  if (missing === undefined && !late) return complete(wanted, cr.spec);
+
+  const failure = findCondition(status, 'ReplicaFailure', 'True');
+  const troubles = worstFirst(pods.flatMap(({ trouble }) => trouble ?? [])).slice(0, MOST_TROUBLES);
+  const causes = [
+    ...(failure ? [replicaFailure(failure.message ?? '', securityProfile)] : []),
+    ...troubles.map((trouble) => podFailure(trouble, cr.spec)),
+    ...slowStart(cr, pods, now),
+  ];
+  const message = sentence(missing, ...causes.map((cause) => cause.message));
+  const hopeless = causes.find(({ phase }) => phase === 'stalled');
+  if (hopeless) return { ...hopeless, message };
+  if (late) return as('stalled', 'ProgressDeadlineExceeded', sentence(late.message, message));
+  return causes[0] ? { ...causes[0], message } : as('progressing', 'RollingOut', missing ?? '');
+}
+
+function complete(wanted: number, { autoscaling }: AppServiceSpec): Readiness {
+  if (wanted > 0) return as('ready', 'Available', `${wanted} of ${wanted} replicas are available`);
+  const message = autoscaling
+    ? 'The Deployment is scaled to 0, and no replica is left; its autoscaling rests until it is scaled up'
+    : 'The size is 0, and no replica is left';
+  return as('ready', 'ScaledToZero', message);
+}
+
+/** Describes what a rollout still waits for; nothing when it is complete. */
+function missingReplicas(wanted: number, status: DeploymentStatus): string | undefined {
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  if (updatedReplicas < wanted) return `${updatedReplicas} of ${wanted} replicas run the present spec`;
+  const outdated = replicas - updatedReplicas;
+  if (outdated > 0) return `Replicas of an earlier spec still to go: ${outdated}`;
+  if (replicas > wanted) return `Surplus replicas still to go: ${replicas - wanted}`;
+  return availableReplicas < wanted ? `${availableReplicas} of ${wanted} replicas are available` : undefined;
+}
+
+function podFailure({ reason, message }: PodTrouble, { securityProfile }: AppServiceSpec): Readiness {
+  if (reason !== 'ImageRunsAsRoot') return as('failing', reason, message);
+  const remedy = 'use an image with a numeric USER other than 0, as in "USER 65532"';
+  const way =
+    securityProfile === 'Restricted' ? ', or say "securityProfile: Baseline" where that is allowed' : '';
+  return as('stalled', reason, sentence(message, remedy + way));
+}
+
+/** Explains why replicas can't be created, in the words of the API server and with a remedy where one is known. */
+export function replicaFailure(text: string, profile: AppServiceSpec['securityProfile']): Readiness {
+  // Without the name of the pod that was tried, which is another one each time.
+  const refusal = text.replace(/^pods "[^"]*" is forbidden: /, '');
+  const security = /^violates PodSecurity "([^":]+)(?::[^"]*)?": (.*)$/s.exec(refusal);
+  if (!security)
+    return as('failing', refusal.startsWith('exceeded quota') ? 'QuotaExceeded' : 'ReplicaFailure', refusal);
+  const [, level = '', violations = ''] = security;
+  const remedy =
+    level === 'restricted' && profile !== 'Restricted'
+      ? 'add "securityProfile: Restricted" to the spec'
+      : 'the AppService asks for none of it, so look for what changes its pods, such as an admission webhook, ' +
+        'or lower the label pod-security.kubernetes.io/enforce of the namespace';
+  const enforced = `the namespace enforces the Pod Security Standard "${level}", and the pods don't meet it: ${violations}`;
+  return as('stalled', 'PodSecurityViolation', sentence(enforced, remedy));
+}
+
+/** Volumes, sandbox and network take a moment in any pod that starts. */
+const PATIENCE_SECONDS = 10;
+
+/**
+ * Describes a pod that its node has been preparing for too long. That is all that can be seen without reading
+ * Secrets and events, and it may come to a good end, so nothing is said to have failed. Always the same words.
+ */
+function slowStart(cr: Resource, pods: readonly KeptPod[], now: Date): Readiness[] {
+  if (!ends(pods).some((end) => end <= now.getTime())) return [];
+  const { files = [], serviceAccountName = 'default' } = cr.spec;
+  const mounted = [...new Set(files.flatMap((file) => mountedObject(file, serviceAccountName)))].sort();
+  const selector = `--namespace ${cr.metadata.namespace ?? ''} --selector ${selectorText(cr)}`;
+  const look = `see the events of the pods for the reason: kubectl describe pods ${selector}`;
+  // Older kubelets report that a pod is prepared only once its images are pulled.
+  const waiting = (what: string): string =>
+    `a pod has been waiting for more than ${PATIENCE_SECONDS} s for ${what} sandbox or, on nodes before Kubernetes 1.36, its image`;
+  if (mounted.length === 0) return [as('progressing', 'WaitingForSandbox', sentence(waiting('its'), look))];
+  const mounts = `these have to be there, with the keys that are asked for: ${mounted.join(', ')}`;
+  const message = sentence(waiting('its volumes, its'), mounts, look);
+  return [as('progressing', 'WaitingForVolumes', message)];
+}
+
+/** Returns when the first of the pods will have been prepared for too long; nothing where one has already, or none is. */
+function nextSlowStart(pods: readonly KeptPod[], now: Date): Date | undefined {
+  const first = Math.min(...ends(pods));
+  return Number.isFinite(first) && first > now.getTime() ? new Date(first) : undefined;
+}
+
+/** Until when each of them is taken to be on its way, in milliseconds. */
+function ends(pods: readonly KeptPod[]): number[] {
+  return pods
+    .flatMap(({ startingSince }) => startingSince ?? [])
+    .map((since) => Date.parse(since) + PATIENCE_SECONDS * 1_000)
+    .filter((end) => !Number.isNaN(end));
+}
+
+/** Names what has to be there for a file to be mounted. */
+function mountedObject(file: FileMount, account: string): string[] {
+  const { configMap, secret, persistentVolumeClaim, token } = file;
+  if (configMap && !configMap.optional) return [`ConfigMap "${configMap.name}"`];
+  if (secret && !secret.optional) return [`Secret "${secret.name}"`];
+  if (persistentVolumeClaim) return [`PersistentVolumeClaim "${persistentVolumeClaim.claimName}"`];
+  return token ? [`ServiceAccount "${account}"`] : [];
+}
+
+function selectorText(cr: Resource): string {
+  const labels = Object.entries(selectorLabels(cr, cr.metadata.name));
+  return labels.map(([label, value]) => `${label}=${value}`).join(',');
+}
+
+/**
+ * Leaves out pods of an earlier spec: they are on their way out, so their troubles are over. A Deployment names the
+ * ReplicaSet of the present template nowhere but in this message, as in `ReplicaSet "web-5d8f" is progressing.`; all pods
+ * count where the message is of another form.
+ * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
+ */
+function podsOfPresentSpec(
+  status: DeploymentStatus | undefined,
+  pods: readonly KeptPod[],
+): readonly KeptPod[] {
+  const message = (status && findCondition(status, 'Progressing')?.message) ?? '';
+  const [, present] = /replica ?set "([^"]+)"/i.exec(message) ?? [];
+  return present ? pods.filter(({ replicaSet }) => replicaSet === present) : pods;
+}
+
+/**
+ * Returns the Deployment's counters. A counter of 0 is left out on the wire, so it is put back for readers; the last two
+ * are left out by clusters that don't count them, so there is nothing to put back.
+ */
+function replicaCounts(status: DeploymentStatus): AppServiceStatus {
+  const { replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
+  const { unavailableReplicas = 0 } = status;
+  return {
+    ...{ replicas, updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas },
+    ...given(status, 'terminatingReplicas', 'collisionCount'),
+  };
 }
 
 /** Leaves out `lastUpdateTime`, which moves although nothing else does. */
@@ -115,10 +279,10 @@ function routeReady(
 }
 
 /** Returns what one Gateway says. */
-function verdictOf(parent: RouteParent, httpRoute: AnyObject): ConditionProps {
-  const { namespace, generation = 0 } = httpRoute.metadata;
+function verdictOf(parent: RouteParent, { metadata, status }: AnyObject): ConditionProps {
+  const { namespace, generation = 0 } = metadata;
   const name = `Gateway ${parent.namespace ?? namespace ?? ''}/${parent.name}`;
-  const { parents = [] } = (httpRoute.status ?? {}) as RouteStatus;
+  const { parents = [] } = (status ?? {}) as RouteStatus;
   const conditions = parents
     .filter(
       ({ parentRef }) =>
@@ -130,12 +294,12 @@ function verdictOf(parent: RouteParent, httpRoute: AnyObject): ConditionProps {
     .filter(
       ({ type, observedGeneration = generation }) => ASKED.includes(type) && observedGeneration >= generation,
     );
-  const verdict = (status: ConditionStatus, reason: string, text: string): ConditionProps =>
-    condition('RouteReady', status, { reason, message: name + text });
-  const refusal = conditions.find(({ status }) => status === 'False');
+  const verdict = (held: ConditionStatus, reason: string, text: string): ConditionProps =>
+    condition('RouteReady', held, { reason, message: name + text });
+  const refusal = conditions.find((each) => each.status === 'False');
   if (refusal) return verdict('False', refusal.reason, `: ${refusal.message}`);
-  const accepted = conditions.some(({ type, status }) => type === 'Accepted' && status === 'True');
-  const open = conditions.find(({ status }) => status !== 'True');
+  const accepted = conditions.some((each) => each.type === 'Accepted' && each.status === 'True');
+  const open = conditions.find((each) => each.status !== 'True');
   if (accepted && !open) return verdict('True', 'Accepted', ' has accepted the route');
   return verdict('Unknown', open?.reason ?? 'Pending', ' has yet to accept the route');
 }
@@ -190,9 +354,9 @@ function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
   const { ports } = (service.spec ?? {}) as { readonly ports?: readonly Wire<V1ServicePort>[] };
   // A Service that needs none any more may have the node port 0.
   return ports?.length
-    ? ports.map(({ nodePort, ...port }) => ({
-        ...given({ ...port, nodePort: nodePort || undefined }, 'name', 'port', 'nodePort', 'protocol'),
-      }))
+    ? ports.map(({ nodePort, ...port }) =>
+        given({ ...port, nodePort: nodePort || undefined }, 'name', 'port', 'nodePort', 'protocol'),
+      )
     : undefined;
 }
 

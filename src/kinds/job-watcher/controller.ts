@@ -2,24 +2,17 @@ import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, Metric, Plan, Sample, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { statusFieldManager } from '../../contract/names.js';
-import { objectKey, refOf } from '../../contract/object.js';
-import type { AnyObject, ObjectMeta } from '../../contract/object.js';
-import { resourceType } from '../../contract/resource.js';
-import type { ResourceType } from '../../contract/resource.js';
-import { DELETIONS_KEPT_MILLISECONDS } from '../../contract/sweep.js';
-import type { SweepReader, SweepStep } from '../../contract/sweep.js';
-import { keepJob } from './job.js';
-import type { KeptJob } from './job.js';
+import { objectKey, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
+import { resourceType, type ResourceType } from '../../contract/resource.js';
+import { DELETIONS_KEPT_MILLISECONDS, type SweepReader, type SweepStep } from '../../contract/sweep.js';
+import { keepJob, type KeptJob } from './job.js';
 import { Matching, WHY } from './matching.js';
 import { ALL_NEWS, explanationOf } from './messages.js';
-import { inTurn, isoSeconds, jobKey, lookAt, pass } from './pass.js';
-import type { DueJob } from './pass.js';
+import { inTurn, isoSeconds, jobKey, lookAt, pass, type DueJob } from './pass.js';
 import type { Settings } from './settings.js';
 import type { LiveWatcher } from './spec.js';
-import { Report } from './status.js';
-import type { Failures, PlanContext, Result } from './status.js';
-import { WatcherSet } from './watcher.js';
-import type { ReadWatcher, Watcher } from './watcher.js';
+import { Report, type Failures, type PlanContext, type Result } from './status.js';
+import { WatcherSet, type ReadWatcher, type Watcher } from './watcher.js';
 
 export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 
@@ -91,31 +84,29 @@ export class JobWatcherController implements Controller {
     ];
   }
 
-  reconcile(key: string, reader: SweepReader, now: Date): Plan {
-    const seen = this.see(key, reader, SLICE_MILLISECONDS);
+  reconcile(_: string, reader: SweepReader, now: Date): Plan {
+    const seen = this.see(reader, SLICE_MILLISECONDS);
     if (seen) return this.plan(seen, reader, now);
     return {
       ...{ apply: [], delete: [], status: [], events: [], again: () => true },
       explain: () => {
-        const whole = this.see(key, reader, Infinity);
+        const whole = this.see(reader, Infinity);
         return (whole && this.plan(whole, reader, now).explain?.()) ?? [];
       },
     };
   }
 
   /** Reads and matches what hasn't been yet. @returns undefined where it goes on in the next plan, since that takes long */
-  private see(key: string, reader: SweepReader, milliseconds: number): Seen | undefined {
+  private see(reader: SweepReader, milliseconds: number): Seen | undefined {
     const end = this.clock() + milliseconds;
     const isTimeUp = (): boolean => this.clock() > end;
-    const crs = reader.mappedTo(this.type, key) as unknown as readonly LiveWatcher[];
-    const all = this.watchers.read(
-      crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-      isTimeUp,
-    );
+    const crs = reader.mappedTo(this.type, KEY) as unknown as readonly LiveWatcher[];
+    const living = crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const all = this.watchers.read(living, isTimeUp);
     if (!all) return undefined;
     const watchers = all.flatMap(({ watcher }) => (watcher instanceof OperatorError ? [] : [watcher]));
     this.matching.update(watchers);
-    const jobs = reader.mappedTo(JOBS, key) as readonly KeptJob[];
+    const jobs = reader.mappedTo(JOBS, KEY) as readonly KeptJob[];
     const waiting = this.matching.catchUp(jobs, isTimeUp);
     if (waiting.size > 0 && ++this.slices <= MOST_SLICES) return undefined;
     this.slices = 0;
@@ -130,22 +121,19 @@ export class JobWatcherController implements Controller {
     );
     const deleted = due.slice(0, MAX_DELETES);
     const next = due[MAX_DELETES];
-    const { told, left } = this.takeTurns(reports, new Set(deleted.map(({ watcher }) => watcher)));
+    const { taken, left } = this.takeTurns(reports, new Set(deleted.map(({ watcher }) => watcher)));
     const isLeft = left.some(({ isNew }) => isNew);
-    const active = reports.filter(
-      ({ read: { watcher } }) => !(watcher instanceof OperatorError || watcher.dryRun),
-    );
     return {
       apply: [],
       delete: [],
       sweep: { steps: deleted.map(deleteStep), deletesPerSecond: this.settings.deletesPerSecond },
       again: () => seen.waiting.size > 0 || isLeft,
-      status: told.map((report) => ({
+      status: taken.map((report) => ({
         target: report.read.cr,
         fieldManager: statusFieldManager(this.kind),
         status: (changes) => report.after(changes).status,
       })),
-      events: told.flatMap((report) =>
+      events: taken.flatMap((report) =>
         ALL_NEWS.map((news) => ({
           regarding: { ...refOf(report.read.cr), uid: report.read.cr.metadata.uid ?? '' },
           event: (changes) => {
@@ -154,16 +142,13 @@ export class JobWatcherController implements Controller {
           },
         })),
       ),
-      // What was done counts, also where nothing could be told of it any more: then no status was asked for.
-      samples: (changes) =>
-        samplesOf(
-          active,
-          told.map((report) => report.after(changes)),
-          due.length,
-          reader,
-        ),
+      // What was done counts, also where no status was asked for, since the API server had gone.
+      samples: (changes) => {
+        const results = taken.map((report) => report.after(changes));
+        return samplesOf(reports, results, due.length, reader);
+      },
       requeueAt: (changes) => {
-        for (const report of told) report.after(changes);
+        for (const report of taken) report.after(changes);
         if (next && !this.hasFailed(next.job)) return now;
         const times = reports.map(({ pass: found, dueAt = Infinity }) =>
           Math.min(dueAt, lookAt(found ?? {})),
@@ -179,18 +164,17 @@ export class JobWatcherController implements Controller {
   private takeTurns(reports: readonly Report[], deleting: ReadonlySet<ReadWatcher['watcher']>) {
     const pending = reports.filter(({ isPending }) => isPending).sort((a, b) => a.turn - b.turn);
     const acting = reports.filter(({ read }) => deleting.has(read.watcher));
-    const told = new Set([...pending.slice(0, MAX_STATUSES), ...acting]);
+    const taken = new Set([...pending.slice(0, MAX_STATUSES), ...acting]);
     this.turns++;
-    for (const report of told) report.turn = this.turns;
-    return { told: [...told], left: pending.filter((report) => !told.has(report)) };
+    for (const report of taken) report.turn = this.turns;
+    return { taken: [...taken], left: pending.filter((report) => !taken.has(report)) };
   }
 
   private look({ all, watchers, jobs, waiting }: Seen, reader: SweepReader, now: number): Report[] {
     const context: PlanContext = {
       now,
       isSkewed: Math.abs(reader.clockSkewMilliseconds ?? 0) > TOLERATED_SKEW_MILLISECONDS,
-      finishedAt: (deleted) =>
-        deleted.reduce((latest, one) => Math.max(latest, deletionTime(one, reader) ?? now), now),
+      finishedAt: (deleted) => Math.max(now, ...deleted.map((one) => deletionTime(one, reader) ?? now)),
     };
     const before = this.reports;
     this.reports = new Map();
@@ -291,12 +275,15 @@ const metrics: readonly Metric[] = [
 
 /** @param due Jobs that were due when the plan was made */
 function samplesOf(
-  active: readonly Report[],
+  reports: readonly Report[],
   results: readonly Result[],
   due: number,
   reader: SweepReader,
 ): Sample[] {
   const deleted = results.flatMap((result) => result.deleted);
+  const active = reports.filter(
+    ({ read: { watcher } }) => !(watcher instanceof OperatorError || watcher.dryRun),
+  );
   const reasons = (Object.keys(WHY) as (keyof typeof WHY)[]).filter((reason) => reason !== 'DecidedByOther');
   return [
     ...deleted.flatMap((one) => [

@@ -1,5 +1,7 @@
+import type { V1Job } from '@kubernetes/client-node';
 import { controllerOf } from '../../contract/object.js';
-import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from '../../contract/object.js';
+import type { AnyObject, KubernetesObject, ObjectMeta } from '../../contract/object.js';
+import { given, type Wire } from '../common.js';
 import { durationSeconds } from './duration.js';
 
 /** Projection of a Job: enough to judge it, and to delete exactly the one that was judged. */
@@ -44,56 +46,51 @@ const TTL_ANNOTATIONS = [
 /** @see https://kubernetes.io/docs/concepts/workloads/controllers/job/#delegation-of-managing-a-job-object-to-external-controller */
 const OWN_CONTROLLER = 'kubernetes.io/job-controller';
 
-const TRACKING_ANNOTATIONS = [
-  'argocd.argoproj.io/tracking-id',
-  'argocd.argoproj.io/hook',
-  'meta.helm.sh/release-name',
-  'helm.sh/hook',
+/** Annotations and labels of tools that make a Job again. */
+const TRACKING = [
+  ...['argocd.argoproj.io/tracking-id', 'argocd.argoproj.io/hook'],
+  ...['meta.helm.sh/release-name', 'helm.sh/hook'],
 ];
 const TRACKING_LABELS = ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name'];
 
 /** Returns the projection of a Job. There may be 50,000 of them, so nothing of the template is kept. */
 export function keepJob(job: AnyObject): KeptJob {
-  const { ttlSecondsAfterFinished, managedBy = OWN_CONTROLLER } = (job.spec ?? {}) as {
-    readonly ttlSecondsAfterFinished?: number;
-    readonly managedBy?: string;
-  };
-  const { name, namespace = '', uid = '', resourceVersion, deletionTimestamp, labels } = job.metadata;
+  const { ttlSecondsAfterFinished, managedBy = OWN_CONTROLLER } = (job.spec ?? {}) as Wire<
+    Partial<NonNullable<V1Job['spec']>>
+  >;
+  const { name, namespace = '', uid = '', labels = {}, annotations = {} } = job.metadata;
   const controller = controllerOf(job);
   const finish = finishOf(job.status);
   const overrides = overridesOf(job);
+  const isTracked =
+    TRACKING.some((mark) => Object.hasOwn(annotations, mark)) ||
+    TRACKING_LABELS.some((mark) => Object.hasOwn(labels, mark));
+  // Every label, since a selector may name any. Kubernetes repeats the name and the UID in them.
+  const keptLabels = Object.entries(labels).map(([key, value]) => [
+    key,
+    [name, uid].find((text) => text === value) ?? shared(value),
+  ]);
   return {
     apiVersion: shared(job.apiVersion),
     kind: shared(job.kind),
     metadata: {
-      name,
-      namespace: shared(namespace),
-      uid,
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-      ...(labels && { labels: keepLabels(labels, name, uid) }),
-      ...(controller && { ownerReferences: [keepOwner(controller)] }),
+      ...{ name, namespace: shared(namespace), uid },
+      ...given(job.metadata, 'resourceVersion', 'deletionTimestamp'),
+      ...(job.metadata.labels && { labels: Object.fromEntries(keptLabels) as Record<string, string> }),
+      ...(controller && {
+        ownerReferences: [
+          {
+            ...{ apiVersion: shared(controller.apiVersion), kind: shared(controller.kind) },
+            ...{ name: shared(controller.name), uid: shared(controller.uid), controller: true },
+          },
+        ],
+      }),
     },
     ...(finish !== undefined && { finish }),
     ...(ttlSecondsAfterFinished !== undefined && { nativeTtl: true }),
     ...(managedBy !== OWN_CONTROLLER && { managedElsewhere: true }),
-    ...(isTracked(job) && { tracked: true }),
+    ...(isTracked && { tracked: true }),
     ...(overrides !== undefined && { overrides }),
-  };
-}
-
-/** Keeps every label, since a selector may name any. Kubernetes repeats the name and the UID in them. */
-function keepLabels(labels: Readonly<Record<string, string>>, ...own: readonly string[]) {
-  const entries = Object.entries(labels);
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, own.find((text) => text === value) ?? shared(value)]),
-  );
-}
-
-function keepOwner({ apiVersion, kind, name, uid }: OwnerReference): OwnerReference {
-  return {
-    ...{ apiVersion: shared(apiVersion), kind: shared(kind), name: shared(name), uid: shared(uid) },
-    controller: true,
   };
 }
 
@@ -133,13 +130,6 @@ export function finishOf(status: unknown): Finish | 'unclear' | undefined {
   if (others.length > 0 || Number.isNaN(milliseconds)) return 'unclear';
   // A fraction counts as a whole second, so that nothing is deleted before its time.
   return { outcome: OUTCOMES[final.type] as Outcome, at: Math.ceil(milliseconds / 1000) * 1000 };
-}
-
-function isTracked({ metadata: { annotations = {}, labels = {} } }: KubernetesObject): boolean {
-  return (
-    TRACKING_ANNOTATIONS.some((mark) => Object.hasOwn(annotations, mark)) ||
-    TRACKING_LABELS.some((mark) => Object.hasOwn(labels, mark))
-  );
 }
 
 function overridesOf({ metadata: { annotations = {} } }: KubernetesObject): Overrides | undefined {

@@ -2,8 +2,7 @@ import { controllerOf, groupOf } from '../../contract/object.js';
 import { compileRegularExpression } from '../../contract/regular-expression.js';
 import type { Finish, KeptJob } from './job.js';
 import type { Settings } from './settings.js';
-import { findsOne } from './watcher.js';
-import type { Watcher } from './watcher.js';
+import { findsOne, type Watcher } from './watcher.js';
 
 /** Why a Job stays, as the status and the metrics count it; those from `NotDue` on hold for now alone. */
 export const WHY = {
@@ -42,9 +41,9 @@ export interface Due {
   readonly ttlSeconds: number;
 }
 
-/** The watchers that act in one namespace, each with its number. */
+/** The watchers that act in one namespace. */
 interface Scope {
-  readonly watchers: ReadonlyMap<Watcher, number>;
+  readonly watchers: readonly Watcher[];
   /** Lists of verdicts, so that there is one of each, however many Jobs are judged alike. */
   readonly lists: Map<string, readonly Verdict[]>;
 }
@@ -55,7 +54,6 @@ const MAX_LISTS = 1000;
 /** Judges each Job once for as long as it and the watchers of its namespace stay the same. */
 export class Matching {
   private watchers: readonly Watcher[] = [];
-  private own = new Map<string, Watcher[]>();
   private scopes = new Map<string, Scope>();
   /** Those from before the last change of the watchers. */
   private before = new Map<string, Scope>();
@@ -70,9 +68,6 @@ export class Matching {
   update(watchers: readonly Watcher[]): void {
     if (isSameList(watchers, this.watchers)) return;
     this.watchers = watchers;
-    this.own = new Map();
-    for (const watcher of watchers)
-      if (!watcher.namespacePatterns) addTo(this.own, watcher.namespace, watcher);
     this.before = this.scopes;
     this.scopes = new Map();
   }
@@ -111,14 +106,13 @@ export class Matching {
   private scopeOf(namespace: string): Scope {
     const known = this.scopes.get(namespace);
     if (known) return known;
-    const covering = this.watchers.filter(
-      ({ namespacePatterns }) => namespacePatterns && findsOne(namespacePatterns, namespace),
+    const watchers = this.watchers.filter((watcher) =>
+      watcher.namespacePatterns
+        ? findsOne(watcher.namespacePatterns, namespace)
+        : watcher.namespace === namespace,
     );
-    const watchers = [...(this.own.get(namespace) ?? []), ...covering];
     const before = this.before.get(namespace);
-    const isSame = before && isSameList(watchers, [...before.watchers.keys()]);
-    const numbers = new Map(watchers.map((watcher, index) => [watcher, index]));
-    const scope = isSame ? before : { watchers: numbers, lists: new Map<string, readonly Verdict[]>() };
+    const scope = before && isSameList(watchers, before.watchers) ? before : { watchers, lists: new Map() };
     this.scopes.set(namespace, scope);
     return scope;
   }
@@ -126,13 +120,10 @@ export class Matching {
   private judge(job: KeptJob, { watchers, lists }: Scope): readonly Verdict[] {
     const { namespace, name, labels = {} } = job.metadata;
     const found = new Map<string, boolean>();
-    const matching = [...watchers.keys()].filter((watcher) => watcher.coversJob(name, labels, found));
+    const matching = watchers.filter((watcher) => watcher.coversJob(name, labels, found));
     const verdicts = judge(job, matching, isListed(this.settings.protectedNamespaces, namespace));
     const id = verdicts
-      .map(
-        (verdict) =>
-          `${watchers.get(verdict.watcher)} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`,
-      )
+      .map((verdict) => `${verdict.watcher.key} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`)
       .join();
     const alike = lists.get(id);
     if (alike) return alike;
@@ -190,12 +181,17 @@ function longestFirst(a: Due, b: Due): number {
 }
 
 /** Returns the verdict of a watcher on a finished Job if it were the only one. */
-function verdictOf(job: KeptJob, finish: Finish, watcher: Watcher): Verdict {
-  const ttlSeconds = ttlOf(job, finish, watcher);
+function verdictOf(job: KeptJob, { outcome }: Finish, watcher: Watcher): Verdict {
+  const { allowsShorter, suspended } = watcher;
   const stays = skipReason(job, watcher);
   if (stays !== undefined) return { watcher, stays };
+  const own = watcher.ttlSeconds[outcome];
+  const wanted = typeof job.overrides === 'object' ? job.overrides[outcome] : undefined;
+  // An annotation may always lengthen the time, and shorten it where that is allowed. No TTL is the longest there is.
+  const mayOverride = wanted !== undefined && (allowsShorter || (own !== undefined && wanted > own));
+  const ttlSeconds = mayOverride ? wanted : own;
   if (ttlSeconds === undefined) return { watcher, stays: 'NoTTL' };
-  return watcher.suspended ? { watcher, stays: 'Suspended' } : { watcher, ttlSeconds };
+  return suspended ? { watcher, stays: 'Suspended' } : { watcher, ttlSeconds };
 }
 
 function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reason | undefined {
@@ -206,19 +202,6 @@ function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reaso
   if (!owner) return undefined;
   if (owner.kind !== 'CronJob' || groupOf(owner.apiVersion) !== 'batch') return 'Owned';
   return ownerPolicy.cronJob === 'Skip' ? 'CronJob' : undefined;
-}
-
-/** An annotation may always lengthen the time, and shorten it where that is allowed. */
-function ttlOf(
-  { overrides }: KeptJob,
-  { outcome }: Finish,
-  { ttlSeconds, allowsShorter }: Watcher,
-): number | undefined {
-  const own = ttlSeconds[outcome];
-  const wanted = typeof overrides === 'object' ? overrides[outcome] : undefined;
-  if (wanted === undefined || allowsShorter) return wanted ?? own;
-  // No TTL is the longest there is.
-  return own === undefined ? undefined : Math.max(own, wanted);
 }
 
 export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {

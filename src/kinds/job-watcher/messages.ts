@@ -4,51 +4,50 @@ import type { EventProps, Explanation } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { refOf } from '../../contract/object.js';
 import { failureReadiness, worstOf } from '../../contract/status.js';
+import { condition } from '../common.js';
 import { KEEP_ANNOTATION } from './job.js';
-import { WHY } from './matching.js';
-import type { Reason } from './matching.js';
-import { isoSeconds, jobKey, lookAt } from './pass.js';
-import type { WatcherPass } from './pass.js';
+import { WHY, type Reason } from './matching.js';
+import { isoSeconds, jobKey, lookAt, type WatcherPass } from './pass.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
 import type { Report } from './status.js';
 import type { Watcher } from './watcher.js';
 
-/** Types of the conditions that are written here; others belong to others. */
-export const CONDITION_TYPES: ReadonlySet<string> = new Set([
-  ...['Ready', 'Reconciling', 'Stalled'],
-  ...['Accepted', 'ScopeLimited', 'Overlapping', 'ClockSkewed'],
-]);
+/** Types of the conditions that are written here, in this order; others belong to others. */
+export const CONDITION_TYPES: readonly string[] = [
+  ...['Ready', 'Reconciling', 'Stalled', 'Accepted', 'ScopeLimited', 'Overlapping', 'ClockSkewed'],
+];
 
-/** Returns the conditions of a watcher whose spec can't work. */
-export function refusedConditions({ reason, message }: OperatorError): ConditionProps[] {
-  return [
-    ...standardConditions({ phase: 'stalled', reason, message }),
-    condition('Accepted', 'False', reason, message),
-  ];
-}
-
-/** @param errors of Jobs whose deletion has failed */
+/**
+ * Returns the conditions of a watcher; of one whose spec can't work, and that has no findings, the first four.
+ * @param errors of Jobs whose deletion has failed
+ */
 export function conditionsOf(
-  watcher: Watcher,
-  found: WatcherPass,
+  watcher: Watcher | OperatorError,
+  found: WatcherPass | undefined,
   errors: readonly OperatorError[],
   isSkewed: boolean,
 ): ConditionProps[] {
-  const skewed = "The operator's clock is more than 30 s off; the API server's is used";
-  const inSync = "The operator's clock is that of the API server, within 30 s";
+  if (watcher instanceof OperatorError || !found) {
+    const { reason, message } = watcher as OperatorError;
+    return [
+      ...standardConditions({ phase: 'stalled', reason, message }),
+      condition('Accepted', 'False', { reason, message }),
+    ];
+  }
+  const accepted = { reason: 'Accepted', message: 'The spec can be worked with' };
+  const clock = isSkewed
+    ? {
+        reason: 'ServerTimeUsed',
+        message: "The operator's clock is more than 30 s off; the API server's is used",
+      }
+    : { reason: 'InSync', message: "The operator's clock is that of the API server, within 30 s" };
   return [
     ...standardConditions(readiness(watcher, found, errors)),
-    condition('Accepted', 'True', 'Accepted', 'The spec can be worked with'),
+    condition('Accepted', 'True', accepted),
     scopeLimited(watcher),
     overlapping(watcher, found),
-    isSkewed
-      ? condition('ClockSkewed', 'True', 'ServerTimeUsed', skewed)
-      : condition('ClockSkewed', 'False', 'InSync', inSync),
+    condition('ClockSkewed', isSkewed ? 'True' : 'False', clock),
   ];
-}
-
-function condition(type: string, status: 'True' | 'False', reason: string, message: string): ConditionProps {
-  return { type, status, reason, message };
 }
 
 function readiness(
@@ -75,12 +74,12 @@ function readiness(
 
 /** It names nothing that is in other namespaces: the author of a JobWatcher needn't be allowed to know that. */
 function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
-  if (!isScopeLimited)
-    return condition('ScopeLimited', 'False', 'InScope', 'The namespaces are those that the spec says');
-  const message =
-    `namespacePatterns count in ${namespace} alone: only a JobWatcher in a namespace that the admin has named may act ` +
-    `in others. Give ^${namespace}$, or ask for it there`;
-  return condition('ScopeLimited', 'True', 'NamespaceNotPermitted', message);
+  const message = isScopeLimited
+    ? `namespacePatterns count in ${namespace} alone: only a JobWatcher in a namespace that the admin has named may act ` +
+      `in others. Give ^${namespace}$, or ask for it there`
+    : 'The namespaces are those that the spec says';
+  const reason = isScopeLimited ? 'NamespaceNotPermitted' : 'InScope';
+  return condition('ScopeLimited', isScopeLimited ? 'True' : 'False', { reason, message });
 }
 
 const MAX_NAMED = 5;
@@ -88,8 +87,10 @@ const MAX_NAMED = 5;
 /** It names nothing that is in other namespaces either. */
 function overlapping({ key, namespace }: Watcher, { overlaps }: WatcherPass): ConditionProps {
   const others = overlaps.watchers.filter((other) => other.key !== key);
-  if (others.length === 0)
-    return condition('Overlapping', 'False', 'NoOverlap', 'No other JobWatcher matches the same Jobs');
+  if (others.length === 0) {
+    const message = 'No other JobWatcher matches the same Jobs';
+    return condition('Overlapping', 'False', { reason: 'NoOverlap', message });
+  }
   const own = others.flatMap((other) => (other.namespace === namespace ? other.key : []));
   const named = own.sort().slice(0, MAX_NAMED);
   const more = others.length - named.length;
@@ -98,7 +99,7 @@ function overlapping({ key, namespace }: Watcher, { overlaps }: WatcherPass): Co
       ? `${more} JobWatcher${more === 1 ? '' : 's'} of other namespaces`
       : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const message = `The same Jobs are matched by ${who}: the highest priority decides, among equals the longest TTL`;
-  return condition('Overlapping', 'True', 'SharedJobs', message);
+  return condition('Overlapping', 'True', { reason: 'SharedJobs', message });
 }
 
 /** Returns an event where a status has something new. */

@@ -1,8 +1,7 @@
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import { controllerOf, objectKey } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
-import { addTo } from './matching.js';
-import type { Due, Reason, Verdict } from './matching.js';
+import { addTo, type Due, type Reason, type Verdict } from './matching.js';
 import type { KeepLast, Limits } from './spec.js';
 import type { Watcher } from './watcher.js';
 
@@ -151,10 +150,7 @@ function newestOf({ verdicts, watchers, jobs }: PassInput) {
   return { of, all: new Set([...of].flatMap(([{ dryRun }, its]) => (dryRun ? [] : [...its]))) };
 }
 
-interface Member {
-  readonly job: KeptJob;
-  readonly finish: Finish;
-}
+type Member = Pick<DueJob, 'job' | 'finish'>;
 
 /**
  * Returns the newest finished Jobs of each group: of one controller, else of one namespace and value of the label.

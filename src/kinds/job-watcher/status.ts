@@ -3,11 +3,11 @@ import type { ChangeSet } from '../../contract/change.js';
 import { dateConditions } from '../../contract/conditions.js';
 import { OperatorError } from '../../contract/error.js';
 import { objectId } from '../../contract/object.js';
+import { given } from '../common.js';
 import type { KeptJob } from './job.js';
 import { isSameList } from './matching.js';
-import { CONDITION_TYPES, conditionsOf, hasTried, refusedConditions } from './messages.js';
-import { isoSeconds, jobKey } from './pass.js';
-import type { DueJob, WatcherPass } from './pass.js';
+import { CONDITION_TYPES, conditionsOf, hasTried } from './messages.js';
+import { isoSeconds, jobKey, type DueJob, type WatcherPass } from './pass.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
 import type { ReadWatcher, Watcher } from './watcher.js';
 
@@ -17,7 +17,7 @@ import type { ReadWatcher, Watcher } from './watcher.js';
  */
 export type Failures = WeakMap<KeptJob, OperatorError>;
 
-/** What all reports of one plan have in common. */
+/** Common part of all reports of one plan. */
 export interface PlanContext {
   /** Milliseconds since the epoch, by the clock that counts. */
   readonly now: number;
@@ -37,18 +37,22 @@ interface Done {
   readonly failed: ReadonlySet<string>;
 }
 
-/** Outcome of a plan for one watcher. */
-export interface Result {
+/** A status, and whether it is to be written. */
+interface Output {
   readonly status: JobWatcherStatus;
   /** False: the status is the one that is there. */
   readonly isNews: boolean;
   /** When what is held back now may be written. @default - nothing is held back */
   readonly dueAt?: number;
+}
+
+/** Outcome of a plan for one watcher. */
+export interface Result extends Output {
   readonly deleted: readonly DueJob[];
   readonly errors: readonly OperatorError[];
 }
 
-export const MAX_CANDIDATES = 20;
+const MAX_CANDIDATES = 20;
 
 const REFUSED_FREQUENCY_SECONDS = 60;
 
@@ -100,7 +104,7 @@ export class Report {
 
   /** Reports whether its status has to be computed: what it is made of has changed, or it may be written now. */
   get isNew(): boolean {
-    return this.context.now >= (this.result?.dueAt ?? Infinity) || !isSameList(this.inputs, this.inputsNow());
+    return this.context.now >= (this.dueAt ?? Infinity) || !isSameList(this.inputs, this.inputsNow());
   }
 
   /** Reports whether it has to be written, in its turn. What couldn't be written is tried with each plan. */
@@ -108,7 +112,6 @@ export class Report {
     return this.isNew || this.result?.isNews === true;
   }
 
-  /** When what is held back may be written. @default - nothing is held back */
   get dueAt(): number | undefined {
     return this.result?.dueAt;
   }
@@ -125,8 +128,8 @@ export class Report {
     const { context, failures, pass } = this;
     const deleted: DueJob[] = [];
     const failed: DueJob[] = [];
-    const due = new Map(changes.length > 0 ? this.due.map((one) => [objectId(one.job), one]) : []);
     const errors: OperatorError[] = [];
+    const due = new Map(changes.length > 0 ? this.due.map((one) => [objectId(one.job), one]) : []);
     for (const { ref, action, error } of due.size > 0 ? changes : []) {
       const one = due.get(objectId(ref));
       if (!one) continue;
@@ -138,12 +141,10 @@ export class Report {
       // Without an answer, nothing was said of the Job.
       if (error.reason !== 'Unreachable' && error.reason !== 'NotLeading') failures.set(one.job, error);
     }
-    this.add(deleted, failed, context.finishedAt(deleted));
+    if (deleted.length + failed.length > 0) this.add(deleted, failed, context.finishedAt(deleted));
     const gone = new Set(deleted.map(({ job }) => job));
-    const stuck = new Set(
-      [...(pass?.failed ?? []), ...failed].map(({ job }) => job).filter((job) => !gone.has(job)),
-    );
-    const standing = [...stuck].flatMap((job) => failures.get(job) ?? []);
+    const stuck = new Set([...(pass?.failed ?? []), ...failed].map(({ job }) => job));
+    const standing = [...stuck].flatMap((job) => (gone.has(job) ? [] : (failures.get(job) ?? [])));
     const output = this.output(deleted.length, standing);
     if (output.isNews) this.offer = { status: output.status, at: context.now };
     this.inputs = this.inputsNow();
@@ -153,57 +154,36 @@ export class Report {
 
   /** Doubled calls for the same Jobs count once. */
   private add(deleted: readonly DueJob[], failed: readonly DueJob[], finishedAt: number): void {
-    if (deleted.length + failed.length === 0) return;
-    const uids = (before: ReadonlySet<string> | undefined, jobs: readonly DueJob[]) =>
-      new Set([...(before ?? []), ...jobs.map(({ job }) => job.metadata.uid)]);
-    const gone = uids(this.done?.deleted, deleted);
-    this.done = {
-      startedAt: this.done?.startedAt ?? this.context.now,
-      finishedAt,
-      deleted: gone,
-      failed: new Set([...uids(this.done?.failed, failed)].filter((uid) => !gone.has(uid))),
-    };
+    const { done = { startedAt: this.context.now, deleted: [], failed: [] } } = this;
+    const uids = (jobs: readonly DueJob[]): string[] => jobs.map(({ job }) => job.metadata.uid);
+    const gone = new Set([...done.deleted, ...uids(deleted)]);
+    const stuck = [...done.failed, ...uids(failed)].filter((uid) => !gone.has(uid));
+    this.done = { startedAt: done.startedAt, finishedAt, deleted: gone, failed: new Set(stuck) };
     this.offer = undefined;
   }
 
-  /** Returns what its status is made of, which `done` never changes alone. */
+  /** Returns the parts that its status is made of; `done` never changes it alone. */
   private inputsNow(): readonly unknown[] {
     const { read, pass, context } = this;
     if (!pass) return [read.cr, read.watcher];
     const { namespaces, matched, finished, skipped, due, failed, exceeded, overlaps, nextDeletion } = pass;
     return [
-      ...[
-        read.cr,
-        read.watcher,
-        context.isSkewed,
-        namespaces.size,
-        matched,
-        finished,
-        exceeded,
-        nextDeletion,
-      ],
+      ...[read.cr, read.watcher, context.isSkewed, overlaps.id],
+      ...[namespaces.size, matched, finished, exceeded, nextDeletion],
       ...[...skipped].flat(),
-      overlaps.id,
       ...[...due.slice(0, MAX_CANDIDATES), ...failed].map(({ job }) => job),
     ];
   }
 
-  private output(
-    deletedNow: number,
-    errors: readonly OperatorError[],
-  ): Pick<Result, 'status' | 'isNews' | 'dueAt'> {
+  private output(deletedNow: number, errors: readonly OperatorError[]): Output {
     const { pass, done, writtenAt } = this;
     const { cr, watcher } = this.read;
     const { now, isSkewed } = this.context;
-    const isRefused = watcher instanceof OperatorError;
     const { generation } = cr.metadata;
     const before = ownPart(cr.status ?? {});
-    const conditions =
-      isRefused || !pass
-        ? refusedConditions(watcher as OperatorError)
-        : conditionsOf(watcher, pass, errors, isSkewed);
-    const candidates =
-      !isRefused && watcher.dryRun ? (pass?.due ?? []).slice(0, MAX_CANDIDATES).map(jobKey) : [];
+    const accepted = watcher instanceof OperatorError ? undefined : watcher;
+    const conditions = conditionsOf(watcher, pass, errors, isSkewed);
+    const candidates = accepted?.dryRun ? (pass?.due ?? []).slice(0, MAX_CANDIDATES).map(jobKey) : [];
     const status: JobWatcherStatus = {
       ...(generation !== undefined && { observedGeneration: generation }),
       ...this.run(before, (done?.deleted.size ?? 0) - deletedNow),
@@ -211,11 +191,11 @@ export class Report {
       ...(candidates.length > 0 && { dryRunCandidates: candidates }),
       conditions: dateConditions(conditions, before.conditions ?? [], new Date(now), generation),
     };
-    if (isDeepStrictEqual(byType(status), byType(before))) return { status: before, isNews: false };
-    const frequencySeconds = isRefused ? REFUSED_FREQUENCY_SECONDS : watcher.frequencySeconds;
+    if (isDeepStrictEqual(status, before)) return { status: before, isNews: false };
+    const { frequencySeconds = REFUSED_FREQUENCY_SECONDS, limits } = accepted ?? {};
     const opensAt = Math.max(timeOf(before.lastFinished), writtenAt) + frequencySeconds * 1000;
     // The time of the next run with limits depends on the last.
-    const isUrgent = !isRefused && watcher.limits !== undefined && done !== undefined;
+    const isUrgent = limits !== undefined && done !== undefined;
     if (now < opensAt && !isUrgent && isDeepStrictEqual(verdictsOf(status), verdictsOf(before)))
       return { status: before, isNews: false, dueAt: opensAt };
     return { status, isNews: true };
@@ -225,17 +205,10 @@ export class Report {
    * Returns the last run that is worth reporting: this one, or the one before.
    * @param deletedBefore how many of the deletions in `done` came before the pass, which saw those Jobs no more
    */
-  private run(
-    { lastStarted, lastFinished, lastRun }: JobWatcherStatus,
-    deletedBefore: number,
-  ): Pick<JobWatcherStatus, 'lastStarted' | 'lastFinished' | 'lastRun'> {
+  private run(before: JobWatcherStatus, deletedBefore: number): Partial<JobWatcherStatus> {
     const { pass, done } = this;
     const { now } = this.context;
-    const last = {
-      ...(lastStarted !== undefined && { lastStarted }),
-      ...(lastFinished !== undefined && { lastFinished }),
-      ...(lastRun && { lastRun }),
-    };
+    const last = given(before, 'lastStarted', 'lastFinished', 'lastRun');
     if (!pass) return last;
     const reasons = [...pass.skipped].sort(([a], [b]) => (a < b ? -1 : 1));
     const counts: RunCounts = {
@@ -247,7 +220,7 @@ export class Report {
       failed: done?.failed.size ?? 0,
       ...(reasons.length > 0 && { skipped: Object.fromEntries(reasons) }),
     };
-    if (!done && lastRun && isLeftBy(lastRun, counts)) return last;
+    if (!done && last.lastRun && isLeftBy(last.lastRun, counts)) return last;
     const startedAt = done?.startedAt ?? now;
     return {
       lastStarted: isoSeconds(startedAt),
@@ -279,23 +252,18 @@ function isOfSameRun({ lastStarted, lastRun }: JobWatcherStatus, status: JobWatc
   );
 }
 
-/** Leaves out conditions of others. */
+/** Leaves out conditions of others, and sorts ours: they are a map in truth, whose order says nothing. */
 function ownPart(status: JobWatcherStatus): JobWatcherStatus {
-  const conditions = status.conditions?.filter(({ type }) => CONDITION_TYPES.has(type));
-  return { ...status, ...(conditions && { conditions }) };
-}
-
-/** Conditions are a map in truth: their order says nothing. */
-function byType({ conditions = [], ...fields }: JobWatcherStatus): object {
+  if (!status.conditions) return status;
+  const { conditions } = status;
   return {
-    ...fields,
-    conditions: Object.fromEntries(conditions.map((condition) => [condition.type, condition])),
+    ...status,
+    conditions: CONDITION_TYPES.flatMap((type) => conditions.find((one) => one.type === type) ?? []),
   };
 }
 
-function verdictsOf({ observedGeneration, conditions = [] }: JobWatcherStatus): object {
-  const verdicts = conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]);
-  return { observedGeneration, ...(Object.fromEntries(verdicts) as object) };
+function verdictsOf({ observedGeneration, conditions = [] }: JobWatcherStatus): readonly unknown[] {
+  return [observedGeneration, ...conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)];
 }
 
 /** Long ago where there is none. */

@@ -1,6 +1,7 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { objectKey } from '../../contract/object.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
+import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';
@@ -187,10 +188,6 @@ function oldestFirst({ metadata: a }: LiveWatcher, { metadata: b }: LiveWatcher)
   );
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
-}
-
 /**
  * Reports whether labels match a selector; an empty one matches any.
  * @see
@@ -247,8 +244,7 @@ function patternSizes(spec: JobWatcherSpec): ReadonlyMap<string, number> {
 }
 
 function tooLarge(what: string, most: number, path: readonly (string | number)[]): OperatorError {
-  const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
-  const message = `${place.slice(1)}: ${what}, at most ${most} is allowed; give less, and smaller repetitions: "x{0,100}" stands for a hundred x`;
+  const message = `${pathText(path)}: ${what}, at most ${most} is allowed; give less, and smaller repetitions: "x{0,100}" stands for a hundred x`;
   return new OperatorError({ reason: 'PatternsTooLarge', path, message });
 }
 

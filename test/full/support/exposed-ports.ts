@@ -1,6 +1,6 @@
 import type { V1Service } from '@kubernetes/client-node';
 import { expect } from 'vitest';
-import type { Wire } from '../../../src/kinds/app-service/spec.js';
+import type { Wire } from '../../../src/kinds/common.js';
 import { services } from './cluster.js';
 import { eventually } from './eventually.js';
 import type { Subject } from './subject.js';
