@@ -132,15 +132,15 @@ export function upstreamsIn(
   reader: Reader,
   withEndpoints: boolean,
 ): Upstreams {
-  const keptFor = <What>(type: TypeRef): What[] =>
-    reader.mappedTo(type, name).map((object) => (object as Kept<What>).kept);
+  const keptFor = (type: TypeRef): readonly unknown[] =>
+    reader.mappedTo(type, name).map((object) => (object as Kept<unknown>).kept);
   const ready = new Map<string, Set<string>>();
-  for (const { service, readyPorts } of withEndpoints ? keptFor<KeptSlice>(slices) : [])
+  for (const { service, readyPorts } of withEndpoints ? (keptFor(slices) as readonly KeptSlice[]) : [])
     ready.set(service, new Set([...(ready.get(service) ?? []), ...readyPorts]));
   return {
     service: (key) => keptIn<KeptService>(reader, services, key),
     readyPorts: (key) => ready.get(key) ?? NO_PORTS,
-    grants: crossNamespace === 'ReferenceGrant' ? keptFor<Grant>(grants) : undefined,
+    grants: crossNamespace === 'ReferenceGrant' ? (keptFor(grants) as readonly Grant[]) : undefined,
   };
 }
 
