@@ -138,7 +138,7 @@ export function upstreamsIn(
   for (const { service, readyPorts } of withEndpoints ? (keptFor(slices) as readonly KeptSlice[]) : [])
     ready.set(service, new Set([...(ready.get(service) ?? []), ...readyPorts]));
   return {
-    service: (key) => keptIn<KeptService>(reader, services, key),
+    service: (key) => keptIn(reader, services, key) as KeptService | undefined,
     readyPorts: (key) => ready.get(key) ?? NO_PORTS,
     grants: crossNamespace === 'ReferenceGrant' ? (keptFor(grants) as readonly Grant[]) : undefined,
   };
@@ -152,10 +152,10 @@ export interface SharedState {
 
 export function sharedStateIn(target: NginxTarget, reader: Reader): SharedState {
   const map = (protocol: Protocol) =>
-    keptIn<KeptConfigMap>(reader, configMaps, configMapKey(target, protocol));
+    keptIn(reader, configMaps, configMapKey(target, protocol)) as KeptConfigMap | undefined;
   return {
     configMaps: { TCP: map('TCP'), UDP: map('UDP') },
-    service: keptIn<KeptTargetService>(reader, services, serviceKey(target)),
+    service: keptIn(reader, services, serviceKey(target)) as KeptTargetService | undefined,
   };
 }
 
@@ -163,14 +163,15 @@ export function sharedStateIn(target: NginxTarget, reader: Reader): SharedState 
 export function argumentsIn(target: NginxTarget, reader: Reader): KeptArguments | null | undefined {
   if (!target.ingressController) return undefined;
   const { name, ...type } = workload(target.ingressController);
-  return keptIn<KeptArguments>(reader, type, objectKey(target.ingressNamespace, name)) ?? null;
+  const kept = keptIn(reader, type, objectKey(target.ingressNamespace, name));
+  return (kept as KeptArguments | undefined) ?? null;
 }
 
 /** An object beside whose identity something of ours is kept. */
 export type Kept<What> = AnyObject & { readonly kept: What };
 
-function keptIn<What>(reader: Reader, type: TypeRef, key: string): What | undefined {
-  return (reader.get(type, key) as Kept<What> | undefined)?.kept;
+function keptIn(reader: Reader, type: TypeRef, key: string): unknown {
+  return (reader.get(type, key) as Kept<unknown> | undefined)?.kept;
 }
 
 /** Keeps what one function takes from an object beside what another leaves of it; nothing where the first takes nothing. */
