@@ -1,5 +1,5 @@
+import { installCommand } from './cli/commands.js';
 import { execute } from './cli/exit.js';
-import { installCommand } from './cli/install.js';
 
 /**
  * An app for `cdk8s synth`, which takes what `reconstruct install` takes:

@@ -1,58 +1,43 @@
-import { Command, Option } from 'commander';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Action, Change } from '../contract/change.js';
+import { OperatorError } from '../contract/error.js';
+import type { Render } from '../contract/kind.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { ApiError, classify } from '../engine/api-error.js';
+import { Api } from '../engine/api.js';
+import { systemClock } from '../engine/clock.js';
+import type { Clock } from '../engine/clock.js';
+import { putResource, visible } from '../engine/preview/dry-run.js';
+import { carryOutOnce } from '../engine/preview/planning.js';
+import type { Transport } from '../engine/transport.js';
+import type { InstalledOperator } from '../install/installed.js';
+import type { CustomResourceInput } from '../synth/custom-resource.js';
+import { render } from '../synth/render.js';
+import { withCluster } from './cluster.js';
+import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
-import { milliseconds, OF_CONTEXT, SOURCES, withShared } from './options.js';
-import type { SharedOptions } from './options.js';
-import { policyOf } from './policy-file.js';
+import { previewGiven, putOver, readGiven } from './diff.js';
+import type { CompareProps, Given } from './diff.js';
+import { CliError, untilInterrupted } from './exit.js';
+import { responsibleOperator } from './operators.js';
 import { plain, print, warn } from './output.js';
-import { untilInterrupted } from './exit.js';
+import { policyOf } from './policy-file.js';
+import { follow, look } from './tree/collect.js';
+import type { ResourceStatus, StatusDocument } from './tree/model.js';
+import { childLine, newLines, podLine, resourceLine } from './tree/text.js';
+import type { Line } from './tree/text.js';
 
 interface ApplyOptions extends SharedOptions {
   readonly prune?: boolean;
   readonly wait?: boolean;
+  /** In milliseconds. */
   readonly timeout: number;
 }
 
 /** `reconstruct apply`: applies custom resources and their children once, without a controller. */
-export function applyCommand(): Command {
-  const command = new Command('apply')
-    .summary('apply custom resources and what is made of them, without a controller')
-    .description(
-      'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
-        'as the controller would. Nothing is written unless all of it could be, by a dry run.',
-    )
-    .argument('<source...>', SOURCES)
-    .option('--prune', 'delete what these custom resources own, and do not render any more')
-    .option('--wait', 'wait until they are ready, and report why not')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(milliseconds)
-        .default(milliseconds('5m'), '5m'),
-    )
-    .action(run);
-  return withShared(command, {
-    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
-    ...({ config: true, kinds: true, policy: true } as const),
-    operatorNamespace: 'where an operator may be installed (default: it is looked for everywhere)',
-  });
-}
-
-async function run(sources: readonly string[], options: ApplyOptions): Promise<void> {
-  // Loaded here, so that `--help` needs none of it.
-  const [
-    { withCluster },
-    { applyResources, waitUntilReady },
-    { responsibleOperator },
-    { render },
-    { Api },
-    { systemClock },
-  ] = await Promise.all([
-    import('./cluster.js'),
-    import('./apply/resources.js'),
-    import('./operators.js'),
-    import('../synth/render.js'),
-    import('../engine/api.js'),
-    import('../engine/clock.js'),
-  ]);
+export async function runApply(sources: readonly string[], options: ApplyOptions): Promise<void> {
   const kinds = await loadKinds(options);
   const policy = await policyOf(options);
   const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
@@ -73,4 +58,284 @@ async function run(sources: readonly string[], options: ApplyOptions): Promise<v
     for (const { given } of applied)
       await report(`${given.after.kind} ${given.after.metadata.name} is ready`);
   });
+}
+
+const FIRST_PAUSE_MILLISECONDS = 250;
+const MAX_PAUSE_MILLISECONDS = 2_000;
+const PATIENCE_MILLISECONDS = 10_000;
+
+export interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
+  readonly render: Render;
+  /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
+  readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;
+  /** Deletes what isn't rendered any more. */
+  readonly prune: boolean;
+  /** Until when failures are retried that may pass, by `performance.now()`. @default - for ten seconds of writing */
+  readonly deadline?: number;
+  /** Reports what has become of an object, in a line. */
+  readonly report: (line: string) => Promise<void>;
+}
+
+/** A custom resource that was applied, and the operator that does the rest. */
+export interface Applied {
+  readonly given: Given;
+  /** @default - none: its children were applied too */
+  readonly operator: InstalledOperator | undefined;
+}
+
+/**
+ * Applies custom resources and, where no operator is responsible, their children.
+ *
+ * **Guarantees.** Nothing is written unless all of them are valid and every dry run has succeeded. One that can't be
+ * written after all keeps none of the others from being written, and what stays unwritten is reported.
+ *
+ * @throws InputError with their mistakes; CliError with exit code 3 where the cluster doesn't answer, or refuses
+ */
+export async function applyResources(props: ApplyProps): Promise<Applied[]> {
+  const { render, operatorOf, report } = props;
+  const compareProps = { ...props, contextFor: () => Promise.resolve({ render }) };
+  const all: Applied[] = [];
+  for (const given of await readGiven(compareProps, refusal))
+    all.push({ given, operator: await operatorOf(given) });
+  const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
+  const { objects } = await previewGiven(own, compareProps, true);
+  const refused = objects.flatMap(({ action, ref, error }) =>
+    action === 'failed' && error
+      ? [`${describeRef(ref)} would be refused: ${error.reason}: ${error.message}`]
+      : [],
+  );
+  if (refused.length > 0) throw new CliError([...refused, 'Nothing was written'], 3);
+
+  const deadline = props.deadline ?? performance.now() + PATIENCE_MILLISECONDS;
+  let failures = 0;
+  for (const [index, one] of all.entries()) {
+    try {
+      failures += await applyOne(one, props, deadline);
+    } catch (error) {
+      for (const { given } of all.slice(index + 1)) await report(`${nameOf(given)} isn't written`);
+      throw error;
+    }
+  }
+  if (failures > 0)
+    throw new CliError(`${failures} ${failures === 1 ? 'object was' : 'objects were'} refused`, 3);
+  return all;
+}
+
+function nameOf({ after }: Given): string {
+  return describeRef(refOf(after));
+}
+
+/** Refuses kinds whose work depends on all of their custom resources, and on the time. */
+function refusal({ kind, cr }: CustomResourceInput): string | undefined {
+  if ('each' in kind.rendering) return undefined;
+  return (
+    `${kind.type.kind} ${cr.metadata.name} needs an operator, which "reconstruct install --apply" and the options in use install: what it does isn't ` +
+    `a matter of objects of its own, which "reconstruct apply" makes; apply it with "kubectl apply", then see ` +
+    `"reconstruct status ${kind.name}/${cr.metadata.name}"`
+  );
+}
+
+/** @returns how many objects were refused */
+async function applyOne(
+  { given, operator }: Applied,
+  { render, transport, report, prune }: ApplyProps,
+  deadline: number,
+): Promise<number> {
+  const name = nameOf(given);
+  const refused = async (what: string, error: unknown): Promise<number> => {
+    const refusal = error instanceof ApiError ? classify(error, `Apply ${name}`) : error;
+    if (!(refusal instanceof OperatorError) || refusal.reason === 'Unreachable') throw error;
+    await report(`${what}: ${refusal.message}`);
+    return 1;
+  };
+  let cr: AnyObject;
+  try {
+    const written = await write(given, transport);
+    cr = written.cr;
+    await report(changeLine(written.change));
+  } catch (error) {
+    return refused(
+      operator ? `${name} isn't written` : `${name} isn't written, nor what is made of it`,
+      error,
+    );
+  }
+  if (operator) {
+    await report(`${name} is left to the operator in ${operator.namespace}`);
+    return 0;
+  }
+  const pause = async (tries: number): Promise<boolean> => {
+    const milliseconds = Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (tries - 1), MAX_PAUSE_MILLISECONDS);
+    if (performance.now() + milliseconds > deadline) return false;
+    await delay(milliseconds);
+    return true;
+  };
+  let failures = 0;
+  try {
+    for (const controller of given.input.kind.controllers({ render })) {
+      const once = { controller, transport, prune, now: () => new Date(), pause };
+      const { changes, kept, error } = await carryOutOnce(cr, once);
+      for (const change of changes) await report(changeLine(change));
+      for (const ref of kept)
+        await report(`${describeRef(ref)} left as it is: it isn't rendered any more, and --prune deletes it`);
+      if (error) await report(`${name} can't be rendered: ${error.message}`);
+      failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
+    }
+    return failures;
+  } catch (error) {
+    return refused(`What is made of ${name} isn't written, or not all of it`, error);
+  }
+}
+
+const REPORTED: Readonly<Record<Action, string>> = {
+  ...{ created: 'created', configured: 'configured', corrected: 'configured', unchanged: 'unchanged' },
+  ...{ recreated: 'deleted and created again', deleted: 'pruned', failed: 'refused' },
+  skipped: 'left as it is, since something before it failed',
+};
+
+function changeLine({ ref, action, error }: Change): string {
+  const why = error ? `: ${error.reason}: ${error.message}` : '';
+  return `${describeRef(ref)} ${REPORTED[action]}${why}`;
+}
+
+/**
+ * Writes a custom resource over the one that it was tried over.
+ * @returns the custom resource in the stored version
+ * @throws ApiError where the API server refuses it; OperatorError `Conflict` where more of it than the status was changed,
+ *   it was deleted, or one of that name was created
+ */
+async function write(
+  { input, live: tried, before, after }: Given,
+  transport: Transport,
+): Promise<{ readonly change: Change; readonly cr: AnyObject }> {
+  const ref = refOf(after);
+  if (before && isDeepStrictEqual(visible(before), visible(after)))
+    return { change: { ref, action: 'unchanged' }, cr: before };
+  const api = new Api(transport);
+  const { stored } = await putOver(
+    { ...input, ...(tried && { live: tried }) },
+    transport,
+    (wanted, live) => putResource(api, input.type, wanted, { live, fieldManager: 'reconstruct-apply' }),
+    (live) => {
+      if (tried && live && isDeepStrictEqual(triedOver(tried), triedOver(live))) return;
+      const what = live ? (tried ? 'changed' : 'created by another client') : 'deleted';
+      const message = `it was ${what} meanwhile; look at it, and give the command again`;
+      throw new OperatorError({ reason: 'Conflict', message });
+    },
+  );
+  return { change: { ref, action: before ? 'configured' : 'created' }, cr: stored };
+}
+
+/** Returns what must not have changed since the dry run: the status is the controller's alone. */
+function triedOver({ metadata: { uid, labels = {}, annotations = {} }, spec }: AnyObject): object {
+  return { uid, labels, annotations, spec };
+}
+
+export interface WaitProps {
+  readonly api: Api;
+  readonly clock: Clock;
+  /** For how long the command may take, for messages. */
+  readonly timeoutMilliseconds: number;
+  /** Aborts with the user's interrupt. */
+  readonly signal: AbortSignal;
+  /** Aborts when the time is over. */
+  readonly late: AbortSignal;
+  /** Reports progress, in a line. */
+  readonly report: (line: string) => Promise<void>;
+}
+
+/**
+ * Waits until custom resources are ready: by their own conditions where an operator is responsible, else by their
+ * children.
+ * @throws CliError with exit code 3 and the reasons when the time is over, or where waiting is useless
+ */
+export async function waitUntilReady(applied: readonly Applied[], props: WaitProps): Promise<void> {
+  const { api, clock, timeoutMilliseconds, signal, late, report } = props;
+  let trees: readonly Tree[] | undefined;
+  let notes: readonly string[] = [];
+  let lines = new Map<string, string>();
+  const has = (state: Tree['state']) => trees?.some((tree) => tree.state === state) ?? true;
+  await follow({
+    ...{ api, clock, signal: AbortSignal.any([late, signal]) },
+    look: async (list) => {
+      const documents = applied.map(({ given: { input, after }, operator }) => {
+        const { namespace, name } = after.metadata;
+        const targets = [{ kind: input.kind, name }];
+        return look({ targets, operators: operator !== undefined, namespace }, list);
+      });
+      const all = await Promise.all(documents);
+      return {
+        notes: [...new Set(all.flatMap((document) => document.notes))],
+        resources: all.flatMap((document) => document.resources),
+      };
+    },
+    onDocument: async (document) => {
+      notes = document.notes;
+      trees = applied.map((one) => treeOf(one, document));
+      const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
+      for (const line of newLines(lines, progress)) await report(line);
+      lines = new Map([...lines, ...progress]);
+      return has('stuck') || !has('pending');
+    },
+  });
+  if (!has('stuck') && !has('pending')) return;
+  if (signal.aborted) throw new CliError('Interrupted: what was applied stays', 3);
+  const when = has('stuck') && trees ? '' : ` after ${timeoutMilliseconds / 1000} s`;
+  if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
+  const names = applied.map(({ given }) => nameOf(given));
+  throw new CliError(
+    `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${when}: ` +
+      'the API server has not answered with all of it',
+    3,
+  );
+}
+
+/** A custom resource that is waited for. */
+interface Tree {
+  readonly name: string;
+  /** @default - it is gone */
+  readonly resource: ResourceStatus | undefined;
+  /** No operator reports on it. */
+  readonly byChildren: boolean;
+  /** `stuck`: it doesn't become ready by itself. */
+  readonly state: 'ready' | 'stuck' | 'pending';
+}
+
+function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tree {
+  const resource = resources.find((each) => objectId(each) === objectId(given.after));
+  const tree = { name: nameOf(given), resource, byChildren: operator === undefined };
+  if (!resource) return { ...tree, state: 'pending' };
+  const { verdict, children, unseen = [] } = resource;
+  // Children that can't be seen may be in any state; a right that is missing doesn't come by waiting.
+  const [isReady, isStuck] = tree.byChildren
+    ? [
+        unseen.length === 0 && children.every(({ phase }) => phase === 'ready'),
+        children.some(({ phase }) => phase === 'stalled') || unseen.some(({ forbidden }) => forbidden),
+      ]
+    : [verdict.current && verdict.word === 'Ready', verdict.current && verdict.word === 'Stalled'];
+  return { ...tree, state: isReady ? 'ready' : isStuck ? 'stuck' : 'pending' };
+}
+
+/** Returns lines on what isn't ready yet and, once there were some, on what has become of it. */
+function progressOf({ resource, byChildren, state }: Tree, hasBegun: boolean): Line[] {
+  if (!resource) return [];
+  return [
+    ...(byChildren || (!hasBegun && state === 'ready') ? [] : [resourceLine(resource)]),
+    ...resource.children.flatMap((child) => [
+      ...(hasBegun || child.phase !== 'ready' ? [childLine(child)] : []),
+      ...child.pods.filter(({ message }) => message !== undefined).map(podLine),
+    ]),
+  ];
+}
+
+function reasonsOf({ name, resource, byChildren, state }: Tree, when: string): string[] {
+  if (state === 'ready') return [];
+  if (!resource) return [`${name} isn't ready${when}`, '  it is gone'];
+  const { children, notes } = resource;
+  const lines = [
+    ...(byChildren ? [] : [resourceLine(resource)]),
+    ...children.filter(({ phase }) => phase !== 'ready').map(childLine),
+    ...children.flatMap(({ pods }) => pods.filter(({ ready }) => !ready).map(podLine)),
+  ];
+  const reasons = [...lines.map(([, text]) => text), ...notes].map((line) => `  ${line}`);
+  return [`${name} isn't ready${when}`, ...reasons];
 }

@@ -26,7 +26,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   KindNotServed: `install it with ${INSTALL_IT}`,
 };
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
@@ -43,20 +43,17 @@ export function clusterAccess(options: ClusterOptions): ClusterAccess {
   }
 }
 
-/** How a command reaches the cluster that its options name. */
-export interface Connection {
-  readonly transport: Transport;
-  /** The Pod's in a cluster, the context's outside, else `default`. */
-  readonly namespace: string;
-}
-
 /**
  * Lets a command work with the cluster that its options name.
+ * @param use takes the namespace of the Pod in a cluster, of the context outside, else `default`
  * @throws CliError with exit code 2 for bad input, 3 when there is no cluster, or it is too old or refuses
  */
 export async function withCluster(
   options: ClusterOptions,
-  use: (cluster: ClusterClient, connection: Connection) => Promise<void>,
+  use: (
+    cluster: ClusterClient,
+    connection: { readonly transport: Transport; readonly namespace: string },
+  ) => Promise<void>,
 ): Promise<void> {
   const access = clusterAccess(options);
   const transport = retryingTransport(new UndiciTransport(access, `reconstruct/${packageVersion()}`));
@@ -122,12 +119,12 @@ function noAnswer({ cause, message }: OperatorError, host: string): CliError {
   // Of several addresses that were tried, the first.
   const first: unknown = cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
   const why = first === undefined ? message : messageOf(first);
-  if (UNTRUSTED.test((cause as { code?: string } | undefined)?.code ?? ''))
-    return new CliError(
-      `The certificate of ${host} isn't trusted: ${why}; check certificate-authority and server of the cluster in the kubeconfig`,
-      3,
-    );
-  return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
+  return new CliError(
+    UNTRUSTED.test((cause as { code?: string } | undefined)?.code ?? '')
+      ? `The certificate of ${host} isn't trusted: ${why}; check certificate-authority and server of the cluster in the kubeconfig`
+      : `The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`,
+    3,
+  );
 }
 
 /** Returns an error of one line, the problem and its remedy; of bad input, a line for each problem. */
@@ -150,25 +147,20 @@ export function notInstalled(names: readonly string[]): CliError {
   );
 }
 
-const LOOK_MILLISECONDS = 200;
+const POLL_MILLISECONDS = 200;
 const LONGEST_WAIT_SECONDS = 120;
 /** How often an object is deleted that others write at the same time. */
 const DELETE_TRIES = 10;
 
-interface ApiResourceList {
-  readonly resources: readonly {
-    readonly name: string;
-    readonly kind: string;
-    readonly namespaced: boolean;
-    readonly verbs: readonly string[];
-  }[];
+interface Discovered {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
 }
 
-interface ApiGroupList {
-  readonly groups: readonly {
-    readonly versions: readonly { readonly groupVersion: string }[];
-    readonly preferredVersion: { readonly groupVersion: string };
-  }[];
+interface GroupVersion {
+  readonly groupVersion: string;
 }
 
 /** The engine's API client for commands that do something once: a missing object or type is no error, any other is classified. */
@@ -190,9 +182,8 @@ export class ClusterClient implements Cluster {
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
     const { namespace, name } = object.metadata;
-    const what = `Apply ${type.kind} ${objectKey(namespace, name)}`;
     return this.api.apply(type, object, options).catch((error: unknown) => {
-      throw classify(error, what);
+      throw classify(error, `Apply ${type.kind} ${objectKey(namespace, name)}`);
     });
   }
 
@@ -217,35 +208,28 @@ export class ClusterClient implements Cluster {
   }
 
   async namespacedTypes(): Promise<ServedTypes> {
-    const { groups = [] } = (await this.read<ApiGroupList>('/apis')) ?? {};
-    const versions = groups.flatMap(({ versions: all, preferredVersion: { groupVersion: preferred } }) => [
-      preferred,
-      ...all.map(({ groupVersion }) => groupVersion),
-    ]);
+    type Groups = { readonly preferredVersion: GroupVersion; readonly versions: readonly GroupVersion[] }[];
+    const { groups = [] } = (await this.read<{ readonly groups: Groups }>('/apis')) ?? {};
+    // The preferred version comes first.
+    const all = groups.flatMap(({ versions, preferredVersion }) => [preferredVersion, ...versions]);
     const types = new Map<string, ResourceType>();
     const unseen: string[] = [];
-    for (const version of new Set(['v1', ...versions])) {
+    for (const apiVersion of new Set(['v1', ...all.map(({ groupVersion }) => groupVersion)])) {
+      const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
       try {
-        // The preferred version comes first.
-        for (const type of await this.typesIn(version)) {
-          const id = `${type.plural}.${groupOf(version)}`;
-          if (!types.has(id)) types.set(id, type);
+        const { resources = [] } = (await this.read<{ resources: readonly Discovered[] }>(path)) ?? {};
+        for (const { name: plural, kind, namespaced, verbs } of resources) {
+          const id = `${plural}.${groupOf(apiVersion)}`;
+          const isWanted = namespaced && verbs.includes('list') && verbs.includes('delete');
+          if (isWanted && !plural.includes('/') && !types.has(id))
+            types.set(id, { apiVersion, kind, plural, namespaced });
         }
       } catch (error) {
         if (!isPartial(error)) throw error;
-        unseen.push(version);
+        unseen.push(apiVersion);
       }
     }
     return { types: [...types.values()], unseen };
-  }
-
-  private async typesIn(apiVersion: string): Promise<readonly ResourceType[]> {
-    const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
-    const { resources = [] } = (await this.read<ApiResourceList>(path)) ?? {};
-    return resources
-      .filter(({ name, namespaced }) => namespaced && !name.includes('/'))
-      .filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
-      .map(({ name: plural, kind }) => ({ apiVersion, kind, plural, namespaced: true }));
   }
 
   /** Such as `1.34`; undefined where what answers is no API server. */
@@ -264,11 +248,10 @@ export class ClusterClient implements Cluster {
           reason: 'Timeout',
           message: `Waited for ${LONGEST_WAIT_SECONDS} s in vain until ${what}: find out what holds it, and give the command again`,
         });
-      await delay(LOOK_MILLISECONDS);
+      await delay(POLL_MILLISECONDS);
     }
   }
 
-  /** Undefined where nothing is there. */
   private async read<T>(path: string): Promise<T | undefined> {
     return unlessMissing(`Get ${path}`, this.api.read<T>(path));
   }
@@ -295,10 +278,8 @@ export class ClusterClient implements Cluster {
 
 /** @throws what `classify` makes of an error; a 404 is none */
 async function unlessMissing<T>(what: string, asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
+  return asked.catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 404) return undefined;
     throw classify(error, what);
-  }
+  });
 }

@@ -1,11 +1,8 @@
-import { Argument, Command } from 'commander';
-import type { Option } from 'commander';
+import { Argument } from 'commander';
+import type { Command, Option } from 'commander';
 import { print } from './output.js';
 
-/**
- * Each asks the command itself for the words that may follow, so that it knows all options of the version that is installed. An answer
- * of `:file` or `:folder` stands for paths, which the shell completes by itself.
- */
+/** Each asks the command itself for the words that may follow; the shell completes paths, for `:file` and `:folder`. */
 const SCRIPTS = {
   // Bash 3.2 of macOS suffices. Bash splits --flag=value into three words.
   bash: (name: string) => `_${name}() {
@@ -53,32 +50,26 @@ complete -c ${name} -f -a '(__${name}_complete)'
 };
 
 /** `reconstruct completion`: prints a script for a shell. */
-export function completionCommand(): Command {
-  return new Command('completion')
-    .summary('print a script that completes commands and options')
-    .description(
-      'Prints a script for a shell, which completes commands, options and their values. ' +
-        'bash: source <(reconstruct completion bash); zsh: source <(reconstruct completion zsh); ' +
-        'fish: reconstruct completion fish | source. Put the line into the start file of the shell to keep it.',
-    )
-    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(Object.keys(SCRIPTS)))
-    .action(async (shell: keyof typeof SCRIPTS, _, command: Command) => {
-      await print(SCRIPTS[shell]((command.parent ?? command).name()));
-    });
+export async function printScript(
+  shell: keyof typeof SCRIPTS,
+  _: object,
+  { parent }: Command,
+): Promise<void> {
+  await print(SCRIPTS[shell](parent?.name() ?? ''));
 }
 
-/** `reconstruct complete`: what the scripts ask; hidden. */
-export function completeCommand(): Command {
-  return new Command('complete')
-    .description('prints the words that may complete a command line')
-    .argument('[word...]')
-    .action(async (words: readonly string[], _, command: Command) => {
-      await print(
-        completions(command.parent ?? command, words)
-          .map((line) => `${line}\n`)
-          .join(''),
-      );
-    });
+/** `reconstruct complete`: prints the words that may complete a command line. */
+export async function printCompletions(
+  words: readonly string[],
+  _: object,
+  { parent }: Command,
+): Promise<void> {
+  if (parent)
+    await print(
+      completions(parent, words)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
 }
 
 /**

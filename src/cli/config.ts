@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { describeThrown } from '../contract/origin.js';
 import type { Kind } from '../contract/kind.js';
+import { isMap } from '../contract/object.js';
+import { describeThrown } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
+import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
-import { CONFIG_FILE } from './options.js';
+
+/** Loaded from the working directory when no other file is named. */
+export const CONFIG_FILE = 'reconstruct.config.mjs';
 
 /** Kinds of the project that are loaded only where `--kinds` names them, by name and group. */
 export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
@@ -68,31 +72,23 @@ function unusable(file: string, why: string): CliError {
 
 async function loadConfig(file: string): Promise<Config> {
   if (!existsSync(file)) throw unusable(file, 'there is no such file; check the path given to --config');
-  let module: { default?: unknown };
-  try {
-    module = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown };
-  } catch (error) {
+  const loading = import(pathToFileURL(resolve(file)).href) as Promise<{ readonly default?: unknown }>;
+  const { default: config } = await loading.catch((error: unknown) => {
     throw unusable(file, `can't be loaded: ${describeThrown(error)}${remedyFor(error)}`);
-  }
+  });
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
-  const config = module.default;
-  if (config === null || typeof config !== 'object' || Array.isArray(config))
-    throw unusable(file, `its default export is ${shown(config)}; ${example}`);
-  const unknown = Object.keys(config).find((key) => key !== 'kinds' && key !== 'builtIn');
+  if (!isMap(config)) throw unusable(file, `its default export is ${shown(config)}; ${example}`);
+  const { kinds = [], builtIn, ...others } = config;
+  const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw unusable(file, `its default export has a member ${unknown}; ${example}`);
-  const { kinds = [], builtIn } = config as { kinds?: unknown; builtIn?: unknown };
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
     throw unusable(file, `builtIn is ${shown(builtIn)}; write true or false`);
   if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shown(kinds)}, not a list; ${example}`);
-  for (const [index, kind] of (kinds as readonly unknown[]).entries()) {
-    if (isKind(kind)) continue;
-    const construct = typeof kind === 'function' ? `({ crd, construct: ${kind.name}, children: [...] })` : '';
-    throw unusable(
-      file,
-      `kinds[${index}] is ${shown(kind)}, not a kind; make it with defineKind${construct}`,
-    );
-  }
-  return config;
+  const index = kinds.findIndex((kind) => !isKind(kind));
+  if (index < 0) return config;
+  const wrong: unknown = kinds[index];
+  const construct = typeof wrong === 'function' ? `({ crd, construct: ${wrong.name}, children: [...] })` : '';
+  throw unusable(file, `kinds[${index}] is ${shown(wrong)}, not a kind; make it with defineKind${construct}`);
 }
 
 /** Returns what Node's message lacks: where a mistake is, and that TypeScript is imported by its own name. */
@@ -105,14 +101,10 @@ function remedyFor(error: unknown): string {
 }
 
 /** Judged by its members: the configuration may have loaded this package a second time. */
-function isKind(value: unknown): value is Kind {
-  const kind = value as Partial<Record<keyof Kind, unknown>> | null | undefined;
-  return (
-    typeof kind === 'object' &&
-    typeof kind?.name === 'string' &&
-    typeof kind.crd === 'object' &&
-    typeof kind.controllers === 'function'
-  );
+function isKind(value: unknown): boolean {
+  if (!isMap(value)) return false;
+  const { name, crd, controllers } = value;
+  return typeof name === 'string' && typeof crd === 'object' && typeof controllers === 'function';
 }
 
 function shown(value: unknown): string {
@@ -127,13 +119,12 @@ function shown(value: unknown): string {
 
 function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
   const onRequest = Object.keys(kindsOnRequest);
-  const fullName = (kind: Kind): string => `${kind.name}.${kind.crd.spec.group}`;
   const isNamed = (kind: Kind, name: string): boolean =>
-    name === fullName(kind) || (name === kind.name && !onRequest.includes(fullName(kind)));
+    name === kindName(kind) || (name === kind.name && !onRequest.includes(kindName(kind)));
   const wanted = names.map((name) => name.toLowerCase());
   const unknown = wanted.find((name) => !kinds.some((kind) => isNamed(kind, name)));
   if (unknown === undefined) return kinds.filter((kind) => wanted.some((name) => isNamed(kind, name)));
-  const known = [...new Set([...kinds.map(fullName), ...onRequest])];
+  const known = [...new Set([...kinds.map(kindName), ...onRequest])];
   const near = suggest(unknown, [...kinds.map(({ name }) => name), ...known]);
   const meant = near === undefined ? '' : `; did you mean ${near}?`;
   throw new CliError(

@@ -3,23 +3,22 @@ import type { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
 import { printError } from './output.js';
 
-/** 1: there are differences, which only `diff` reports; 2: bad input or usage; 3: the cluster is unreachable or refused. */
-export type ExitCode = 1 | 2 | 3;
-
 /** Exit code of a bug: `EX_SOFTWARE` of sysexits.h. */
 export const BUG = 70;
 
 /** Ends a command: its lines go to stderr. */
 export class CliError extends Error {
   readonly lines: readonly string[];
-  readonly exitCode: ExitCode;
 
-  constructor(lines: string | readonly string[], exitCode: ExitCode) {
-    const all = typeof lines === 'string' ? [lines] : lines;
+  /** @param exitCode 1: there are differences; 2: bad input or usage; 3: the cluster is unreachable or refused */
+  constructor(
+    lines: string | readonly string[],
+    readonly exitCode: 1 | 2 | 3,
+  ) {
+    const all = [lines].flat();
     super(all.join('\n'));
     this.name = 'CliError';
     this.lines = all;
-    this.exitCode = exitCode;
   }
 }
 
@@ -36,13 +35,9 @@ export async function execute(command: Command): Promise<void> {
 /** Prints errors that are meant for the user without a stack; any other is a bug, and has one. */
 function reported(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof CliError) {
-    error.lines.forEach(printError);
-    return error.exitCode;
-  }
-  if (error instanceof OperatorError) {
+  if (error instanceof CliError || error instanceof OperatorError) {
     printError(error.message);
-    return 2;
+    return error instanceof CliError ? error.exitCode : 2;
   }
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return BUG;

@@ -1,61 +1,35 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import type { Policy } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
+import { readStdin, remarkLine } from '../synth/document.js';
 import { showValue } from '../synth/problem.js';
+import { parseResourceList, renderList } from '../synth/resource-list.js';
 import type { ResourceList } from '../synth/resource-list.js';
+import { kindFlagValues, withFnOptions } from './commands.js';
+import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, withShared } from './options.js';
-import type { SharedOptions } from './options.js';
 import { print, printError } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
 
 /** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */
-export function fnCommand(): Command {
-  return withOptions(new Command('fn'))
-    .summary('render the custom resources of a ResourceList, for kustomize and kpt')
-    .description(
-      'A KRM function: reads a ResourceList from standard input, renders the custom resources in it, and writes the list ' +
-        'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
-    )
-    .action(run);
-}
-
-function withOptions(command: Command): Command {
-  withShared(command, { namespace: true, config: true, kinds: true, policy: true });
-  return addKindFlags(command);
-}
-
-async function run(flags: SharedOptions): Promise<void> {
-  // Loaded here, so that `--help` needs neither cdk8s nor ajv.
-  const [{ parseResourceList, renderList }, { readStdin, remarkLine }] = await Promise.all([
-    import('../synth/resource-list.js'),
-    import('../synth/document.js'),
-  ]);
+export async function runFn(flags: SharedOptions): Promise<void> {
   const list = parseResourceList((await readStdin()).toString('utf8'));
-  let rendered: Awaited<ReturnType<typeof renderList>>;
-  try {
-    rendered = await renderList(list, await optionsFor(list, flags));
-  } catch (error) {
+  const rendering = optionsFor(list, flags).then((options) => renderList(list, options));
+  const rendered = await rendering.catch(async (error: unknown) => {
     if (!(error instanceof CliError || error instanceof OperatorError)) throw error;
     const lines = error.message.split('\n');
     const results = lines.map((message) => ({ message, severity: 'error' as const }));
-    await print(
-      list.write(
-        list.items.map(({ node }) => node),
-        results,
-      ),
-    );
+    const unchanged = list.items.map(({ node }) => node);
+    await print(list.write(unchanged, results));
     throw new CliError(lines, 2);
-  }
-  const { text, problems, notes } = rendered;
-  await print(text);
-  if (problems.length > 0) throw new CliError(problems.map(remarkLine), 2);
-  notes.forEach(printError);
+  });
+  await print(rendered.text);
+  if (rendered.problems.length > 0) throw new CliError(rendered.problems.map(remarkLine), 2);
+  rendered.notes.forEach(printError);
 }
 
 /** Returns the options of a list: those of the command line, and of its functionConfig. */
@@ -71,9 +45,8 @@ async function optionsFor({ functionConfig }: ResourceList, flags: SharedOptions
       `${object.kind} of ${object.apiVersion} is nothing that is known here; give a ConfigMap with options, or one of ` +
         kinds.map(({ type }) => type.kind).join(', '),
     );
-  let policy: Policy | undefined;
-  if (text === undefined) policy = await policyOf(all);
-  else policy = (await policyParser(all))('functionConfig: data.policy', text);
+  const policy =
+    text === undefined ? await policyOf(all) : (await policyParser(all))('functionConfig: data.policy', text);
   const { namespace } = all;
   return {
     ...{ kinds, flags: kindFlagValues(all) },
@@ -94,7 +67,7 @@ function readOptions(
   { data }: AnyObject,
   flags: SharedOptions,
 ): { readonly given: object; readonly policy?: string } {
-  const command = withOptions(new Command());
+  const command = withFnOptions(new Command());
   const names = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
   const known = ['policy', ...names.filter((name) => !NOT_HERE.includes(name))];
   let policy: string | undefined;
@@ -110,25 +83,21 @@ function readOptions(
     if (key === 'policy') policy = value;
     else args.push(`--${key}=${value}`);
   }
-  const given = parsed(command, args);
-  const ofList: object = { ...given, ...(policy !== undefined && { policy }) };
-  for (const [name, value] of Object.entries(flags)) {
-    const other = (ofList as Readonly<Record<string, unknown>>)[name];
-    if (other === undefined || isDeepStrictEqual(other, value)) continue;
-    const long = command.options.find((option) => option.attributeName() === name)?.long ?? name;
-    throw refusal(`data.${long.replace(/^--/, '')}: ${long} gives another one already; remove it`);
-  }
-  return { given, ...(policy !== undefined && { policy }) };
-}
-
-function parsed(command: Command, args: readonly string[]): object {
+  let given: object;
   try {
     command.exitOverride().configureOutput({ writeErr: () => undefined });
-    return command.parse(args, { from: 'user' }).opts();
+    given = command.parse(args, { from: 'user' }).opts();
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     throw refusal(error.message.replace(/^error: /, ''));
   }
+  const ofList = { ...given, policy } as Readonly<Record<string, unknown>>;
+  for (const [name, value] of Object.entries(flags)) {
+    if (ofList[name] === undefined || isDeepStrictEqual(ofList[name], value)) continue;
+    const long = command.options.find((option) => option.attributeName() === name)?.long ?? name;
+    throw refusal(`data.${long.replace(/^--/, '')}: ${long} gives another one already; remove it`);
+  }
+  return { given, ...(policy !== undefined && { policy }) };
 }
 
 function refusal(message: string): CliError {

@@ -5,17 +5,18 @@ import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import { ApiError } from '../engine/api-error.js';
-import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import type { Cluster } from '../install/cluster.js';
 import {
   deploymentType,
   flagsOf,
   installedOperators,
-  operatorsAmong,
+  isOperator,
+  operatorOf,
   PART_SELECTOR,
   policyOf,
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
+import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 import type { List, SeenKind } from './tree/collect.js';
 import type { OperatorStatus } from './tree/model.js';
@@ -57,27 +58,27 @@ export async function operatorsFor(
 ): Promise<OperatorsReport> {
   let deployments: readonly AnyObject[];
   try {
-    deployments = await list({ type: deploymentType, selector: PART_SELECTOR });
+    deployments = (await list({ type: deploymentType, selector: PART_SELECTOR })).filter(isOperator);
   } catch (error) {
     const forbidden = error instanceof ApiError && error.code === 403;
     const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
     return { unattended: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
   }
-  const found = operatorsAmong(deployments);
+  const found = deployments
+    .map((deployment) => ({ ...operatorOf(deployment), deployment }))
+    .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
   const unattended = places.filter((place) => !found.some((operator) => isResponsible(operator, place)));
-  const notes = unattended.map(({ kind, namespace }) => {
-    const where = namespace === undefined ? '' : ` in ${namespace}`;
-    return (
-      `No operator looks after ${kind.type.kind}${where}: none is installed for it. Install one with ` +
-      '"reconstruct install --apply" and the options in use; one started with "reconstruct run" isn\'t seen here'
-    );
-  });
+  const notes = unattended.map(
+    ({ kind, namespace }) =>
+      `No operator looks after ${kind.type.kind}${namespace === undefined ? '' : ` in ${namespace}`}: none is installed ` +
+      'for it. Install one with "reconstruct install --apply" and the options in use; one started with "reconstruct run" ' +
+      "isn't seen here",
+  );
   const operators: OperatorStatus[] = [];
   for (const operator of found) {
-    const { namespace } = operator;
-    const deployment = deployments.find(({ metadata }) => metadata.namespace === namespace);
-    const { replicas = 1 } = (deployment?.spec ?? {}) as { readonly replicas?: number };
-    const { availableReplicas: available = 0 } = (deployment?.status ?? {}) as { availableReplicas?: number };
+    const { namespace, deployment } = operator;
+    const { replicas = 1 } = (deployment.spec ?? {}) as { readonly replicas?: number };
+    const { availableReplicas: available = 0 } = (deployment.status ?? {}) as { availableReplicas?: number };
     const { leader, fault } = await leaderIn(namespace, list, now);
     operators.push({ namespace, available, replicas, ...(leader !== undefined && { leader }) });
     const trouble = available === 0 ? unavailable(namespace, replicas) : fault;
@@ -105,15 +106,14 @@ async function leaderIn(
   const leases = await list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
   if (!leases) return {};
   const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = (leases[0]?.spec ?? {}) as LeaseSpec;
-  const fault = (why: string): { fault: string } => ({
-    fault:
-      `The operator in ${namespace} does nothing: ${why}. ` +
-      `Find out why with "kubectl logs -n ${namespace} deployment/${INSTALL_NAME}"`,
-  });
-  if (holderIdentity === '' || renewTime === undefined) return fault('its lease has no holder');
-  const late = now.getTime() - Date.parse(renewTime) - leaseDurationSeconds * 1000;
+  const isHeld = holderIdentity !== '' && renewTime !== undefined;
+  const late = isHeld ? now.getTime() - Date.parse(renewTime) - leaseDurationSeconds * 1000 : Infinity;
   if (late <= TOLERATED_MILLISECONDS) return { leader: holderIdentity };
-  return fault(`its lease was renewed last at ${renewTime}`);
+  return {
+    fault:
+      `The operator in ${namespace} does nothing: its lease ${isHeld ? `was renewed last at ${renewTime}` : 'has no holder'}. ` +
+      `Find out why with "kubectl logs -n ${namespace} deployment/${INSTALL_NAME}"`,
+  };
 }
 
 interface OperatorProps {
@@ -124,16 +124,22 @@ interface OperatorProps {
 }
 
 /** Returns a function that reads the installed operators once, or why they may not be read. */
-function readOnce({
-  cluster,
-  operatorNamespace,
-}: OperatorProps): () => Promise<readonly InstalledOperator[] | OperatorError> {
+function readOnce({ cluster, operatorNamespace }: OperatorProps) {
   let reading: Promise<readonly InstalledOperator[] | OperatorError> | undefined;
   return () =>
     (reading ??= installedOperators(cluster, operatorNamespace).catch((error: unknown) => {
       if (error instanceof OperatorError) return error;
       throw error;
     }));
+}
+
+/** Returns a function that passes each line on once. */
+function once(warn: (line: string) => void): (line: string) => void {
+  const warned = new Set<string>();
+  return (line) => {
+    if (!warned.has(line)) warn(line);
+    warned.add(line);
+  };
 }
 
 /** A custom resource that is about to be applied. */
@@ -151,22 +157,18 @@ interface AppliedResource {
 export function responsibleOperator(
   props: OperatorProps,
 ): (resource: AppliedResource) => Promise<InstalledOperator | undefined> {
-  const { operatorNamespace, warn } = props;
+  const { operatorNamespace } = props;
   const read = readOnce(props);
-  let isTold = false;
-  const tell = (line: string): void => {
-    if (!isTold) warn(line);
-    isTold = true;
-  };
+  const warn = once(props.warn);
   return async ({ input: { kind }, before, after }) => {
     const found = await read();
     if (!(found instanceof OperatorError)) {
       if (operatorNamespace !== undefined && found.length === 0)
-        tell(`There is no operator in ${operatorNamespace}: what is made of these is applied here`);
+        warn(`There is no operator in ${operatorNamespace}: what is made of these is applied here`);
       return found.find((operator) => isResponsible(operator, { kind, namespace: after.metadata.namespace }));
     }
     if (found.reason !== 'Forbidden') throw found;
-    tell(
+    warn(
       `Whether an operator is installed can't be seen (${found.message}): none is assumed, but for custom resources ` +
         'whose status one has written; name its namespace with --operator-namespace',
     );
@@ -211,21 +213,23 @@ export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<
  * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is
  * none, or it may not be read. Assumptions that matter are warned of, once.
  */
-export function operatorContext(props: OperatorContextProps): ContextFor {
-  const { render, watchNamespaces, operatorNamespace } = props;
+export function operatorContext(given: OperatorContextProps): ContextFor {
+  const props = { ...given, warn: once(given.warn) };
+  const { render, watchNamespaces, operatorNamespace, warn } = props;
   const read = readOnce(props);
-  const warned = new Set<string>();
-  const warn = (line: string): void => {
-    if (!warned.has(line)) props.warn(line);
-    warned.add(line);
-  };
   const policies = new Map<string, Promise<Policy | undefined>>();
   return async (kind, namespaces) => {
     const found = await read();
-    if (found instanceof OperatorError) warnOfAssumptions(kind, found, { ...props, warn });
-    const operator = found instanceof OperatorError ? undefined : choose(kind, found, namespaces, warn);
     let { policy } = props;
-    if (!policy && kind.policySchema && operator) {
+    const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
+    const isAssumed = mayBeRestricted || (operatorNamespace === undefined && kind.flags !== undefined);
+    if (found instanceof OperatorError && isAssumed)
+      warn(
+        `Which operator is installed can't be seen (${found.message}): one in ${operatorNamespace ?? DEFAULT_NAMESPACE}, without ` +
+          'flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+      );
+    const operator = found instanceof OperatorError ? undefined : choose(kind, found, namespaces, warn);
+    if (mayBeRestricted && operator) {
       const reading = policies.get(operator.namespace) ?? readPolicy(operator, props);
       policies.set(operator.namespace, reading);
       policy = await reading;
@@ -253,26 +257,14 @@ function choose(
   const watching = operators.filter((operator) =>
     namespaces.some((namespace) => isResponsible(operator, { kind, namespace })),
   );
-  const [first, ...others] = watching.length > 0 ? watching : operators;
-  if (first && others.length > 0)
+  const chosen = watching.length > 0 ? watching : operators;
+  const [first] = chosen;
+  if (first && chosen.length > 1)
     warn(
-      `${kindName(kind)} is looked after by operators in ${[first, ...others].map(({ namespace }) => namespace).join(', ')}: ` +
+      `${kindName(kind)} is looked after by operators in ${chosen.map(({ namespace }) => namespace).join(', ')}: ` +
         `the one in ${first.namespace} is taken; name one with --operator-namespace`,
     );
   return first;
-}
-
-function warnOfAssumptions(
-  kind: Kind,
-  { message }: OperatorError,
-  { operatorNamespace, policy, warn }: OperatorContextProps,
-): void {
-  const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
-  if (!mayBeRestricted && (operatorNamespace !== undefined || !kind.flags)) return;
-  warn(
-    `Which operator is installed can't be seen (${message}): one in ${operatorNamespace ?? DEFAULT_NAMESPACE}, without ` +
-      'flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
-  );
 }
 
 /**

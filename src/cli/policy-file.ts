@@ -9,7 +9,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 
-export interface PolicyFlags {
+interface PolicyFlags {
   readonly policy?: string;
   readonly config?: string;
 }
@@ -19,7 +19,7 @@ export type PolicyParser = (name: string, text: string) => Policy;
 
 /** Returns a parser that knows the sections of every kind, also of those that `--kinds` leaves out. */
 export async function policyParser({ config }: PolicyFlags): Promise<PolicyParser> {
-  // Loaded here, so that a command without a policy needs no validator.
+  // Loaded here, so that a controller without a policy needs no validator.
   const { parsePolicy } = await import('./policy.js');
   const kinds = await loadKinds({ config });
   return (name, text) => parsePolicy(name, text, kinds);
@@ -34,16 +34,14 @@ export async function policyOf(flags: PolicyFlags): Promise<Policy | undefined> 
 
 /** @throws CliError with exit code 2 */
 export async function readPolicy(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
+  return readFile(file, 'utf8').catch((error: unknown) => {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const why = missing ? 'there is no such file' : `can't be read: ${messageOf(error)}`;
     throw new CliError(`${file}: ${why}; check the path given to --policy`, 2);
-  }
+  });
 }
 
-export interface FollowedPolicyProps {
+interface FollowedPolicyProps {
   /** Named in logs. */
   readonly file: string;
   /** Rejects with a CliError where it can't be read. */
@@ -56,7 +54,7 @@ export interface FollowedPolicyProps {
   readonly metrics: Metrics;
 }
 
-export interface PolicyFollower {
+interface PolicyFollower {
   /** Throws if the kinds can't work with a policy that is valid by their schemas. */
   check(policy: Policy): void;
   /** Called with the kinds whose section differs, once a new policy is in force. */
@@ -79,8 +77,8 @@ const POLL_MILLISECONDS = 2_000;
  */
 export class FollowedPolicy {
   private inForce: Policy;
+  /** Digests of the policy in force, of the last content that was read, and of the last that was acted upon. */
   private digestInForce: string;
-  /** Digests of the last content that was read, and that was acted upon. */
   private seen: string;
   private settled: string;
 
@@ -117,7 +115,7 @@ export class FollowedPolicy {
   }
 
   private async poll(follower: PolicyFollower): Promise<void> {
-    const { file, read, parse } = this.props;
+    const { file, read, parse, log, metrics } = this.props;
     const found = await read().catch((error: unknown) => ({ error }));
     const digest = digestOf(typeof found === 'string' ? found : `error ${messageOf(found.error)}`);
     const isStable = digest === this.seen;
@@ -130,21 +128,27 @@ export class FollowedPolicy {
       follower.check(policy);
       this.put(policy, digest, follower);
     } catch (error) {
-      this.refuse(error, digest);
+      metrics.policyChanges.inc({ outcome: 'refused' });
+      metrics.policyRefused.set(1);
+      const errors = error instanceof CliError ? error.lines : [messageOf(error)];
+      log.error(
+        { policy: file, digest, inForce: this.digest, errors },
+        'changed policy refused, keeping the previous one',
+      );
     }
   }
 
   private put(policy: Policy, digest: string, follower: PolicyFollower): void {
     const { file, kinds, log, metrics } = this.props;
     const changed = kinds.filter(({ name }) => !isDeepStrictEqual(this.inForce[name], policy[name]));
-    const namesOf = (some: typeof kinds): string[] => some.map(({ name }) => name).sort();
-    const waiting = namesOf(changed.filter(({ policyAtStart }) => policyAtStart));
-    const followed = namesOf(changed.filter(({ policyAtStart }) => !policyAtStart));
+    const [waiting = [], followed = []] = [true, false].map((atStart) =>
+      changed
+        .filter(({ policyAtStart = false }) => policyAtStart === atStart)
+        .map(({ name }) => name)
+        .sort(),
+    );
     const kept = kinds.filter(({ policyAtStart }) => policyAtStart);
-    this.inForce = {
-      ...policy,
-      ...Object.fromEntries(kept.map(({ name }) => [name, this.inForce[name]])),
-    };
+    this.inForce = { ...policy, ...Object.fromEntries(kept.map(({ name }) => [name, this.inForce[name]])) };
     this.digestInForce = digest;
     const isAll = waiting.length === 0;
     metrics.policyChanges.inc({ outcome: isAll ? 'in_force' : 'needs_restart' });
@@ -158,17 +162,6 @@ export class FollowedPolicy {
         'policy of these kinds changed and needs a restart, keeping the one of the start',
       );
     if (followed.length > 0) follower.changed(followed);
-  }
-
-  private refuse(error: unknown, digest: string): void {
-    const { file, log, metrics } = this.props;
-    metrics.policyChanges.inc({ outcome: 'refused' });
-    metrics.policyRefused.set(1);
-    const errors = error instanceof CliError ? error.lines : [messageOf(error)];
-    log.error(
-      { policy: file, digest, inForce: this.digest, errors },
-      'changed policy refused, keeping the previous one',
-    );
   }
 }
 

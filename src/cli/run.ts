@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { Command, Option } from 'commander';
-import type { FlagValues, KindContext, Policy, Render } from '../contract/kind.js';
-import type { Manager } from '../engine/manager.js';
-import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
-import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import type { KindContext, Policy, Render } from '../contract/kind.js';
+import { systemClock } from '../engine/clock.js';
+import { UserCredentials } from '../engine/credentials.js';
+import { Manager } from '../engine/manager.js';
+import { UndiciTransport } from '../engine/transport.js';
+import { renderOnce } from '../synth/render.js';
+import { checkedPath, eventLoopCheck } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
+import { AddressError, serveHttp } from '../telemetry/http.js';
 import type { HttpServer, Routes } from '../telemetry/http.js';
+import { createLogger, debugOnSignal } from '../telemetry/logger.js';
+import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
+import { Metrics, observeProcess } from '../telemetry/metrics.js';
+import { clusterAccess } from './cluster.js';
+import { kindFlagValues } from './commands.js';
+import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { BUG, CliError } from './exit.js';
-import { addKindFlags, kindFlagValues, namespace, positiveInteger, withShared } from './options.js';
-import type { SharedOptions } from './options.js';
 import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
 import { packageVersion } from './version.js';
 
@@ -26,39 +32,7 @@ interface RunOptions extends SharedOptions {
 }
 
 /** `reconstruct run`: the controller. */
-export function runCommand(): Command {
-  const command = new Command('run')
-    .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
-    .option('--workers <number>', 'custom resources in work at once, per kind', positiveInteger, 16)
-    .option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)')
-    .option('--no-leader-elect', 'work at once; no other may run beside it')
-    .option(
-      '--leader-election-namespace <namespace>',
-      "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
-      namespace,
-    )
-    .addOption(new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'))
-    .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
-    .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
-    .action((options: RunOptions) => run(options, kindFlagValues(options)));
-  withShared(command, {
-    ...({ kubeconfig: true, context: true, config: true, kinds: true } as const),
-    ...({ policy: 'everything but routes', watchNamespace: true } as const),
-  });
-  return addKindFlags(command);
-}
-
-async function run(options: RunOptions, flags: FlagValues): Promise<void> {
-  // Loaded here, so that `--help` needs none of it.
-  const [{ createLogger, debugOnSignal }, { Metrics }, { systemClock }, { renderOnce }, { clusterAccess }] =
-    await Promise.all([
-      import('../telemetry/logger.js'),
-      import('../telemetry/metrics.js'),
-      import('../engine/clock.js'),
-      import('../synth/render.js'),
-      import('./cluster.js'),
-    ]);
+export async function runController(options: RunOptions): Promise<void> {
   const kinds = await loadKinds(options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
@@ -79,18 +53,12 @@ async function run(options: RunOptions, flags: FlagValues): Promise<void> {
       (kind, cr) => renderOnce(kind, cr, policy?.current ?? {}),
       { policyInForce: () => policy?.current },
     ),
-    flags,
+    flags: kindFlagValues(options),
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),
   };
   const controllersBy = (by: Policy | undefined) =>
     kinds.flatMap((kind) => kind.controllers({ ...context, ...(by && { policy: by[kind.name] }) }));
-
-  const [{ Manager }, { UndiciTransport }, { UserCredentials }] = await Promise.all([
-    import('../engine/manager.js'),
-    import('../engine/transport.js'),
-    import('../engine/credentials.js'),
-  ]);
   const credentials = new UserCredentials(access, (line) => {
     log.warn({ line }, 'credential plugin wrote a line');
   });
@@ -144,41 +112,35 @@ async function startServers(
   metrics: Metrics,
   log: Logger,
 ): Promise<HttpServer[]> {
-  const [{ AddressError, serveHttp }, { checkedPath, eventLoopCheck }, { observeProcess }, { systemClock }] =
-    await Promise.all([
-      import('../telemetry/http.js'),
-      import('../telemetry/checks.js'),
-      import('../telemetry/metrics.js'),
-      import('../engine/clock.js'),
-    ]);
-  const serve = async (address: string, flag: string, routes: () => Routes): Promise<HttpServer[]> => {
-    if (address === '0') return [];
-    try {
-      return [await serveHttp(address, flag, routes())];
-    } catch (error) {
+  const serve = async (address: string, flag: string, routes: Routes): Promise<HttpServer> =>
+    serveHttp(address, flag, routes).catch((error: unknown) => {
       throw error instanceof AddressError ? new CliError(error.message, 2) : error;
-    }
-  };
+    });
   /** Passes while there is nothing to list. */
   const listing = (name: string, reasons: () => readonly string[]): Check => ({
     ...{ name, check: () => reasons().join('; ') || undefined },
   });
-  const live = (): Check[] => [
-    eventLoopCheck(systemClock),
-    listing('leader', () => manager.staleLeadership()),
-    listing('watches', () => manager.silentWatches()),
-  ];
-  const ready = listing('caches', () => manager.notReady().map(({ what, why }) => `${what}: ${why}`));
-  const metricsServers = await serve(metricsBindAddress, '--metrics-bind-address', () => {
+  const servers: HttpServer[] = [];
+  if (metricsBindAddress !== '0') {
     observeProcess(metrics);
     const { contentType } = metrics.registry;
-    return { '/metrics': async () => ({ status: 200, body: await metrics.scrape(), contentType }) };
-  });
-  const healthServers = await serve(healthBindAddress, '--health-bind-address', () => ({
-    ...checkedPath('/healthz', live(), log),
-    ...checkedPath('/readyz', [ready], log),
-  }));
-  return [...metricsServers, ...healthServers];
+    const scrape = async () => ({ status: 200, body: await metrics.scrape(), contentType });
+    servers.push(await serve(metricsBindAddress, '--metrics-bind-address', { '/metrics': scrape }));
+  }
+  if (healthBindAddress !== '0') {
+    const live = [
+      eventLoopCheck(systemClock),
+      listing('leader', () => manager.staleLeadership()),
+      listing('watches', () => manager.silentWatches()),
+    ];
+    const ready = listing('caches', () => manager.notReady().map(({ what, why }) => `${what}: ${why}`));
+    const routes = {
+      ...checkedPath('/healthz', live, log),
+      ...checkedPath('/readyz', [ready], log),
+    };
+    servers.push(await serve(healthBindAddress, '--health-bind-address', routes));
+  }
+  return servers;
 }
 
 /** Stops on a signal, ends at once on a second one or on an error that nothing has caught, and logs why. */

@@ -1,14 +1,16 @@
-import { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import { suggest } from '../contract/suggest.js';
+import { Api } from '../engine/api.js';
+import { systemClock } from '../engine/clock.js';
 import { kindName } from '../install/names.js';
+import { withCluster } from './cluster.js';
+import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
-import { namespace, outputFormat, withShared } from './options.js';
-import type { SharedOptions } from './options.js';
 import { paint, print } from './output.js';
+import { follow, lister, look, refuseMissing } from './tree/collect.js';
 import type { List, Target } from './tree/collect.js';
-import type { StatusDocument } from './tree/model.js';
+import { noneOf, textOf, watchText } from './tree/text.js';
 
 interface StatusOptions extends SharedOptions {
   readonly output: 'text' | 'json';
@@ -17,31 +19,7 @@ interface StatusOptions extends SharedOptions {
 }
 
 /** `reconstruct status`: shows custom resources with their children, pods and events. */
-export function statusCommand(): Command {
-  const command = new Command('status')
-    .summary('show the status of custom resources, with children, pods and events')
-    .description(
-      'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
-        'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
-    )
-    .argument('[KIND/NAME]', 'one custom resource, as in appservice/web (default: all of every kind)')
-    .option('-n, --namespace <name>', "default: the context's", namespace)
-    .addOption(new Option('-A, --all-namespaces', 'in every namespace').conflicts('namespace'))
-    .option('-w, --watch', 'show what changes, until interrupted')
-    .addOption(outputFormat())
-    .action(run);
-  return withShared(command, { kubeconfig: true, context: true, config: true, kinds: true });
-}
-
-async function run(text: string | undefined, options: StatusOptions): Promise<void> {
-  // Loaded here, so that `--help` needs none of it.
-  const [{ withCluster }, tree, { noneOf, textOf, watchText }, { Api }, { systemClock }] = await Promise.all([
-    import('./cluster.js'),
-    import('./tree/collect.js'),
-    import('./tree/text.js'),
-    import('../engine/api.js'),
-    import('../engine/clock.js'),
-  ]);
+export async function runStatus(text: string | undefined, options: StatusOptions): Promise<void> {
   const kinds = await loadKinds(options);
   const targets = text === undefined ? kinds.map((kind) => ({ kind })) : [targetOf(text, kinds)];
   const isJson = options.output === 'json';
@@ -51,28 +29,29 @@ async function run(text: string | undefined, options: StatusOptions): Promise<vo
     const where = options.allNamespaces ? undefined : (options.namespace ?? namespace);
     const scope = { targets, namespace: where };
     const api = new Api(transport);
-    const look = async (list: List, isFirst = true): Promise<StatusDocument> => {
-      const document = await tree.look(scope, list);
-      if (isFirst) await tree.refuseMissing(scope, document, list);
+    let isFirst = true;
+    const lookAll = async (list: List) => {
+      const document = await look(scope, list);
+      if (isFirst) await refuseMissing(scope, document, list);
+      isFirst = false;
       return document;
     };
     if (options.watch) {
       const show = watchText({ isJson, isTTY, width, paint });
-      let isFirst = true;
-      const props = {
-        ...{ api, clock: systemClock },
-        look: (list: List) => look(list, isFirst),
-        onDocument: async (document: StatusDocument) => {
-          isFirst = false;
-          const news = show(document, new Date());
-          if (news !== '') await print(news);
-          return false;
-        },
-      };
-      await untilInterrupted((signal) => tree.follow({ ...props, signal }));
+      const watching = { api, clock: systemClock, look: lookAll };
+      await untilInterrupted((signal) =>
+        follow({
+          ...{ ...watching, signal },
+          onDocument: async (document) => {
+            const news = show(document, new Date());
+            if (news !== '') await print(news);
+            return false;
+          },
+        }),
+      );
       return;
     }
-    const document = await look(tree.lister(api));
+    const document = await lookAll(lister(api));
     const { resources, notes, unreadable = [] } = document;
     if (isJson) await print(`${JSON.stringify(document, undefined, 2)}\n`);
     else if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);

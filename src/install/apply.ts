@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import type { Kind, KindFlag } from '../contract/kind.js';
+import type { KindFlag } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
-import { appliedEntry, definitionType, keyOf, nameOf, typeOf } from './cluster.js';
-import type { Cluster, Tell } from './cluster.js';
+import { definitionType, resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { appliedEntry, keyOf, nameOf } from './cluster.js';
+import type { Cluster, Report } from './cluster.js';
 import {
   commandInUse,
   installedIn,
@@ -33,7 +34,7 @@ import type { InstallProps } from './props.js';
 import { operatorRules } from './rules.js';
 import type { PolicyRule } from './rules.js';
 
-/** How an installation is applied, beside what it consists of. */
+/** How an installation is applied. */
 export interface InstallRequest {
   /** Drops what the present installation has and this one leaves out. @default false */
   readonly replace?: boolean;
@@ -71,7 +72,7 @@ interface Step {
 export async function applyInstallation(
   props: InstallProps,
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
   {
     replace = false,
     flags = props.kinds.flatMap((kind) => kind.flags ?? []),
@@ -84,24 +85,29 @@ export async function applyInstallation(
   if (deployment) await refuseOverlap(operatorOf(deployment), props, cluster);
   const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
-  const installed = await installedIn(props.namespace, cluster, tell);
+  const installed = await installedIn(props.namespace, cluster, report);
   if (!replace) refuseLosses(objects, installed, props.namespace, flags, given);
   const definitions = steps.filter(({ object: { kind } }) => kind === definitionType.kind);
   const changes = definitions.flatMap(({ object: next, present }) => (present ? [{ present, next }] : []));
   await checkDefinitions?.(changes as unknown as DefinitionChange[]);
   for (const step of steps) {
-    await applyStep(step, props.namespace, cluster, tell);
+    await applyStep(step, props.namespace, cluster, report);
     if (step === definitions.at(-1)) await established(definitions, cluster);
   }
   const wanted = new Set(objects.map(objectId));
   for (const { type, object } of installed.filter((each) => !wanted.has(objectId(each.object)))) {
     await cluster.delete(type, object, 'Background');
-    tell(`${nameOf(object)} deleted`);
+    report(`${nameOf(object)} deleted`);
   }
 }
 
 function deploymentIn(objects: readonly AnyObject[]): AnyObject | undefined {
   return objects.find(({ kind }) => kind === 'Deployment');
+}
+
+/** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
+function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
+  return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
 }
 
 /** Waits for objects that are being deleted: they can't be kept. */
@@ -135,30 +141,28 @@ async function applyStep(
   { object, present }: Step,
   namespace: string,
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
   if (object.kind === 'Namespace' && present && !isOf(namespace, present)) {
-    tell(`${nameOf(object)} left as it is`);
+    report(`${nameOf(object)} left as it is`);
     return;
   }
   const uid = present?.metadata.uid;
   // A CRD of others would be purged with ours if it had our labels.
   const isForeign = present?.kind === definitionType.kind && !isInstalled(present);
-  const intent = isForeign ? withoutInstallLabels(object) : object;
+  const { labels = {}, ...metadata } = object.metadata;
+  const own = Object.entries(labels).filter(([name, value]) => !isForeign || INSTALL_LABELS[name] !== value);
   // With the UID, what is deleted meanwhile isn't created again.
-  const body = uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
+  const body = {
+    ...object,
+    metadata: {
+      ...{ ...metadata, ...(uid !== undefined && { uid }) },
+      ...(own.length > 0 && { labels: Object.fromEntries(own) }),
+    },
+  };
   const applied = await cluster.apply(typeOf(object), body, { fieldManager: INSTALL_MANAGER, force: true });
   const same = present !== undefined && isUnchanged(present, applied.object);
-  tell(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
-}
-
-function withoutInstallLabels(object: AnyObject): AnyObject {
-  const { labels = {}, ...metadata } = object.metadata;
-  const others = Object.entries(labels).filter(([name, value]) => INSTALL_LABELS[name] !== value);
-  return {
-    ...object,
-    metadata: { ...metadata, ...(others.length > 0 && { labels: Object.fromEntries(others) }) },
-  };
+  report(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
 }
 
 async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {
@@ -255,7 +259,10 @@ async function refuseOverlap(next: InstalledOperator, props: InstallProps, clust
       );
     const taken = await sharedObjectsOf(other.namespace, cluster);
     for (const kind of common) {
-      const object = sharedObjects(kind, props).find((each) => taken.has(each));
+      const own = operatorRules([kind], props).flatMap((rule) =>
+        (rule.namespaces ?? []).flatMap((name) => writtenObjects(name, rule)),
+      );
+      const object = own.find((each) => taken.has(each));
       if (object === undefined) continue;
       const both = [...new Set([...theirs, ...mine])].sort();
       throw refused(
@@ -268,16 +275,6 @@ async function refuseOverlap(next: InstalledOperator, props: InstallProps, clust
 }
 
 const roleType = resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' });
-
-/**
- * Returns the objects that a kind writes in namespaces of its own choice: `services edge/proxy`.
- * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
- */
-function sharedObjects(kind: Kind, props: InstallProps): string[] {
-  return operatorRules([kind], props).flatMap((rule) =>
-    (rule.namespaces ?? []).flatMap((namespace) => writtenObjects(namespace, rule)),
-  );
-}
 
 /** Returns the objects that an installation may write by its Roles; its policy may have changed since it read it. */
 async function sharedObjectsOf(namespace: string, cluster: Cluster): Promise<Set<string>> {

@@ -53,20 +53,18 @@ export interface Applied {
 }
 
 /** Prints a line on what was done, or would be. */
-export type Tell = (line: string) => void;
-
-export { definitionType } from '../contract/resource.js';
+export type Report = (line: string) => void;
 
 export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+
+/** Types of the Prometheus operator. @see https://prometheus-operator.dev/docs/api-reference/api/ */
+const MONITORING = 'monitoring.coreos.com/v1';
+export const serviceMonitorType = resourceType({ apiVersion: MONITORING, kind: 'ServiceMonitor' });
+export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: 'PrometheusRule' });
 
 /** Reports whether the API server answers, and only a part of what it serves can't be read. */
 export function isPartial(error: unknown): boolean {
   return error instanceof OperatorError && !['Unreachable', 'Unauthorized'].includes(error.reason);
-}
-
-/** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
-export function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
-  return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
 }
 
 /** Key for requests: `shop/web`. */
@@ -89,8 +87,3 @@ export function appliedEntry({ metadata }: AnyObject, fieldManager: string): obj
       manager === fieldManager && operation === 'Apply' && !subresource,
   );
 }
-
-/** Types of the Prometheus operator. @see https://prometheus-operator.dev/docs/api-reference/api/ */
-const MONITORING = 'monitoring.coreos.com/v1';
-export const serviceMonitorType = resourceType({ apiVersion: MONITORING, kind: 'ServiceMonitor' });
-export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: 'PrometheusRule' });

@@ -2,7 +2,7 @@ import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { definitionName, definitionType } from '../contract/resource.js';
 import { namespaceType, prometheusRuleType, serviceMonitorType } from './cluster.js';
-import type { Cluster, Tell } from './cluster.js';
+import type { Cluster, Report } from './cluster.js';
 import { kindName } from './names.js';
 import type { InstallProps, MonitoringPart, MonitoringProps } from './props.js';
 import { operatorRules } from './rules.js';
@@ -14,19 +14,16 @@ export function foreignNamespaces(kind: Kind, props: RightsProps): string[] {
   return [...new Set(needed)].filter((namespace) => namespace !== props.namespace);
 }
 
-/**
- * Returns the kinds whose rights can be given in any cluster.
- * @param tell is called for each kind that is left out, since the namespace of its Role may be missing
- */
-export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
+/** Returns the kinds whose rights can be given in any cluster. @param report is called for each kind that is left out */
+export function kindsForAnyCluster(props: InstallProps, report: Report): Kind[] {
   return props.kinds.filter((kind) => {
     const [namespace] = foreignNamespaces(kind, props);
-    if (namespace === undefined) return true;
-    tell(
-      `${kindName(kind)} needs rights in the namespace ${namespace}, which may not be there: it is left out; name it to ` +
-        `have it, as in --kinds ${props.kinds.map(({ name }) => name).join()}`,
-    );
-    return false;
+    if (namespace !== undefined)
+      report(
+        `${kindName(kind)} needs rights in the namespace ${namespace}, which may not be there: it is left out; name it to ` +
+          `have it, as in --kinds ${props.kinds.map(({ name }) => name).join()}`,
+      );
+    return namespace === undefined;
   });
 }
 
@@ -38,8 +35,10 @@ export function kindsForAnyCluster(props: InstallProps, tell: Tell): Kind[] {
 export async function installableKinds(
   props: InstallProps,
   cluster: Cluster,
-  { mayLeaveOut, tell }: { readonly mayLeaveOut: boolean; readonly tell: Tell },
+  mayLeaveOut: boolean,
+  report: Report,
 ): Promise<Kind[]> {
+  const missing = (message: string) => new OperatorError({ reason: 'NamespaceMissing', message });
   // The operator's own is created by the installation.
   const firstMissing = async (names: readonly string[]): Promise<string | undefined> => {
     for (const name of names.filter((each) => each !== props.namespace))
@@ -54,7 +53,7 @@ export async function installableKinds(
     const namespace = await firstMissing(foreignNamespaces(kind, props));
     const why = `${kindName(kind)} needs rights in the namespace ${namespace}, which isn't there`;
     if (namespace === undefined) installable.push(kind);
-    else if (mayLeaveOut) tell(`${why}: it is left out; install again once it is there`);
+    else if (mayLeaveOut) report(`${why}: it is left out; install again once it is there`);
     else
       throw missing(
         `${why}: create it, name another one by the kind's options, or leave the kind out of --kinds`,
@@ -64,15 +63,11 @@ export async function installableKinds(
   throw missing('No kind is left to install: create the namespaces that they need first');
 }
 
-function missing(message: string): OperatorError {
-  return new OperatorError({ reason: 'NamespaceMissing', message });
-}
-
-/** Returns the monitoring parts whose types the cluster has. @param tell is called for each part that is left out */
+/** Returns the monitoring parts whose types the cluster has. @param report is called for each part that is left out */
 export async function availableMonitoring(
   props: MonitoringProps,
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
 ): Promise<MonitoringProps> {
   const types = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType, dashboard: undefined };
   const parts: MonitoringPart[] = [];
@@ -80,7 +75,7 @@ export async function availableMonitoring(
     const type = types[part];
     if (!type || (await cluster.find(definitionType, definitionName(type)))) parts.push(part);
     else
-      tell(
+      report(
         `There is no CustomResourceDefinition ${definitionName(type)}, so the ${type.kind} is left out: install ` +
           'the Prometheus operator, and give the command again',
       );

@@ -5,7 +5,7 @@ import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { prometheusRuleType, serviceMonitorType } from './cluster.js';
-import type { Cluster, Tell } from './cluster.js';
+import type { Cluster, Report } from './cluster.js';
 import {
   accessName,
   DASHBOARD_CONFIG_MAP,
@@ -77,29 +77,27 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
 /**
  * Lists the objects of an installation but for its namespace and the CRDs, whatever options it was made with, in the order
  * in which they are removed.
- * @param tell is called for each optional type that may not be listed
+ * @param report is called for each optional type that may not be listed
  */
 export async function installedIn(
   namespace: string,
   cluster: Pick<Cluster, 'list'>,
-  tell: Tell,
+  report: Report,
 ): Promise<Installed[]> {
   const selector = `${INSTALLED_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
-  const found = await Promise.all(
-    TYPES.map(async (type) => {
-      try {
-        const objects = await cluster.list(type, { selector });
-        return objects.map((object) => ({ type, object }));
-      } catch (error) {
-        if (!OPTIONAL.includes(type) || !(error instanceof OperatorError) || error.reason !== 'Forbidden')
-          throw error;
-        const name = `${type.plural}.${groupOf(type.apiVersion)}`;
-        tell(`${name} may not be listed: what an earlier installation has of them stays`);
-        return [];
-      }
-    }),
-  );
-  return found.flat().filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
+  const list = async (type: ResourceType): Promise<Installed[]> => {
+    try {
+      return (await cluster.list(type, { selector })).map((object) => ({ type, object }));
+    } catch (error) {
+      const isForbidden = error instanceof OperatorError && error.reason === 'Forbidden';
+      if (!OPTIONAL.includes(type) || !isForbidden) throw error;
+      const name = `${type.plural}.${groupOf(type.apiVersion)}`;
+      report(`${name} may not be listed: what an earlier installation has of them stays`);
+      return [];
+    }
+  };
+  const found = (await Promise.all(TYPES.map(list))).flat();
+  return found.filter(({ object }) => isOf(namespace, object) && hasOurName(namespace, object));
 }
 
 /** Reports whether this is the Deployment of an operator, of `reconstruct install` or of Helm. */
@@ -162,7 +160,7 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
 }
 
 /** Returns the values of an argument that is written `--name=a,b`; undefined where it isn't given. */
-export function argumentOf(args: readonly string[], flag: string): string[] | undefined {
+function argumentOf(args: readonly string[], flag: string): string[] | undefined {
   const found = args.find((arg) => arg.startsWith(`${flag}=`));
   return found?.slice(flag.length + 1).split(',');
 }
@@ -186,17 +184,12 @@ export async function installedOperators(
   cluster: Pick<Cluster, 'find' | 'list'>,
   namespace?: string,
 ): Promise<InstalledOperator[]> {
-  if (namespace === undefined)
-    return operatorsAmong(await cluster.list(deploymentType, { selector: PART_SELECTOR }));
-  const one = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
-  return operatorsAmong(one ? [one] : []);
-}
-
-/** Returns the operators of those Deployments that are of one, by their namespaces. */
-export function operatorsAmong(found: readonly AnyObject[]): InstalledOperator[] {
+  const found =
+    namespace === undefined
+      ? await cluster.list(deploymentType, { selector: PART_SELECTOR })
+      : [await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME))];
   return found
-    .filter(isOperator)
-    .map(operatorOf)
+    .flatMap((each) => (each && isOperator(each) ? [operatorOf(each)] : []))
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
 }
 
@@ -235,10 +228,9 @@ const ANNOTATED_OPTIONS = ['--monitoring', '--monitoring-labels', '--runbooks'];
  */
 export function optionsInUse(deployment: AnyObject | undefined, flags: readonly KindFlag[]): OptionsInUse {
   if (!deployment) return {};
-  const { args } = operatorOf(deployment);
-  const annotated = deployment.metadata.annotations?.[OPTIONS_ANNOTATION]?.split(' ') ?? [];
   const { replicas, template } = (deployment.spec ?? {}) as DeploymentSpec;
-  const image = template?.spec?.containers?.[0]?.image;
+  const { args = [], image } = template?.spec?.containers?.[0] ?? {};
+  const annotated = deployment.metadata.annotations?.[OPTIONS_ANNOTATION]?.split(' ') ?? [];
   const names = [...RUN_OPTIONS, ...flags.map(({ name }) => name), ...ANNOTATED_OPTIONS];
   const options = names.flatMap((name) => {
     const values = argumentOf([...args, ...annotated], name);
@@ -255,9 +247,9 @@ export function optionsInUse(deployment: AnyObject | undefined, flags: readonly 
 /** Options that a proposed command takes over from the one that was given. */
 export interface GivenOptions {
   /** By which the cluster is found. @default - none */
-  readonly cluster?: Readonly<Record<string, string>>;
+  readonly cluster?: OptionsInUse;
   /** Win over those in use. @default - none */
-  readonly options?: Readonly<Record<string, string>>;
+  readonly options?: OptionsInUse;
 }
 
 /** Returns the shell command that installs an operator with the options that it has. */
@@ -266,21 +258,17 @@ export function commandInUse(
   inUse: OptionsInUse,
   { cluster = {}, options = {} }: GivenOptions,
 ): string {
+  const own = { '--namespace': namespace };
   const hasPolicy = inUse['--policy'] !== undefined;
-  const all = {
-    '--namespace': namespace,
-    ...inUse,
-    ...(hasPolicy && { '--policy': POLICY_FILE }),
-    ...options,
-  };
-  const install = `reconstruct install --apply ${written({ ...all, ...cluster })}`;
+  const all = { ...own, ...inUse, ...(hasPolicy && { '--policy': POLICY_FILE }), ...options, ...cluster };
+  const install = `reconstruct install --apply ${written(all)}`;
   if (!hasPolicy) return install;
   // It may have been edited since it was installed.
-  const read = `kubectl get configmap ${POLICY_CONFIG_MAP} ${written({ '--namespace': namespace, ...cluster })}`;
+  const read = `kubectl get configmap ${POLICY_CONFIG_MAP} ${written({ ...own, ...cluster })}`;
   return `${read} -o jsonpath='{.data.${POLICY_FILE.replace('.', '\\.')}}' > ${POLICY_FILE} && ${install}`;
 }
 
-function written(options: Readonly<Record<string, string>>): string {
+function written(options: OptionsInUse): string {
   const quoted = (value: string): string =>
     /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
   return Object.entries(options)

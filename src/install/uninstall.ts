@@ -5,10 +5,9 @@ import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
 import { controllerOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { groupKind, resourceType } from '../contract/resource.js';
-import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, definitionType, isPartial, keyOf, nameOf, namespaceType } from './cluster.js';
-import type { Cluster, Tell } from './cluster.js';
+import { definitionType, groupKind, resourceType } from '../contract/resource.js';
+import { appliedEntry, isPartial, keyOf, nameOf, namespaceType } from './cluster.js';
+import type { Cluster, Report } from './cluster.js';
 import {
   deploymentType,
   INSTALLED_SELECTOR,
@@ -47,8 +46,8 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  * @throws OperatorError `StillInUse` where the operator was installed by others; whatever the cluster refuses with; what it
  * refuses of shared objects, once all the rest is done
  */
-export async function uninstall(props: UninstallProps, cluster: Cluster, tell: Tell): Promise<void> {
-  const { namespace } = props;
+export async function uninstall(props: UninstallProps, cluster: Cluster, report: Report): Promise<void> {
+  const { namespace, kinds, purge } = props;
   const operator = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
   if (operator && isOperator(operator) && !isOf(namespace, operator)) {
     const who = isHelms(operator)
@@ -56,17 +55,17 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, tell: T
       : 'another client: remove it there';
     throw stillInUse(`The operator in the namespace ${namespace} was installed by ${who}`);
   }
-  const installed = await installedIn(namespace, cluster, tell);
+  const installed = await installedIn(namespace, cluster, report);
   // It has no label; without an installation, it is that of a local process.
   const lease = installed[0] && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
   if (lease) installed.splice(1, 0, { type: leaseType, object: lease });
-  const left = props.purge ? await leavings(namespace, props.kinds, cluster) : NOTHING;
+  const left = purge ? await leavings(namespace, kinds, cluster) : NOTHING;
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
   if (installed.length === 0 && !home && left.definitions.length + left.shares.length === 0)
-    tell(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
-  else if (props.dryRun) await preview(installed, left, home, cluster, tell);
-  else await remove(props, installed, home, cluster, tell);
+    report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
+  else if (props.dryRun) await preview(installed, left, home, cluster, report);
+  else await remove(props, installed, home, cluster, report);
 }
 
 /** Names where operators are, if that may be read. */
@@ -89,44 +88,53 @@ async function remove(
   installed: readonly Installed[],
   home: AnyObject | undefined,
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
-  const [controllers, others] = [true, false].map((isController) =>
-    installed.filter(({ type }) => (type === deploymentType) === isController),
-  );
-  for (const { type, object } of controllers ?? []) {
+  const removed = async (one: Installed, propagation: 'Background' | 'Foreground'): Promise<void> => {
+    await cluster.delete(one.type, one.object, propagation);
+    report(`${nameOf(one.object)} deleted`);
+  };
+  const gone = ({ type, object }: Installed): Promise<void> =>
+    cluster.until(async () => {
+      const found = await cluster.find(type, keyOf(object));
+      return found?.metadata.uid === object.metadata.uid ? `${type.kind} ${keyOf(object)} is gone` : '';
+    });
+  const others: Installed[] = [];
+  for (const one of installed) {
+    if (one.type !== deploymentType) {
+      others.push(one);
+      continue;
+    }
     // With its Pods, so that none of them writes any more.
-    await deleteObject(type, object, 'Foreground', cluster, tell);
-    await gone(type, object, cluster);
+    await removed(one, 'Foreground');
+    await gone(one);
   }
-  // What was read before may not be all: the controller has worked until now.
-  const refusals = isPurge ? await purge(namespace, kinds, cluster, tell) : [];
-  for (const { type, object } of others ?? []) await deleteObject(type, object, 'Background', cluster, tell);
+  let refusals: readonly OperatorError[] = [];
+  if (isPurge) {
+    // What was read before may not be all: the controller has worked until now.
+    const { shares, definitions } = await leavings(namespace, kinds, cluster);
+    refusals = await releaseAll(shares, cluster, report);
+    const deleted = new Set<string | undefined>();
+    await cluster.until(async () => {
+      const left = await resourcesOf(definitions, cluster);
+      for (const one of left.filter(({ object }) => !deleted.has(object.metadata.uid))) {
+        // It stays until its objects are gone: without its CRD, garbage collection can't look up the owner.
+        await removed(one, 'Foreground');
+        deleted.add(one.object.metadata.uid);
+      }
+      return left[0] ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
+    });
+    for (const one of definitions) await removed(one, 'Background');
+    for (const one of definitions) await gone(one);
+  }
+  for (const one of others) await removed(one, 'Background');
   const why = home ? await leftoversIn(namespace, cluster) : '';
-  if (home && why !== '') tell(`${nameOf(home)} stays, ${why}`);
+  if (home && why !== '') report(`${nameOf(home)} stays, ${why}`);
   else if (home) {
-    await deleteObject(namespaceType, home, 'Background', cluster, tell);
-    await gone(namespaceType, home, cluster);
+    await removed({ type: namespaceType, object: home }, 'Background');
+    await gone({ type: namespaceType, object: home });
   }
   if (refusals[0]) throw refusals[0];
-}
-
-async function deleteObject(
-  type: ResourceType,
-  object: AnyObject,
-  propagation: 'Background' | 'Foreground',
-  cluster: Cluster,
-  tell: Tell,
-): Promise<void> {
-  await cluster.delete(type, object, propagation);
-  tell(`${nameOf(object)} deleted`);
-}
-
-async function gone(type: ResourceType, object: AnyObject, cluster: Cluster): Promise<void> {
-  await cluster.until(async () => {
-    const found = await cluster.find(type, keyOf(object));
-    return found?.metadata.uid === object.metadata.uid ? `${type.kind} ${keyOf(object)} is gone` : '';
-  });
 }
 
 async function preview(
@@ -134,15 +142,15 @@ async function preview(
   { shares, resources, definitions }: Leavings,
   home: AnyObject | undefined,
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
   for (const { object, fieldManager } of shares)
-    tell(`${nameOf(object)} would be released from ${fieldManager}`);
-  const going = [...resources, ...installed].map(({ object }) => object).concat(definitions);
-  for (const object of going) tell(`${nameOf(object)} would be deleted`);
+    report(`${nameOf(object)} would be released from ${fieldManager}`);
+  const going = [...resources, ...installed, ...definitions].map(({ object }) => object);
+  for (const object of going) report(`${nameOf(object)} would be deleted`);
   if (!home) return;
   const why = await leftoversIn(home.metadata.name, cluster, new Set(going.map(objectId)));
-  tell(`${nameOf(home)} would ${why === '' ? 'be deleted' : `stay, ${why}`}`);
+  report(`${nameOf(home)} would ${why === '' ? 'be deleted' : `stay, ${why}`}`);
 }
 
 /** Reports whether Kubernetes itself puts this into every namespace, or leaves it there for a while. */
@@ -174,15 +182,15 @@ async function leftoversIn(
       unlisted.push(groupKind(type));
     }
   }
-  const foreign = [...seen.values()].filter(
-    (object) =>
+  const names = [...seen.values()].flatMap((object) => {
+    const isLeft =
       !isKubernetesOwn(object) &&
       object.metadata.deletionTimestamp === undefined &&
       // A dependent goes with its owner, which is seen for itself.
       !seen.has(controllerOf(object)?.uid ?? '') &&
-      !going.has(objectId(object)),
-  );
-  const names = foreign.map(({ kind, metadata: { name } }) => `${kind} ${name}`);
+      !going.has(objectId(object));
+    return isLeft ? [`${object.kind} ${object.metadata.name}`] : [];
+  });
   const reasons = [
     ...(names.length > 0 ? [`others have something in it: ${firstOf(names)}`] : []),
     ...(unlisted.length > 0 ? [`${firstOf(unlisted)} couldn't be looked at`] : []),
@@ -194,17 +202,15 @@ function firstOf(names: readonly string[]): string {
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 }
 
-/** Our fields in a shared object. */
-interface Share {
-  readonly type: ResourceType;
-  readonly object: AnyObject;
+/** A shared object with fields of ours. */
+interface Share extends Installed {
   readonly fieldManager: string;
 }
 
 /** What a purge takes beside the installation. */
 interface Leavings {
   readonly shares: readonly Share[];
-  readonly definitions: readonly AnyObject[];
+  readonly definitions: readonly Installed[];
   readonly resources: readonly Installed[];
 }
 
@@ -217,69 +223,36 @@ const NOTHING: Leavings = { shares: [], definitions: [], resources: [] };
  */
 async function leavings(namespace: string, kinds: readonly Kind[], cluster: Cluster): Promise<Leavings> {
   const [other] = await otherInstallations(namespace, cluster);
-  if (other) {
-    const where = other.metadata.namespace ?? '';
+  if (other)
     throw stillInUse(
-      `An operator in the namespace ${where} still needs what --purge would take: remove it first, with "${removalOf(other)}"`,
+      `An operator in the namespace ${other.metadata.namespace ?? ''} still needs what --purge would take: remove it first, ` +
+        `with "${removalOf(other)}"`,
     );
-  }
-  const definitions = (await cluster.list(definitionType, { selector: INSTALLED_SELECTOR })).filter(
-    isInstalled,
-  );
-  const unknown = definitions.find(
+  const found = (await cluster.list(definitionType, { selector: INSTALLED_SELECTOR })).filter(isInstalled);
+  const unknown = found.find(
     ({ metadata: { name } }) => !kinds.some(({ crd }) => crd.metadata.name === name),
   );
-  if (unknown) {
+  if (unknown)
     throw new OperatorError({
       reason: 'UnknownKind',
       message:
         `${nameOf(unknown)} was installed with a kind that isn't known here, so what its custom resources have put ` +
         'into shared objects would stay: name the configuration with that kind by --config, or delete the CRD yourself first',
     });
-  }
+  const definitions = found.map((object) => ({ type: definitionType, object }));
   const resources = await resourcesOf(definitions, cluster);
   return { shares: await sharesOf(kinds, cluster), definitions, resources };
 }
 
-async function resourcesOf(definitions: readonly AnyObject[], cluster: Cluster): Promise<Installed[]> {
+async function resourcesOf(definitions: readonly Installed[], cluster: Cluster): Promise<Installed[]> {
   const resources = await Promise.all(
-    definitions.map(async (definition) => {
-      const crd = definition as unknown as CustomResourceDefinition;
+    definitions.map(async ({ object }) => {
+      const crd = object as unknown as CustomResourceDefinition;
       const type = servedType(crd, storedVersion(crd));
-      return (await cluster.list(type)).map((object) => ({ type, object }));
+      return (await cluster.list(type)).map((each) => ({ type, object: each }));
     }),
   );
   return resources.flat();
-}
-
-/**
- * Takes all that is there now: shared objects are released, then custom resources go with their objects, also those that
- * are created meanwhile, then CRDs. The controller has to be gone.
- * @returns refusals of what others' objects can't do without, such as the last port of a Service
- * @throws OperatorError as `leavings` does, and whatever else the cluster refuses with
- */
-async function purge(
-  namespace: string,
-  kinds: readonly Kind[],
-  cluster: Cluster,
-  tell: Tell,
-): Promise<readonly OperatorError[]> {
-  const { shares, definitions } = await leavings(namespace, kinds, cluster);
-  const refusals = await releaseAll(shares, cluster, tell);
-  const deleted = new Set<string | undefined>();
-  await cluster.until(async () => {
-    const left = await resourcesOf(definitions, cluster);
-    for (const { type, object } of left.filter((each) => !deleted.has(each.object.metadata.uid))) {
-      // It stays until its objects are gone: without its CRD, garbage collection can't look up the owner.
-      await deleteObject(type, object, 'Foreground', cluster, tell);
-      deleted.add(object.metadata.uid);
-    }
-    return left[0] ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
-  });
-  for (const definition of definitions)
-    await deleteObject(definitionType, definition, 'Background', cluster, tell);
-  for (const definition of definitions) await gone(definitionType, definition, cluster);
-  return refusals;
 }
 
 /**
@@ -287,39 +260,28 @@ async function purge(
  * A port is closed before its backend goes, so Services come first.
  */
 async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share[]> {
-  const sharing = kinds.filter(({ rendering }) => 'together' in rendering);
-  const shares = await Promise.all(
-    sharing.flatMap((kind) => {
-      const fieldManager = childrenFieldManager(kind.type.kind);
-      return appliedTypes(kind).map(async (type) => {
-        const objects = await cluster.list(type, { metadataOnly: true });
-        return objects
-          .filter((object) => appliedEntry(object, fieldManager) && !controllerOf(object))
-          .map((object) => ({ type, object, fieldManager }));
-      });
-    }),
-  );
+  const shares: Share[] = [];
+  for (const kind of kinds.filter(({ rendering }) => 'together' in rendering)) {
+    const fieldManager = childrenFieldManager(kind.type.kind);
+    const watches = kind.controllers({ render: () => [] }).flatMap((controller) => controller.watches);
+    const types = watches.filter(({ writes }) => writes?.includes('patch')).map(({ type }) => type);
+    for (const type of new Map(types.map((each) => [groupKind(each), each])).values())
+      for (const object of await cluster.list(type, { metadataOnly: true }))
+        if (appliedEntry(object, fieldManager) && !controllerOf(object))
+          shares.push({ type, object, fieldManager });
+  }
   const rank = ({ type }: Share): number => (type.kind === 'Service' ? 0 : 1);
-  return shares.flat().sort((a, b) => rank(a) - rank(b));
-}
-
-function appliedTypes(kind: Kind): ResourceType[] {
-  const types = kind
-    .controllers({ render: () => [] })
-    .flatMap(({ watches }) => watches)
-    .filter(({ writes }) => writes?.includes('patch'))
-    .map(({ type }) => type);
-  return [...new Map(types.map((type) => [groupKind(type), type])).values()];
+  return shares.sort((a, b) => rank(a) - rank(b));
 }
 
 /**
  * Gives up our fields in these objects, by applying nothing but their identity. An object that is gone has none.
- * @returns what the API server refuses as invalid: that keeps none of the others
+ * @returns what the API server refuses as invalid, such as the removal of the last port of a Service: that keeps none of the others
  */
 async function releaseAll(
   shares: readonly Share[],
   cluster: Cluster,
-  tell: Tell,
+  report: Report,
 ): Promise<readonly OperatorError[]> {
   const refusals: OperatorError[] = [];
   for (const { type, object, fieldManager } of shares) {
@@ -330,7 +292,7 @@ async function releaseAll(
     };
     try {
       await cluster.apply(type, nothing, { fieldManager, force: false });
-      tell(`${nameOf(nothing)} released from ${fieldManager}`);
+      report(`${nameOf(nothing)} released from ${fieldManager}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       if (error.reason === 'Invalid') refusals.push(error);

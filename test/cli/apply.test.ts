@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applyResources, waitUntilReady } from '../../src/cli/apply/resources.js';
-import type { Applied } from '../../src/cli/apply/resources.js';
+import { applyResources, waitUntilReady } from '../../src/cli/apply.js';
+import type { Applied } from '../../src/cli/apply.js';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';

@@ -341,8 +341,10 @@ describe('the follower', () => {
     [documents, changes, troubles] = [[], [], []];
     follower = new Follower({
       ...{ api: new Api(server), clock },
-      onDocument: (document) => void documents.push(document),
-      onChanges: (all) => void changes.push(...all),
+      onDocument: (document, all) => {
+        documents.push(document);
+        changes.push(...all);
+      },
       onTrouble: (lines) => void troubles.push(lines),
     });
   });

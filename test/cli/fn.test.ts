@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
+import { program } from '../../src/cli/commands.js';
 import { CliError } from '../../src/cli/exit.js';
-import { fnCommand } from '../../src/cli/fn.js';
-import { synthCommand } from '../../src/cli/synth.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Result } from '../../src/synth/resource-list.js';
@@ -46,10 +45,9 @@ interface Outcome {
 
 async function fn(list: object, ...args: readonly string[]): Promise<Outcome> {
   input.text = stringify({ apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', ...list });
-  const command = fnCommand().exitOverride();
   let [code, stderr] = [0, ''];
   try {
-    await command.parseAsync(args, { from: 'user' });
+    await program().parseAsync(['fn', ...args], { from: 'user' });
   } catch (error) {
     if (!(error instanceof OperatorError || error instanceof CliError)) throw error;
     [code, stderr] = [error instanceof CliError ? error.exitCode : 2, `${error.message}\n`];
@@ -69,7 +67,7 @@ test('it renders what synth renders', async () => {
   const { code, items } = await fn({ items: [sample] }, '--namespace', 'shop');
 
   output.text = '';
-  await synthCommand().parseAsync([file, '-n', 'shop'], { from: 'user' });
+  await program().parseAsync(['synth', file, '-n', 'shop'], { from: 'user' });
   const rendered = output.text.split('---\n').filter((text) => text !== '');
   expect(items).toEqual(rendered.map((text) => parse(text) as unknown));
   expect(code).toBe(0);

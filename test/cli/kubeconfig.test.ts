@@ -9,9 +9,9 @@ import { delimiter, join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { withCluster } from '../../src/cli/cluster.js';
-import type { Connection } from '../../src/cli/cluster.js';
 import { UserCredentials } from '../../src/engine/credentials.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
+import type { Transport } from '../../src/engine/transport.js';
 import { selfSigned } from '../engine/support/self-signed.js';
 
 const own = selfSigned();
@@ -100,7 +100,7 @@ const kubeconfig = (user: Fields, clusterFields: Fields = cluster(), context: Fi
 /** What the API server sees of the first request of a command with this kubeconfig. */
 async function sentBy(
   content: string,
-  use: (connection: Connection) => Promise<unknown> = () => Promise.resolve(),
+  use: (connection: { readonly transport: Transport }) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Seen> {
   const path = file('config', content);
   await withCluster({ kubeconfig: path }, async (_, connection) => {
@@ -116,7 +116,7 @@ const refusal = (content: string): Promise<unknown> =>
     (error: unknown) => ({ ...(error as { exitCode: number }), message: (error as Error).message }),
   );
 
-const again = ({ transport }: Connection): Promise<unknown> =>
+const again = ({ transport }: { readonly transport: Transport }): Promise<unknown> =>
   transport.request({ method: 'GET', path: '/version' });
 
 /** A credential plugin: a script of the shell. It notes that it was run, and what it was told. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { program } from '../../src/cli/commands.js';
 import { readPolicy } from '../../src/cli/policy-file.js';
 import { parsePolicy } from '../../src/cli/policy.js';
-import { synthCommand } from '../../src/cli/synth.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 
@@ -86,14 +86,15 @@ test('synth refuses what the policy forbids, with its place, and renders what it
     'policy.yml': 'appservice: { maxSize: 3 }',
   });
   const synth = (file: string, output: string) =>
-    synthCommand().parseAsync([join(folder, file), '-o', output, '--policy', join(folder, 'policy.yml')], {
-      from: 'user',
-    });
+    program().parseAsync(
+      ['synth', join(folder, file), '-o', output, '--policy', join(folder, 'policy.yml')],
+      { from: 'user' },
+    );
   vi.stubEnv('CDK8S_OUTDIR', undefined);
   const output = join(folder, 'out');
 
   await expect(synth('big.yaml', output)).rejects.toMatchObject({
-    exitCode: 2,
+    reason: 'InvalidInput',
     lines: [
       `${join(folder, 'big.yaml')}: document 1, line 5: spec.size: 4 is more than the policy's maxSize, 3; give 3 or less`,
     ],

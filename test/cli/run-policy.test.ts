@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { runCommand } from '../../src/cli/run.js';
+import { program } from '../../src/cli/commands.js';
 import type { Kind, Render } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { folderWith } from '../synth/fixtures.js';
@@ -59,7 +59,7 @@ beforeEach(() => {
 
 async function run(...args: string[]): Promise<void> {
   const none = ['--metrics-bind-address', '0', '--health-bind-address', '0'];
-  await runCommand().parseAsync([...none, ...args], { from: 'user' });
+  await program().parseAsync(['run', ...none, ...args], { from: 'user' });
 }
 
 const web = {

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { CliError } from '../../src/cli/exit.js';
-import { synthCommand } from '../../src/cli/synth.js';
+import { program } from '../../src/cli/commands.js';
+import { OperatorError } from '../../src/contract/error.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 
 vi.mock('../../src/kinds/index.js', () => ({ builtInKinds: [widgetKind()] }));
@@ -33,10 +33,9 @@ afterEach(() => {
 });
 
 async function run(...args: string[]): Promise<void> {
-  const command = synthCommand()
-    .exitOverride()
-    .configureOutput({ writeErr: () => undefined });
-  await command.parseAsync(args, { from: 'user' });
+  const all = program();
+  for (const command of all.commands) command.exitOverride().configureOutput({ writeErr: () => undefined });
+  await all.parseAsync(['synth', ...args], { from: 'user' });
 }
 
 test('manifests go to standard output, and nothing else does', async () => {
@@ -75,9 +74,9 @@ test('bad input ends with code 2, a line for each problem, and nothing written',
   const source = folderWith({ 'a.yaml': `${WEB}---\n${WEB.replace('image', 'imge')}` });
   const output = folderWith();
   const error: unknown = await run(source, '-o', output).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(CliError);
+  expect(error).toBeInstanceOf(OperatorError);
   expect(error).toMatchObject({
-    exitCode: 2,
+    reason: 'InvalidInput',
     lines: [
       `${join(source, 'a.yaml')}: document 2, line 9: spec.image: is missing; add it`,
       `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,

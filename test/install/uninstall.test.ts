@@ -23,15 +23,15 @@ const resource = (name: string): AnyObject => ({
 });
 
 let cluster: MemoryCluster;
-let told: string[];
+let reported: string[];
 
-const tell = (line: string): void => void told.push(line);
+const report = (line: string): void => void reported.push(line);
 const install = (changed: Partial<InstallProps> = {}): Promise<void> =>
-  applyInstallation({ ...props, ...changed }, cluster, tell);
+  applyInstallation({ ...props, ...changed }, cluster, report);
 
 async function remove(changed: Partial<UninstallProps> = {}): Promise<string[]> {
-  cluster.writes.length = told.length = 0;
-  await uninstall({ namespace: 'ops', kinds, purge: false, dryRun: false, ...changed }, cluster, tell);
+  cluster.writes.length = reported.length = 0;
+  await uninstall({ namespace: 'ops', kinds, purge: false, dryRun: false, ...changed }, cluster, report);
   return cluster.writes;
 }
 
@@ -43,7 +43,7 @@ beforeEach(() => {
     named('Service', 'edge', 'proxy', { managedFields }),
     ...[resource('web'), resource('api')],
   ]);
-  told = [];
+  reported = [];
 });
 
 describe('uninstall', () => {
@@ -76,7 +76,7 @@ describe('uninstall', () => {
   it('takes the lease, and keeps a namespace that it has not made', async () => {
     cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ops' } });
     await install();
-    expect(told).toContain('Namespace ops left as it is');
+    expect(reported).toContain('Namespace ops left as it is');
     const lease = named('Lease', 'ops', 'reconstruct');
     cluster.put({ ...lease, apiVersion: 'coordination.k8s.io/v1' });
     expect(await remove()).toContain('delete Lease ops/reconstruct Background');
@@ -91,8 +91,8 @@ describe('uninstall', () => {
         ? Promise.reject(new OperatorError({ reason: 'Invalid', message: 'spec.ports: Required value' }))
         : apply(type, object, options);
     await expect(remove({ purge: true })).rejects.toThrow('spec.ports: Required value');
-    expect(told).not.toContain('Service edge/proxy released from streamingress-controller');
-    expect(told).toContain('ConfigMap edge/tcp released from streamingress-controller');
+    expect(reported).not.toContain('Service edge/proxy released from streamingress-controller');
+    expect(reported).toContain('ConfigMap edge/tcp released from streamingress-controller');
     expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
   });
 });
@@ -102,9 +102,11 @@ describe('the namespace of the operator', () => {
     await install();
     cluster.unseen.push('metrics.k8s.io/v1beta1');
     await remove({ dryRun: true });
-    expect(told.at(-1)).toBe("Namespace ops would stay, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    expect(reported.at(-1)).toBe(
+      "Namespace ops would stay, since metrics.k8s.io/v1beta1 couldn't be looked at",
+    );
     await remove();
-    expect(told.at(-1)).toBe("Namespace ops stays, since metrics.k8s.io/v1beta1 couldn't be looked at");
+    expect(reported.at(-1)).toBe("Namespace ops stays, since metrics.k8s.io/v1beta1 couldn't be looked at");
     expect(namesLeft()).toContain('Namespace ops');
   });
 });
@@ -244,13 +246,13 @@ describe('two operators for different namespaces', () => {
 
 describe('installableKinds', () => {
   const choose = (mayLeaveOut: boolean, changed: Partial<InstallProps> = {}): Promise<readonly string[]> =>
-    installableKinds({ ...props, ...changed }, cluster, { mayLeaveOut, tell }).then((chosen) =>
+    installableKinds({ ...props, ...changed }, cluster, mayLeaveOut, report).then((chosen) =>
       chosen.map(({ name }) => name),
     );
 
   it('leaves out what needs a namespace that is not there, and says so', async () => {
     expect(await choose(true)).toEqual(['appservice', 'jobwatcher']);
-    expect(told).toEqual([expect.stringContaining('needs rights in the namespace ingress-nginx')]);
+    expect(reported).toEqual([expect.stringContaining('needs rights in the namespace ingress-nginx')]);
     cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ingress-nginx' } });
     expect(await choose(false)).toHaveLength(3);
   });

@@ -17,13 +17,11 @@ export interface Change {
   readonly text: string;
 }
 
-export interface FollowerProps {
+interface FollowerProps {
   readonly api: Api;
   readonly clock: Clock;
-  /** Called with each look, after its changes, which explain the status. */
-  readonly onDocument: (document: StatusDocument) => void;
-  /** Called with the changes since the previous look. */
-  readonly onChanges: (changes: readonly Change[]) => void;
+  /** Called with each look, and the changes since the previous one, which explain the status. */
+  readonly onDocument: (document: StatusDocument, changes: readonly Change[]) => void;
   /** Called with each look. @param lines why it failed; none where it succeeded */
   readonly onTrouble: (lines: readonly string[]) => void;
 }
@@ -43,7 +41,7 @@ export class Follower {
     this.stop();
     this.kinds = id;
     this.stopping = new AbortController();
-    const { api, clock, onTrouble, onChanges, onDocument } = this.props;
+    const { api, clock, onTrouble, onDocument } = this.props;
     const targets = kinds.map((kind) => ({ kind }));
     let objects: AnyObject[] = [];
     let unlisted = new Set<string>();
@@ -73,8 +71,7 @@ export class Follower {
         );
         const changes = changesBetween(this.known, ours);
         this.known = ours;
-        if (changes.length > 0) onChanges(changes);
-        onDocument(document);
+        onDocument(document, changes);
         return false;
       },
       onFailed: (error) => {
@@ -91,8 +88,8 @@ export class Follower {
 
 /** Compares two looks: of custom resources their spec, of their children everything but what controllers report. */
 export function changesBetween(before: readonly AnyObject[], after: readonly AnyObject[]): Change[] {
-  const byId = (objects: readonly AnyObject[]) => new Map(objects.map((each) => [objectId(each), each]));
-  const [old, now] = [byId(before), byId(after)];
+  const old = new Map(before.map((each) => [objectId(each), each]));
+  const now = new Map(after.map((each) => [objectId(each), each]));
   const change = (object: AnyObject, text: string): Change => ({
     isGone: text === 'gone',
     text: `${describeRef(refOf(object))}: ${text}`,

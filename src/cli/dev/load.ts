@@ -15,18 +15,33 @@ import { installedRules } from '../../install/rules.js';
 import type { PolicyRule } from '../../install/rules.js';
 import { readCustomResources } from '../../synth/custom-resource.js';
 import { InputError } from '../../synth/problem.js';
-import { loadKinds } from '../config.js';
+import type { SharedOptions } from '../commands.js';
+import { CONFIG_FILE, loadKinds } from '../config.js';
 import { CliError } from '../exit.js';
 import type { Guard } from './stand.js';
 import type { Tone } from './view.js';
 
+/** Options of the command; the path of the configuration, too, where it is the usual one. */
 export interface ProjectOptions {
   /** Files, folders and patterns. Empty: the usual places. */
   readonly samples: readonly string[];
-  /** The path of the configuration. @defaultValue none */
+  /** @defaultValue none */
   readonly config?: string;
   /** @defaultValue those of the configuration */
   readonly kinds?: readonly string[];
+}
+
+/** @throws CliError with exit code 2 where neither a configuration nor kinds are there */
+export function projectOptions(samples: readonly string[], { config, kinds }: SharedOptions): ProjectOptions {
+  const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
+  if (config !== undefined && !existsSync(config))
+    throw new CliError(`${config}: there is no such file; check the path given to --config`, 2);
+  if (file === undefined && !kinds)
+    throw new CliError(
+      `There is no ${CONFIG_FILE} here; go to its folder, name another with --config, or kinds with --kinds`,
+      2,
+    );
+  return { samples, ...(file !== undefined && { config: file }), ...(kinds && { kinds }) };
 }
 
 /** A kind as far as it is data, so that it can be sent to another process. */
@@ -65,15 +80,12 @@ const LONGEST_LOAD_SECONDS = 60;
  * Starts this very command in a process of its own, with other arguments. It ends with this one, and signals of the terminal
  * don't reach it.
  */
-export function startCommand(args: readonly string[], stdio: StdioOptions, guard: Guard): ChildProcess {
+function startCommand(args: readonly string[], stdio: StdioOptions, guard: Guard): ChildProcess {
   const [, command = ''] = process.argv;
   // Two processes can't share a debugger's port, and Node 22 warns at each start that it strips types.
   const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'));
-  const child = spawn(
-    process.execPath,
-    [...flags, '--disable-warning=ExperimentalWarning', command, ...args],
-    { detached: true, stdio },
-  );
+  const all = [...flags, '--disable-warning=ExperimentalWarning', command, ...args];
+  const child = spawn(process.execPath, all, { detached: true, stdio });
   const { pid } = child;
   if (pid !== undefined) {
     guard.watch(pid);
@@ -103,11 +115,8 @@ export async function loadProject(
     ...(config === undefined ? [] : ['--config', config]),
     ...(kinds ? ['--kinds', kinds.join()] : []),
   ];
-  const child = startCommand(
-    ['dev-load', ...args, '--', ...samples],
-    ['ignore', 'ignore', 'pipe', 'ipc'],
-    guard,
-  );
+  const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
+  const child = startCommand(['dev-load', ...args, '--', ...samples], stdio, guard);
   const received: { outcome?: Outcome } = {};
   let printed = '';
   child.stderr?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
@@ -159,8 +168,8 @@ export function placeOf(stack: string, root: string, from = root): string | unde
   return undefined;
 }
 
-/** Loads a project in this process, for `loadProject` in the parent process. */
-export async function sendProject(options: ProjectOptions): Promise<void> {
+/** `reconstruct dev-load`: loads a project in this process, for `loadProject` in the parent process. */
+export async function runDevLoad(samples: readonly string[], options: SharedOptions): Promise<void> {
   if (!process.send) throw new CliError('This command is for "reconstruct dev" alone; run that', 2);
   const send = (outcome: Outcome): Promise<void> =>
     new Promise((done) => {
@@ -169,7 +178,7 @@ export async function sendProject(options: ProjectOptions): Promise<void> {
       });
     });
   try {
-    await send({ project: await readProject(options) });
+    await send({ project: await readProject(projectOptions(samples, options)) });
   } catch (error) {
     await send({ failure: failureOf(error) });
     // Node prints the place of a syntax error only where it isn't caught.
@@ -211,10 +220,9 @@ async function readSamples(sources: readonly string[], kinds: readonly Kind[]): 
 }
 
 function failureOf(error: unknown): { readonly message: string; readonly stack?: string } {
-  if (error instanceof CliError) return { message: error.message };
-  if (!(error instanceof Error)) return { message: messageOf(error) };
+  if (error instanceof CliError || !(error instanceof Error)) return { message: messageOf(error) };
   const isNamed = !(error instanceof OperatorError) && error.name !== 'Error';
-  const message = isNamed ? `${error.name}: ${error.message}` : messageOf(error);
+  const message = isNamed ? `${error.name}: ${error.message}` : error.message;
   return { message, ...(error.stack !== undefined && { stack: error.stack }) };
 }
 
@@ -240,12 +248,12 @@ export function sampleSources(named: readonly string[], folder: string): string[
 const GRACE_MILLISECONDS = 5_000;
 
 /** A warning or error of the controller, or output of the author's code. */
-export interface ControllerLine {
+interface ControllerLine {
   readonly tone: Tone;
   readonly text: string;
 }
 
-export interface ControllerProps {
+interface ControllerProps {
   readonly guard: Guard;
   readonly kubeconfig: string;
   readonly config: string | undefined;
@@ -281,11 +289,8 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
     }
   };
   for (const input of [child.stdout, child.stderr]) if (input) createInterface({ input }).on('line', read);
-  const ended = new Promise<void>((resolve) => {
-    child.once('close', (code, signal) => {
-      if (!isStopping) onEnd(signal ?? `exit code ${code ?? '?'}`);
-      resolve();
-    });
+  const ended = once(child, 'close').then(([code, signal]) => {
+    if (!isStopping) onEnd(String(signal ?? `exit code ${String(code ?? '?')}`));
   });
   return async (graceMilliseconds = GRACE_MILLISECONDS) => {
     isStopping = true;

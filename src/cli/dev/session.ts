@@ -10,25 +10,31 @@ import { Api } from '../../engine/api.js';
 import { aborted, sleep, systemClock } from '../../engine/clock.js';
 import { UndiciTransport } from '../../engine/transport.js';
 import { ClusterClient, clusterAccess, retryingTransport } from '../cluster.js';
+import type { SharedOptions } from '../commands.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { paint } from '../output.js';
 import { packageVersion } from '../version.js';
 import { Follower } from './follower.js';
-import { loadProject, startController } from './load.js';
+import { loadProject, projectOptions, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
 import { loadStand, Samples } from './stand.js';
 import type { ControlPlane, Guard, Stand } from './stand.js';
 import { isOnPath, lineView, terminalView, usage } from './view.js';
 import type { Trouble, View } from './view.js';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+interface DevOptions extends SharedOptions {
+  /** False where `--no-operator` is given. */
+  readonly operator?: boolean;
+}
 
 /**
- * Runs `reconstruct dev` until it is interrupted; a terminal that is closed interrupts too.
+ * `reconstruct dev`: runs a kind in a cluster of its own, and reloads it on each save, until it is interrupted.
  *
  * @throws CliError with exit code 2 where there is no sandbox in this package, 3 where it can't be started
  */
-export async function runDev(options: ProjectOptions): Promise<void> {
+export async function runDev(samples: readonly string[], flags: DevOptions): Promise<void> {
+  if (flags.operator === false) return runControlPlane();
+  const options = projectOptions(samples, flags);
   const { startGuard, startStand } = await loadStand();
   const view = openView();
   view.report('The sandbox starts');
@@ -46,12 +52,8 @@ export async function runDev(options: ProjectOptions): Promise<void> {
   });
 }
 
-/**
- * Keeps a control plane in which nothing is installed until it is interrupted.
- *
- * @throws CliError as `runDev`
- */
-export async function runControlPlane(): Promise<void> {
+/** Keeps a control plane in which nothing is installed until it is interrupted. */
+async function runControlPlane(): Promise<void> {
   const { startEmpty } = await loadStand();
   const write = (line: string): void => void process.stdout.write(`${line}\n`);
   await withControlPlane(startEmpty, write, async (cluster, signal) => {
@@ -67,7 +69,7 @@ async function withControlPlane<T extends ControlPlane>(
   report: (line: string) => void,
   use: (cluster: T, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  await untilInterrupted(async (signal) => {
+  const work = async (signal: AbortSignal): Promise<void> => {
     const starting = start((line) => {
       if (!signal.aborted) report(line);
     }).catch((error: unknown) => {
@@ -81,7 +83,9 @@ async function withControlPlane<T extends ControlPlane>(
     } finally {
       await cluster.stop();
     }
-  }, SIGNALS);
+  };
+  // A terminal that is closed interrupts too.
+  await untilInterrupted(work, ['SIGINT', 'SIGTERM', 'SIGHUP']);
 }
 
 function openView(): View {
@@ -117,7 +121,7 @@ const QUIET_MILLISECONDS = 150;
 /** Kinds of trouble, in the order in which they are shown. */
 const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
 
-export interface SessionProps {
+interface SessionProps {
   readonly options: ProjectOptions;
   readonly view: View;
   readonly guard: Guard;
@@ -209,22 +213,18 @@ export class Session {
     const { options, guard, signal } = this.props;
     const result = await loadProject(options, this.root, guard, signal);
     if (this.isOver()) return undefined;
+    const noKinds = 'It has no kinds: list one that defineKind has made, or name some with --kinds';
     const isEmpty = 'project' in result && result.project.kinds.length === 0;
-    const problems = isEmpty
-      ? ['It has no kinds: list one that defineKind has made, or name some with --kinds']
-      : 'problems' in result
-        ? result.problems
-        : [];
+    const problems = 'problems' in result ? result.problems : isEmpty ? [noKinds] : [];
     const meanwhile = this.stopController
       ? `the controller goes on with what was loaded at ${this.loadedAt}`
       : 'no controller runs';
     this.trouble('configuration', `The configuration can't be loaded; ${meanwhile}`, problems);
-    return 'project' in result && problems.length === 0 ? result.project : undefined;
+    return 'project' in result && !isEmpty ? result.project : undefined;
   }
 
-  private async apply(project: Project): Promise<void> {
+  private async apply({ kinds, rules, samples }: Project): Promise<void> {
     const { view, stand, signal } = this.props;
-    const { kinds, rules, samples } = project;
     this.connected ??= this.connect();
     const { refused, changed, left } = await stand.install(kinds, rules);
     if (this.isOver()) return;
@@ -255,8 +255,9 @@ export class Session {
     const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
     const follower = new Follower({
-      ...{ api: new Api(transport), clock: systemClock, onChanges: view.changes },
-      onDocument: (document) => {
+      ...{ api: new Api(transport), clock: systemClock },
+      onDocument: (document, changes) => {
+        view.changes(changes);
         view.show({ document });
       },
       onTrouble: (lines) => {
@@ -310,7 +311,6 @@ export class Session {
 /** Reports whether a file is the one that this process writes to, as in `reconstruct dev > dev.txt`. */
 function isOwnOutput(file: Stats | undefined): boolean {
   if (!file?.isFile()) return false;
-  return [1, 2]
-    .map((descriptor) => fstatSync(descriptor))
-    .some(({ ino, dev }) => ino === file.ino && dev === file.dev);
+  const outputs = [1, 2].map((descriptor) => fstatSync(descriptor));
+  return outputs.some(({ ino, dev }) => ino === file.ino && dev === file.dev);
 }

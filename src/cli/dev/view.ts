@@ -27,7 +27,7 @@ interface Board {
   readonly troubles: readonly Trouble[];
   /** How to reach the cluster from another terminal. */
   readonly hints: readonly string[];
-  readonly document: StatusDocument | undefined;
+  readonly document?: StatusDocument;
 }
 
 /** Shows an author what happens: on a terminal news above a board that stays in place, else a line with its time for all news. */
@@ -38,30 +38,20 @@ export interface View {
   readonly close: () => void;
 }
 
-const START: Board = { controller: 'starting', troubles: [], hints: [], document: undefined };
+const START: Board = { controller: 'starting', troubles: [], hints: [] };
 
-/** The part of log-update that is used. */
-interface Live {
-  (text: string): void;
-  clear(): void;
-  done(): void;
-}
-
-export interface TerminalProps {
+interface TerminalProps {
   readonly now: () => Date;
   readonly write: (text: string) => void;
   readonly paint: Paint;
   readonly columns: () => number;
 }
 
-/** @param live draws the board */
+/** @param live draws the board: the part of log-update that is used */
 export function terminalView(
-  live: Live,
+  live: { (text: string): void; clear(): void; done(): void },
   { now, write, paint, columns }: TerminalProps,
 ): View & { readonly redraw: () => void } {
-  const colors: Readonly<Record<Tone, Color | undefined>> = {
-    ...{ news: undefined, warning: 'yellow', error: 'red' },
-  };
   let board = START;
   let isClosed = false;
   const redraw = (): void => {
@@ -69,10 +59,9 @@ export function terminalView(
   };
   const report: View['report'] = (text, tone = 'news') => {
     if (isClosed) return;
-    const color = colors[tone];
     const line = `${now().toTimeString().slice(0, 8)} ${plain(text)}`;
     live.clear();
-    write(`${color === undefined ? line : paint(color, line)}\n`);
+    write(`${tone === 'news' ? line : paint(tone === 'error' ? 'red' : 'yellow', line)}\n`);
     redraw();
   };
   return {
@@ -94,12 +83,8 @@ export function terminalView(
 }
 
 /** The end is always visible: a terminal that is too low cuts the trees. */
-function boardText(
-  { document, troubles, controller, hints }: Board,
-  now: Date,
-  paint: Paint,
-  width: number,
-): string {
+function boardText({ document, troubles, controller, hints }: Board, now: Date, paint: Paint, width: number) {
+  const painted = (color: Color, line: string): string => paint(color, plain(line));
   const none = 'There is no custom resource: write one into sample.yaml, or apply one';
   // Events that aren't warnings would fill the screen with what the tree shows.
   const resources = document?.resources.map(({ events, ...resource }) => ({
@@ -110,12 +95,11 @@ function boardText(
       ? [textOf({ ...document, resources }, { now, paint, none, width }).trimEnd()]
       : []),
     ...troubles.map(({ title, lines }) =>
-      [paint('red', plain(title)), ...lines.map((line) => `  ${plain(line)}`)].join('\n'),
+      [painted('red', title), ...lines.map((line) => `  ${plain(line)}`)].join('\n'),
     ),
-    [
-      paint('bold', plain(`reconstruct dev: ${controller}`)),
-      ...hints.map((line) => paint('dim', plain(line))),
-    ].join('\n'),
+    [painted('bold', `reconstruct dev: ${controller}`), ...hints.map((line) => painted('dim', line))].join(
+      '\n',
+    ),
   ].join('\n\n');
 }
 

@@ -5,9 +5,17 @@ import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
-import { differs, isDifference } from './compare.js';
-import type { Outcome } from './compare.js';
+import type { Outcome } from '../diff.js';
 import { fieldChanges, shown } from './fields.js';
+
+/** Reports whether anything would change, or would be refused. */
+export function differs({ objects, explanations }: Outcome): boolean {
+  return objects.some(isDifference) || explanations.some((explanation) => explanation.differs);
+}
+
+function isDifference({ action, leaves }: ObjectPreview): boolean {
+  return action !== 'unchanged' || leaves.length > 0;
+}
 
 /** By action: what is said of an object, and in the summary of all. */
 const ACTIONS: Readonly<Record<PreviewAction, { readonly said: string; readonly counted?: string }>> = {

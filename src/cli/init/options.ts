@@ -73,6 +73,8 @@ export const CHILDREN = [
   'NetworkPolicy',
 ];
 
+export const DEFAULT_CHILDREN: readonly string[] = ['Deployment', 'Service'];
+
 /** Workloads that run for as long as the custom resource exists; a project has at most one. */
 export const SERVERS = ['Deployment', 'StatefulSet', 'DaemonSet'];
 export const TASKS = ['Job', 'CronJob'];

@@ -15,8 +15,10 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../contract/error.js';
-import { CliError } from '../exit.js';
+import { CliError, untilInterrupted } from '../exit.js';
+import { print } from '../output.js';
 import {
+  DEFAULT_CHILDREN,
   DEFAULT_GROUP,
   ownDependency,
   ownFolder,
@@ -27,45 +29,41 @@ import {
 } from './options.js';
 import type { Dependency, Names } from './options.js';
 
-export interface ProjectOptions {
+interface InitOptions {
   readonly group?: string;
   readonly kind?: string;
   readonly package?: string;
-  readonly children: readonly string[];
+  readonly children?: readonly string[];
 }
 
 /**
- * Creates a project from the template.
+ * `reconstruct init`: creates a project for a new kind from the template.
  *
  * @param name of the project and its folder; or `.`, the working directory, whose name is the project's
- * @param signal aborts before anything is written
- * @returns the text for the user
  * @throws CliError with exit code 2 where it can't be created; then nothing was written
  */
-export async function createProject(
-  name: string,
-  options: ProjectOptions,
-  signal: AbortSignal,
-): Promise<string> {
+export async function runInit(name: string, options: InitOptions): Promise<void> {
   const target = resolve(name);
   const isHere = name === '.';
   const names = readNames(isHere ? basename(target) : name, options.group, options.kind);
-  const children = readChildren(options.children);
+  const children = readChildren(options.children ?? DEFAULT_CHILDREN);
   const earlier = requireFree(name);
   const dependency = ownDependency(options.package);
   const files = projectFiles(names, children, dependency, earlier);
-  const paths = await write(target, files, (folder) => recordSnapshot(folder, dependency.name, signal));
-  return [
-    `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
-    ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
-    ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
-    'Next:',
-    ...(isHere ? [] : [`  cd ${name}`]),
-    '  npm install',
-    '  npm test     # the first time a control plane is built, with Go, which takes some minutes',
-    '  npm run dev  # runs the operator with the sample, and reloads what you save',
-    '',
-  ].join('\n');
+  await untilInterrupted(async (signal) => {
+    const paths = await write(target, files, (folder) => recordSnapshot(folder, dependency.name, signal));
+    const lines = [
+      `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
+      ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
+      ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
+      'Next:',
+      ...(isHere ? [] : [`  cd ${name}`]),
+      '  npm install',
+      '  npm test     # the first time a control plane is built, with Go, which takes some minutes',
+      '  npm run dev  # runs the operator with the sample, and reloads what you save',
+    ];
+    await print(`${lines.join('\n')}\n`);
+  });
 }
 
 const PLACEHOLDER = `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`;

@@ -12,7 +12,7 @@ import type {
   StatusDocument,
 } from './model.js';
 
-export interface TextProps {
+interface TextProps {
   readonly now: Date;
   readonly paint: Paint;
   /** Characters in a line. @default 80 */
@@ -24,20 +24,17 @@ export interface TextProps {
 /** Renders a document for people: a tree of each custom resource, then the operators and notes. */
 export function textOf(document: StatusDocument, { now, paint, width = 80, none }: TextProps): string {
   const { operators, resources, notes } = plainAll(document);
-  const trees = resources.map((resource) => rowsOf(resource, now));
+  const painted = (color: Color | undefined, lines: readonly string[]): readonly string[] =>
+    color === undefined ? lines : lines.map((line) => paint(color, line));
+  const trees = resources.map((resource) => rowsOf(resourceNode(resource, now)));
   const first = nameWidth(trees.flat(), width);
   const parts = resources.map((resource, index) => [
-    ...(trees[index] ?? []).flatMap((row) => {
-      const lines = rowLines(row, first, width);
-      return row.color === undefined ? lines : painted(row.color, lines);
-    }),
-    ...eventLines(resource.events, now, width, paint),
-    ...resource.notes.flatMap((note) =>
-      painted(
-        'yellow',
-        wrap(note, width - 2).map((line) => `  ${line}`),
-      ),
+    ...(trees[index] ?? []).flatMap((row) => painted(row.color, rowLines(row, now, first, width))),
+    ...(resource.events.length > 0 ? [paint('dim', '  Events')] : []),
+    ...resource.events.flatMap((event) =>
+      painted(event.type === 'Warning' ? 'yellow' : undefined, eventLines(event, now, width)),
     ),
+    ...resource.notes.flatMap((note) => painted('yellow', wrap(note, width - 2).map((line) => `  ${line}`))),
   ]);
   const states = operatorLines(operators).flatMap(([, line]) => wrap(line, width));
   const all = [
@@ -47,10 +44,6 @@ export function textOf(document: StatusDocument, { now, paint, width = 80, none 
     ...notes.map((note) => painted('yellow', wrap(note, width))),
   ];
   return all.map((lines) => `${lines.join('\n')}\n`).join('\n');
-
-  function painted(color: Color, lines: readonly string[]): string[] {
-    return lines.map((line) => paint(color, line));
-  }
 }
 
 /**
@@ -70,36 +63,29 @@ export function noneOf(
   return `${none}; ${joined(notInstalled, 'and')} ${notInstalled.length === 1 ? "isn't" : "aren't"} installed`;
 }
 
-/** A row of three columns, name, age and state, with details below it. */
-interface Row {
-  /** The branches of the tree before the name. */
-  readonly branch: string;
+/** An object of the tree: name, age and state in three columns, with sentences below. */
+interface Node {
   readonly name: string;
-  readonly age: string;
+  readonly created?: string | undefined;
   readonly state: string;
-  /** Sentences below. @default - none */
-  readonly details?: readonly string[];
-  /** Before the details: the tree continues there. */
-  readonly below: string;
-  /** @default - none */
-  readonly color?: Color | undefined;
+  readonly details: readonly string[];
+  readonly color: Color | undefined;
+  readonly nodes: readonly Node[];
 }
 
-function rowsOf(resource: ResourceStatus, now: Date): Row[] {
+function resourceNode(resource: ResourceStatus, now: Date): Node {
   const { verdict, facts, children, created } = resource;
   const since = age(verdict.since, now);
   const isReady = verdict.word === 'Ready' && verdict.current;
-  const row: Row = {
-    ...{ branch: '', name: describeRef(resource), age: age(created, now) },
+  return {
+    ...{ name: describeRef(resource), created, nodes: children.map(childNode) },
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
     details: [
       ...(isReady && !verdict.byChildren ? [] : [verdict.message]),
       ...facts.map(({ name, text }) => `${name}: ${text}`),
     ],
-    below: children.length > 0 ? '│ ' : '  ',
     color: isReady ? 'green' : verdict.word === 'Stalled' ? 'red' : 'yellow',
   };
-  return [row, ...children.flatMap((child, index) => childRows(child, index === children.length - 1, now))];
 }
 
 const PHASES = {
@@ -109,35 +95,49 @@ const PHASES = {
   stalled: { name: 'Stalled', color: 'red' },
 } as const;
 
-function childRows(child: ChildStatus, isLast: boolean, now: Date): Row[] {
+function childNode(child: ChildStatus): Node {
   const { pods, phase, kind, name, created } = child;
-  const below = isLast ? '   ' : '│  ';
   const text = childText(child);
-  const row: Row = {
-    ...{ branch: isLast ? '└─ ' : '├─ ', name: `${kind} ${name}`, age: age(created, now) },
+  return {
+    ...{ name: `${kind} ${name}`, created, details: [], nodes: pods.map(podNode) },
     state: phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`,
-    below: pods.length > 0 ? `${below}│` : below,
     color: PHASES[phase].color,
   };
-  const podRow = ({ message, ...pod }: PodStatus, index: number): Row => ({
-    branch: `${below}${index === pods.length - 1 ? '└─ ' : '├─ '}`,
-    ...{ name: `Pod ${pod.name}`, age: age(pod.created, now), state: podText(pod) },
-    ...(message !== undefined && { details: [message] }),
-    below: `${below}${index === pods.length - 1 ? '   ' : '│  '}`,
-    color: pod.ready ? undefined : message === undefined ? 'yellow' : 'red',
-  });
-  return [row, ...pods.map(podRow)];
 }
 
-function eventLines(events: readonly EventStatus[], now: Date, width: number, paint: Paint): string[] {
-  if (events.length === 0) return [];
-  const lines = events.flatMap(({ at, count, type, reason, regarding, note }) => {
-    const often = count > 1 ? ` (${count} times)` : '';
-    const head = `${age(at, now).padStart(6)}  ${reason}${often}: ${regarding.kind} ${regarding.name}`;
-    const all = [head, ...wrap(note, width - 10).map((line) => `          ${line}`)];
-    return type === 'Warning' ? all.map((line) => paint('yellow', line)) : all;
-  });
-  return [paint('dim', '  Events'), ...lines];
+function podNode(pod: PodStatus): Node {
+  const { name, created, ready, message } = pod;
+  return {
+    ...{ name: `Pod ${name}`, created, state: podText(pod), nodes: [] },
+    details: message === undefined ? [] : [message],
+    color: ready ? undefined : message === undefined ? 'yellow' : 'red',
+  };
+}
+
+interface Row extends Node {
+  /** The branches of the tree before the name, and below it. */
+  readonly branch: string;
+  readonly below: string;
+}
+
+function rowsOf(node: Node, branch = '', indent = ''): Row[] {
+  const { nodes } = node;
+  const below = nodes.length > 0 ? `${indent}│` : indent;
+  return [
+    { ...node, branch, below: below.padEnd(2) },
+    ...nodes.flatMap((each, index) => {
+      const isLast = index === nodes.length - 1;
+      return rowsOf(each, `${indent}${isLast ? '└─ ' : '├─ '}`, `${indent}${isLast ? '   ' : '│  '}`);
+    }),
+  ];
+}
+
+function eventLines({ at, count, reason, regarding, note }: EventStatus, now: Date, width: number): string[] {
+  const often = count > 1 ? ` (${count} times)` : '';
+  return [
+    `${age(at, now).padStart(6)}  ${reason}${often}: ${regarding.kind} ${regarding.name}`,
+    ...wrap(note, width - 10).map((line) => `          ${line}`),
+  ];
 }
 
 const AGE_WIDTH = 5;
@@ -151,11 +151,11 @@ function nameWidth(rows: readonly Row[], width: number): number {
   return Math.max(...widths.filter((each) => each <= widest), 12);
 }
 
-function rowLines(row: Row, first: number, width: number): string[] {
-  const { branch, name, age, state, details = [], below } = row;
+function rowLines(row: Row, now: Date, first: number, width: number): string[] {
+  const { branch, name, created, state, details, below } = row;
   const label = branch + name;
-  const middle = `${age.padStart(AGE_WIDTH)}  `;
   const isShort = label.length <= first;
+  const middle = `${age(created, now).padStart(AGE_WIDTH)}  `;
   const states = wrap(state, width - first - middle.length - 1).map((text, index) =>
     index === 0
       ? `${(isShort ? label : below).padEnd(first)} ${middle}${text}`
@@ -178,18 +178,13 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['m', 60],
-] as const;
-
 /** Returns how long ago a time is, as `45s`, `3m`, `2h` or `4d`; empty where it is unknown. */
 export function age(time: string | undefined, now: Date): string {
   const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(time ?? '')) / 1000));
   if (Number.isNaN(seconds)) return '';
-  for (const [unit, size] of UNITS) if (seconds >= 2 * size) return `${Math.floor(seconds / size)}${unit}`;
-  return `${seconds}s`;
+  const units = Object.entries({ d: 86_400, h: 3_600, m: 60, s: 1 });
+  const [unit, size] = units.find(([, each]) => seconds >= 2 * each) ?? ['s', 1];
+  return `${Math.floor(seconds / size)}${unit}`;
 }
 
 /** A line for a log, under a key that stays the same: two sets of lines compared show what has changed. */
@@ -300,9 +295,16 @@ function childText(child: ChildStatus): string {
 }
 
 /** As in `0/1 CrashLoopBackOff, 5 restarts`. */
-function podText({ readyContainers, containers, state, restarts }: Omit<PodStatus, 'message'>): string {
+function podText({ readyContainers, containers, state, restarts }: PodStatus): string {
   const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
   return `${readyContainers}/${containers} ${state}${again}`;
+}
+
+interface WatchProps {
+  readonly isJson: boolean;
+  readonly isTTY: boolean;
+  readonly width: number;
+  readonly paint: Paint;
 }
 
 /** Moves the cursor to the first line, and clears all below. */
@@ -312,19 +314,9 @@ const HOME = '\u001b[H\u001b[J';
  * Returns a function that renders what is new in each document: on a terminal the trees in place, elsewhere lines, as JSON a
  * line for each document that differs.
  */
-export function watchText({
-  isJson,
-  isTTY,
-  width,
-  paint,
-}: {
-  readonly isJson: boolean;
-  readonly isTTY: boolean;
-  readonly width: number;
-  readonly paint: Paint;
-}): (document: StatusDocument, now: Date) => string {
+export function watchText({ isJson, isTTY, width, paint }: WatchProps) {
   let last: { readonly json: string; readonly lines: ReadonlyMap<string, string> } | undefined;
-  return (document, now) => {
+  return (document: StatusDocument, now: Date): string => {
     const before = last;
     last = { json: `${JSON.stringify(document)}\n`, lines: linesOf(document) };
     if (isJson) return last.json === before?.json ? '' : last.json;

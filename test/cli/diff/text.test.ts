@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { jsonOf, textOf } from '../../../src/cli/diff/text.js';
-import { refusals } from '../../../src/cli/diff/compare.js';
+import { refusals } from '../../../src/cli/diff.js';
 import type { Paint } from '../../../src/cli/output.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';

@@ -1,0 +1,434 @@
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import type { FlagValues, KindFlag } from '../contract/kind.js';
+import { DEFAULT_NAMESPACE, INSTALLATION_LABELS } from '../install/names.js';
+import { MONITORING_PARTS } from '../install/props.js';
+import type { MonitoringPart } from '../install/props.js';
+import { builtInFlags } from '../kinds/flags.js';
+import { durationSeconds } from '../kinds/job-watcher/duration.js';
+import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
+import { CONFIG_FILE } from './config.js';
+import { CHILDREN, DEFAULT_CHILDREN } from './init/options.js';
+import { operatorImage, packageVersion } from './version.js';
+
+/** Returns the whole command. The module of a subcommand is loaded when it runs, so that `--help` is quick. */
+export function program(): Command {
+  return new Command('reconstruct')
+    .description('Write a cdk8s construct, get a Kubernetes operator')
+    .version(packageVersion())
+    .addCommand(initCommand())
+    .addCommand(synthCommand())
+    .addCommand(diffCommand())
+    .addCommand(applyCommand())
+    .addCommand(statusCommand())
+    .addCommand(fnCommand())
+    .addCommand(devCommand())
+    .addCommand(devLoadCommand(), { hidden: true })
+    .addCommand(runCommand())
+    .addCommand(installCommand())
+    .addCommand(uninstallCommand())
+    .addCommand(completionCommand())
+    .addCommand(completeCommand(), { hidden: true })
+    .configureHelp({ showGlobalOptions: true });
+}
+
+/** Values of the options that several commands share. */
+export interface SharedOptions {
+  readonly config?: string;
+  readonly kinds?: readonly string[];
+  readonly policy?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+  readonly recursive?: boolean;
+  readonly watchNamespace?: readonly string[];
+  readonly operatorNamespace?: string;
+}
+
+const SHARED = {
+  config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
+  kinds: () =>
+    new Option(
+      '--kinds <names>',
+      'only these kinds, e.g. appservice (default: all but those on request)',
+    ).argParser(list),
+  policy: (usual = 'everything') => new Option('--policy <file>', `what an admin allows (default: ${usual})`),
+  kubeconfig: () =>
+    new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
+  context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
+  namespace: (usual = '') =>
+    new Option(
+      '-n, --namespace <name>',
+      `the namespace of custom resources that name none${usual}`,
+    ).argParser(namespace),
+  recursive: () => new Option('-R, --recursive', 'look into subfolders too'),
+  watchNamespace: () =>
+    new Option(
+      '--watch-namespace <namespaces>',
+      'only these; Roles in them suffice then (default: all)',
+    ).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace)),
+  operatorNamespace: (description = '') =>
+    new Option('--operator-namespace <name>', description).argParser(namespace),
+} satisfies Record<keyof SharedOptions, (usual?: string) => Option>;
+
+/** Adds options that several commands share, in this order. A text in place of `true` describes the default. */
+function withShared(
+  command: Command,
+  names: Readonly<Partial<Record<keyof SharedOptions, true | string>>>,
+): Command {
+  for (const [name, usual] of Object.entries(names))
+    command.addOption(SHARED[name as keyof SharedOptions](usual === true ? undefined : usual));
+  return command;
+}
+
+/** Describes the arguments that name custom resources. */
+const SOURCES = 'files, folders with .yaml, .yml and .json files, or - for standard input';
+/** Describes the default of `--namespace` where a cluster is asked. */
+const OF_CONTEXT = " (default: the context's)";
+
+function synthCommand(): Command {
+  const command = new Command('synth')
+    .summary('render custom resources to manifests')
+    .description(
+      'Validates custom resources and renders them to manifests, without asking any cluster. ' +
+        'Nothing is written unless all of them can be rendered.',
+    )
+    .argument('<source...>', SOURCES)
+    .option(
+      '-o, --output <dir>',
+      'write one file per custom resource to this folder (default: standard output)',
+    )
+    .addOption(
+      new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
+    )
+    .action(lazily(async () => (await import('./synth.js')).runSynth));
+  return withKindFlags(
+    withShared(command, { namespace: true, recursive: true, config: true, kinds: true, policy: true }),
+  );
+}
+
+function fnCommand(): Command {
+  return withFnOptions(new Command('fn'))
+    .summary('render the custom resources of a ResourceList, for kustomize and kpt')
+    .description(
+      'A KRM function: reads a ResourceList from standard input, renders the custom resources in it, and writes the list ' +
+        'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
+    )
+    .action(lazily(async () => (await import('./fn.js')).runFn));
+}
+
+/** Adds the options of `fn`, which may come from the ConfigMap of a list, too. */
+export function withFnOptions(command: Command): Command {
+  return withKindFlags(withShared(command, { namespace: true, config: true, kinds: true, policy: true }));
+}
+
+function diffCommand(): Command {
+  const command = new Command('diff')
+    .summary('show what custom resources would change in the cluster')
+    .description(
+      'Shows what would change in the cluster if these custom resources were applied and the controller had acted. ' +
+        'Nothing is written. Exit code 0: nothing would change, 1: something would.',
+    )
+    .argument('<source...>', SOURCES)
+    .addOption(outputFormat())
+    .action(lazily(async () => (await import('./diff.js')).runDiff));
+  withShared(command, {
+    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
+    ...({ config: true, kinds: true, policy: 'that of the installed operator' } as const),
+    watchNamespace: true,
+    operatorNamespace: `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
+  });
+  return withKindFlags(command);
+}
+
+function applyCommand(): Command {
+  const command = new Command('apply')
+    .summary('apply custom resources and what is made of them, without a controller')
+    .description(
+      'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
+        'as the controller would. Nothing is written unless all of it could be, by a dry run.',
+    )
+    .argument('<source...>', SOURCES)
+    .option('--prune', 'delete what these custom resources own, and do not render any more')
+    .option('--wait', 'wait until they are ready, and report why not')
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait')
+        .argParser(milliseconds)
+        .default(milliseconds('5m'), '5m'),
+    )
+    .action(lazily(async () => (await import('./apply.js')).runApply));
+  return withShared(command, {
+    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
+    ...({ config: true, kinds: true, policy: true } as const),
+    operatorNamespace: 'where an operator may be installed (default: it is looked for everywhere)',
+  });
+}
+
+function statusCommand(): Command {
+  const command = new Command('status')
+    .summary('show the status of custom resources, with children, pods and events')
+    .description(
+      'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
+        'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
+    )
+    .argument('[KIND/NAME]', 'one custom resource, as in appservice/web (default: all of every kind)')
+    .option('-n, --namespace <name>', "default: the context's", namespace)
+    .addOption(new Option('-A, --all-namespaces', 'in every namespace').conflicts('namespace'))
+    .option('-w, --watch', 'show what changes, until interrupted')
+    .addOption(outputFormat())
+    .action(lazily(async () => (await import('./status.js')).runStatus));
+  return withShared(command, { kubeconfig: true, context: true, config: true, kinds: true });
+}
+
+function initCommand(): Command {
+  return new Command('init')
+    .summary('create a project for a kind of your own')
+    .description(
+      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. ' +
+        'Nothing is overwritten.',
+    )
+    .argument('<name>', 'the project and its folder, e.g. guest-book; or . for the current folder')
+    .option('--group <group>', 'the group of its API, a domain of yours (default: example.com)')
+    .option('--kind <kind>', 'the kind (default: NAME in PascalCase)')
+    .addOption(
+      new Option(
+        '--children <kinds>',
+        `what it creates, of ${CHILDREN.join(', ')} (default: ${DEFAULT_CHILDREN.join()})`,
+      ).argParser(list),
+    )
+    .option('--package <source>', 'this package, as a packed file (default: as it was installed)')
+    .action(lazily(async () => (await import('./init/project.js')).runInit));
+}
+
+function devCommand(): Command {
+  const command = new Command('dev')
+    .summary('try a kind of your own in a cluster of its own, reloaded on each save')
+    .description(
+      'Starts a control plane on this machine, applies the CRDs of the kinds and the samples, runs the controller, and ' +
+        'shows their status. Saves are loaded at once. Ctrl-C ends it, and leaves nothing behind.',
+    )
+    .argument(
+      '[source...]',
+      'files, folders and patterns of samples (default: samples/*.yaml, else sample.yaml, beside the configuration)',
+    )
+    .option(
+      '--no-operator',
+      'the control plane alone, in which nothing is installed: to try an installation on it',
+    )
+    .action(lazily(async () => (await import('./dev/session.js')).runDev));
+  return withShared(command, { config: true, kinds: true });
+}
+
+/** Loads the author's code for `dev`. */
+function devLoadCommand(): Command {
+  const command = new Command('dev-load')
+    .description('loads a configuration and samples, and sends them to its parent process')
+    .argument('[source...]')
+    .action(lazily(async () => (await import('./dev/load.js')).runDevLoad));
+  return withShared(command, { config: true, kinds: true });
+}
+
+function runCommand(): Command {
+  const command = new Command('run')
+    .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
+    .option('--workers <number>', 'custom resources in work at once, per kind', positiveInteger, 16)
+    .option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)')
+    .option('--no-leader-elect', 'work at once; no other may run beside it')
+    .option(
+      '--leader-election-namespace <namespace>',
+      "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
+      namespace,
+    )
+    .addOption(new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'))
+    .addOption(new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'))
+    .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
+    .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
+    .action(lazily(async () => (await import('./run.js')).runController));
+  withShared(command, {
+    ...({ kubeconfig: true, context: true, config: true, kinds: true } as const),
+    ...({ policy: 'everything but routes', watchNamespace: true } as const),
+  });
+  return withKindFlags(command);
+}
+
+export function installCommand(): Command {
+  const command = new Command('install')
+    .summary("print or apply the operator's own manifests")
+    .description(
+      "The operator's own manifests: CRDs, the controller, and the rights that its kinds need and no others. " +
+        'Printed, unless they are to be applied.',
+    )
+    .option('-n, --namespace <name>', 'where the operator runs', namespace, DEFAULT_NAMESPACE)
+    .option('--image <image>', 'image of the controller, with a tag or a digest', image, operatorImage())
+    .option('--replicas <number>', 'controllers, of which one leads', positiveInteger, 2)
+    .addOption(
+      new Option(
+        '--monitoring [parts]',
+        `for Prometheus and Grafana: ${MONITORING_PARTS.join()} (all, if none is named)`,
+      )
+        .preset(MONITORING_PARTS.join())
+        .argParser(monitoringParts),
+    )
+    .option(
+      '--monitoring-labels <labels>',
+      'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
+      labels,
+    )
+    .option('--runbooks <url>', 'where the pages of the alerts are read', url)
+    .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
+    .addOption(
+      new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
+        .choices(['yaml', 'helm'])
+        .default('yaml'),
+    )
+    .addOption(
+      new Option('-o, --output <folder>', 'write to this folder (default: standard output)').conflicts(
+        'apply',
+      ),
+    )
+    .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
+    .option('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy')
+    .option(
+      '--accept-data-loss',
+      'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
+    )
+    .action(lazily(async () => (await import('./install.js')).runInstall));
+  withShared(command, {
+    ...({ config: true, kinds: true, policy: 'everything but routes', watchNamespace: true } as const),
+    ...({ kubeconfig: true, context: true } as const),
+  });
+  return withKindFlags(command);
+}
+
+function uninstallCommand(): Command {
+  const command = new Command('uninstall')
+    .summary('remove what install has made')
+    .description(
+      'Removes what "reconstruct install" has made, and nothing of others. CRDs, custom resources, and what was ' +
+        'made of them stay, unless they are purged.',
+    )
+    .option('-n, --namespace <name>', 'where the operator was installed', namespace, DEFAULT_NAMESPACE)
+    .option('--purge', 'CRDs, custom resources and what was made of them go too; what is shared is released')
+    .option('--dry-run', 'only print what would be done')
+    .action(lazily(async () => (await import('./install.js')).runUninstall));
+  return withShared(command, { config: true, kubeconfig: true, context: true });
+}
+
+function completionCommand(): Command {
+  return new Command('completion')
+    .summary('print a script that completes commands and options')
+    .description(
+      'Prints a script for a shell, which completes commands, options and their values. ' +
+        'bash: source <(reconstruct completion bash); zsh: source <(reconstruct completion zsh); ' +
+        'fish: reconstruct completion fish | source. Put the line into the start file of the shell to keep it.',
+    )
+    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(['bash', 'zsh', 'fish']))
+    .action(lazily(async () => (await import('./completion.js')).printScript));
+}
+
+/** Answers the scripts of `completion`. */
+function completeCommand(): Command {
+  return new Command('complete')
+    .description('prints the words that may complete a command line')
+    .argument('[word...]')
+    .action(lazily(async () => (await import('./completion.js')).printCompletions));
+}
+
+function lazily<A extends unknown[]>(
+  load: () => Promise<(...args: A) => Promise<void>>,
+): (...args: A) => Promise<void> {
+  return async (...args) => (await load())(...args);
+}
+
+function outputFormat(): Option {
+  return new Option('-o, --output <format>', 'for people or for programs')
+    .choices(['text', 'json'])
+    .default('text');
+}
+
+/** Adds the flags of the kinds that come with the command. */
+export function withKindFlags(command: Command): Command {
+  for (const flag of builtInFlags) command.addOption(optionOf(flag));
+  return command;
+}
+
+/** Returns the values that were given for the flags of kinds, by the flags' names. */
+export function kindFlagValues(options: object): FlagValues {
+  const given = options as Readonly<Record<string, FlagValues[string] | undefined>>;
+  const values = builtInFlags.map((flag) => [flag.name, given[optionOf(flag).attributeName()]]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as FlagValues;
+}
+
+function optionOf({ name, value, description, list: isList, check }: KindFlag): Option {
+  const checked = (text: string): string => {
+    const why = check?.(text);
+    if (why !== undefined) throw new InvalidArgumentError(why);
+    return text;
+  };
+  const option = new Option(`${name} <${value}>`, description);
+  return isList
+    ? option.argParser((text, previous: readonly string[] | undefined) => list(text, previous).map(checked))
+    : option.argParser(checked);
+}
+
+/** Splits `a,b`; used for options that may also be given several times. */
+function list(value: string, previous: readonly string[] = []): string[] {
+  const items = value.split(',').map((item) => item.trim());
+  if (items.includes('')) throw new InvalidArgumentError('Write names separated by commas.');
+  return [...previous, ...items];
+}
+
+function namespace(value: string): string {
+  if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
+    throw new InvalidArgumentError(`${value} can't name a namespace.`);
+  return value;
+}
+
+function positiveInteger(value: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
+  return Number(value);
+}
+
+/** Reads a duration as Go writes it, e.g. `5m` or `1m30s`. */
+function milliseconds(value: string): number {
+  const seconds = durationSeconds(value);
+  if (!seconds) throw new InvalidArgumentError('Write a duration such as 90s, 5m or 1h.');
+  return seconds * 1000;
+}
+
+function image(value: string): string {
+  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
+  if (!reference.test(value)) throw new InvalidArgumentError(`${value} can't name an image.`);
+  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
+    throw new InvalidArgumentError(
+      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
+    );
+  return value;
+}
+
+function monitoringParts(value: string): MonitoringPart[] {
+  const named = list(value);
+  const unknown = named.find((name) => !MONITORING_PARTS.some((part) => part === name));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no ${unknown}: name some of ${MONITORING_PARTS.join(', ')}.`);
+  return MONITORING_PARTS.filter((part) => named.includes(part));
+}
+
+const NAME = '[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?';
+const LABEL = new RegExp(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${NAME}=(${NAME})?$`);
+
+function labels(value: string): Record<string, string> {
+  const wanted = list(value).map((label) => {
+    if (!LABEL.test(label)) throw new InvalidArgumentError(`${label} is no label: write name=value.`);
+    const [name = '', text = ''] = label.split('=');
+    if (INSTALLATION_LABELS.includes(name))
+      throw new InvalidArgumentError(`${name} is set by the installation itself: leave it out.`);
+    return [name, text] as const;
+  });
+  return Object.fromEntries(wanted);
+}
+
+function url(value: string): string {
+  if (!URL.canParse(value) || !/^https?:/.test(value))
+    throw new InvalidArgumentError(`${value} is no URL: write one that begins with https://.`);
+  return value.replace(/(?<!\/)\/+$/, '');
+}
