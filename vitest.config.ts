@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that replace modules, which others of the same worker would get. */
-const withMocks = ['test/cli/fn.test.ts', 'test/cli/run-policy.test.ts', 'test/cli/synth.test.ts'];
+const withMocks = ['test/cli/fn.test.ts', 'test/cli/synth.test.ts'];
 
 /** Scenarios that take minutes each. */
 const soak = [

@@ -32,7 +32,6 @@ import type { Line } from './tree/text.js';
 interface ApplyOptions extends SharedOptions {
   readonly prune?: boolean;
   readonly wait?: boolean;
-  /** In milliseconds. */
   readonly timeout: number;
 }
 
@@ -68,11 +67,9 @@ export interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
   readonly render: Render;
   /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;
-  /** Deletes what isn't rendered any more. */
   readonly prune: boolean;
   /** Until when failures are retried that may pass, by `performance.now()`. @default - for ten seconds of writing */
   readonly deadline?: number;
-  /** Reports what has become of an object, in a line. */
   readonly report: (line: string) => Promise<void>;
 }
 
@@ -233,13 +230,9 @@ function triedOver({ metadata: { uid, labels = {}, annotations = {} }, spec }: A
 export interface WaitProps {
   readonly api: Api;
   readonly clock: Clock;
-  /** For how long the command may take, for messages. */
   readonly timeoutMilliseconds: number;
-  /** Aborts with the user's interrupt. */
   readonly signal: AbortSignal;
-  /** Aborts when the time is over. */
   readonly late: AbortSignal;
-  /** Reports progress, in a line. */
   readonly report: (line: string) => Promise<void>;
 }
 
@@ -292,7 +285,6 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
 /** A custom resource that is waited for. */
 interface Tree {
   readonly name: string;
-  /** @default - it is gone */
   readonly resource: ResourceStatus | undefined;
   /** No operator reports on it. */
   readonly byChildren: boolean;

@@ -72,7 +72,6 @@ export async function withCluster(
 const ATTEMPTS = 5;
 const MAX_PAUSE_SECONDS = 5;
 
-/** Sends requests again that a busy server has put off. */
 export function retryingTransport(transport: Transport): Transport {
   return {
     host: transport.host,

@@ -31,7 +31,6 @@ export function program(): Command {
     .configureHelp({ showGlobalOptions: true });
 }
 
-/** Values of the options that several commands share. */
 export interface SharedOptions {
   readonly config?: string;
   readonly kinds?: readonly string[];
@@ -44,39 +43,37 @@ export interface SharedOptions {
   readonly operatorNamespace?: string;
 }
 
-const SHARED = {
-  config: () => new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`),
-  kinds: () =>
-    new Option(
-      '--kinds <names>',
-      'only these kinds, e.g. appservice (default: all but those on request)',
-    ).argParser(list),
-  policy: (usual = 'everything') => new Option('--policy <file>', `what an admin allows (default: ${usual})`),
-  kubeconfig: () =>
-    new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
-  context: () => new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
-  namespace: (usual = '') =>
-    new Option(
-      '-n, --namespace <name>',
-      `the namespace of custom resources that name none${usual}`,
-    ).argParser(namespace),
-  recursive: () => new Option('-R, --recursive', 'look into subfolders too'),
-  watchNamespace: () =>
-    new Option(
-      '--watch-namespace <namespaces>',
-      'only these; Roles in them suffice then (default: all)',
-    ).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace)),
-  operatorNamespace: (description = '') =>
-    new Option('--operator-namespace <name>', description).argParser(namespace),
-} satisfies Record<keyof SharedOptions, (usual?: string) => Option>;
+const CONFIG = new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`);
+const KINDS = new Option(
+  '--kinds <names>',
+  'only these kinds, e.g. appservice (default: all but those on request)',
+).argParser(list);
+const KUBECONFIG = new Option(
+  '--kubeconfig <file>',
+  'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in',
+);
+const CONTEXT = new Option('--context <name>', 'context of the kubeconfig (default: its current one)');
+const RECURSIVE = new Option('-R, --recursive', 'look into subfolders too');
+const WATCH_NAMESPACE = new Option(
+  '--watch-namespace <namespaces>',
+  'only these; Roles in them suffice then (default: all)',
+).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace));
 
-/** Adds options that several commands share, in this order. A text in place of `true` describes the default. */
-function withShared(
-  command: Command,
-  names: Readonly<Partial<Record<keyof SharedOptions, true | string>>>,
-): Command {
-  for (const [name, usual] of Object.entries(names))
-    command.addOption(SHARED[name as keyof SharedOptions](usual === true ? undefined : usual));
+function policyOption(usual = 'everything'): Option {
+  return new Option('--policy <file>', `what an admin allows (default: ${usual})`);
+}
+
+function namespaceOption(usual = ''): Option {
+  const description = `the namespace of custom resources that name none${usual}`;
+  return new Option('-n, --namespace <name>', description).argParser(namespace);
+}
+
+function operatorOption(description: string): Option {
+  return new Option('--operator-namespace <name>', description).argParser(namespace);
+}
+
+function withOptions(command: Command, ...options: readonly Option[]): Command {
+  for (const option of options) command.addOption(option);
   return command;
 }
 
@@ -101,9 +98,7 @@ function synthCommand(): Command {
       new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
     )
     .action(lazily(async () => (await import('./synth.js')).runSynth));
-  return withKindFlags(
-    withShared(command, { namespace: true, recursive: true, config: true, kinds: true, policy: true }),
-  );
+  return withOptions(command, namespaceOption(), RECURSIVE, CONFIG, KINDS, policyOption(), ...kindOptions());
 }
 
 function fnCommand(): Command {
@@ -118,7 +113,7 @@ function fnCommand(): Command {
 
 /** Adds the options of `fn`, which may come from the ConfigMap of a list, too. */
 export function withFnOptions(command: Command): Command {
-  return withKindFlags(withShared(command, { namespace: true, config: true, kinds: true, policy: true }));
+  return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
 }
 
 function diffCommand(): Command {
@@ -131,13 +126,13 @@ function diffCommand(): Command {
     .argument('<source...>', SOURCES)
     .addOption(outputFormat())
     .action(lazily(async () => (await import('./diff.js')).runDiff));
-  withShared(command, {
-    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
-    ...({ config: true, kinds: true, policy: 'that of the installed operator' } as const),
-    watchNamespace: true,
-    operatorNamespace: `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
-  });
-  return withKindFlags(command);
+  return withOptions(
+    command,
+    ...[namespaceOption(OF_CONTEXT), RECURSIVE, KUBECONFIG, CONTEXT, CONFIG, KINDS],
+    ...[policyOption('that of the installed operator'), WATCH_NAMESPACE],
+    operatorOption(`where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`),
+    ...kindOptions(),
+  );
 }
 
 function applyCommand(): Command {
@@ -156,11 +151,11 @@ function applyCommand(): Command {
         .default(milliseconds('5m'), '5m'),
     )
     .action(lazily(async () => (await import('./apply.js')).runApply));
-  return withShared(command, {
-    ...({ namespace: OF_CONTEXT, recursive: true, kubeconfig: true, context: true } as const),
-    ...({ config: true, kinds: true, policy: true } as const),
-    operatorNamespace: 'where an operator may be installed (default: it is looked for everywhere)',
-  });
+  return withOptions(
+    command,
+    ...[namespaceOption(OF_CONTEXT), RECURSIVE, KUBECONFIG, CONTEXT, CONFIG, KINDS, policyOption()],
+    operatorOption('where an operator may be installed (default: it is looked for everywhere)'),
+  );
 }
 
 function statusCommand(): Command {
@@ -176,7 +171,7 @@ function statusCommand(): Command {
     .option('-w, --watch', 'show what changes, until interrupted')
     .addOption(outputFormat())
     .action(lazily(async () => (await import('./status.js')).runStatus));
-  return withShared(command, { kubeconfig: true, context: true, config: true, kinds: true });
+  return withOptions(command, KUBECONFIG, CONTEXT, CONFIG, KINDS);
 }
 
 function initCommand(): Command {
@@ -215,16 +210,15 @@ function devCommand(): Command {
       'the control plane alone, in which nothing is installed: to try an installation on it',
     )
     .action(lazily(async () => (await import('./dev/session.js')).runDev));
-  return withShared(command, { config: true, kinds: true });
+  return withOptions(command, CONFIG, KINDS);
 }
 
-/** Loads the author's code for `dev`. */
 function devLoadCommand(): Command {
   const command = new Command('dev-load')
     .description('loads a configuration and samples, and sends them to its parent process')
     .argument('[source...]')
     .action(lazily(async () => (await import('./dev/load.js')).runDevLoad));
-  return withShared(command, { config: true, kinds: true });
+  return withOptions(command, CONFIG, KINDS);
 }
 
 function runCommand(): Command {
@@ -243,11 +237,8 @@ function runCommand(): Command {
     .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
     .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
     .action(lazily(async () => (await import('./run.js')).runController));
-  withShared(command, {
-    ...({ kubeconfig: true, context: true, config: true, kinds: true } as const),
-    ...({ policy: 'everything but routes', watchNamespace: true } as const),
-  });
-  return withKindFlags(command);
+  const shared = [KUBECONFIG, CONTEXT, CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE];
+  return withOptions(command, ...shared, ...kindOptions());
 }
 
 export function installCommand(): Command {
@@ -292,11 +283,8 @@ export function installCommand(): Command {
       'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
     )
     .action(lazily(async () => (await import('./install.js')).runInstall));
-  withShared(command, {
-    ...({ config: true, kinds: true, policy: 'everything but routes', watchNamespace: true } as const),
-    ...({ kubeconfig: true, context: true } as const),
-  });
-  return withKindFlags(command);
+  const shared = [CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE, KUBECONFIG, CONTEXT];
+  return withOptions(command, ...shared, ...kindOptions());
 }
 
 function uninstallCommand(): Command {
@@ -310,7 +298,7 @@ function uninstallCommand(): Command {
     .option('--purge', 'CRDs, custom resources and what was made of them go too; what is shared is released')
     .option('--dry-run', 'only print what would be done')
     .action(lazily(async () => (await import('./install.js')).runUninstall));
-  return withShared(command, { config: true, kubeconfig: true, context: true });
+  return withOptions(command, CONFIG, KUBECONFIG, CONTEXT);
 }
 
 function completionCommand(): Command {
@@ -325,7 +313,6 @@ function completionCommand(): Command {
     .action(lazily(async () => (await import('./completion.js')).printScript));
 }
 
-/** Answers the scripts of `completion`. */
 function completeCommand(): Command {
   return new Command('complete')
     .description('prints the words that may complete a command line')
@@ -345,10 +332,8 @@ function outputFormat(): Option {
     .default('text');
 }
 
-/** Adds the flags of the kinds that come with the command. */
-export function withKindFlags(command: Command): Command {
-  for (const flag of builtInFlags) command.addOption(optionOf(flag));
-  return command;
+export function kindOptions(): Option[] {
+  return builtInFlags.map(optionOf);
 }
 
 /** Returns the values that were given for the flags of kinds, by the flags' names. */

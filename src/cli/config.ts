@@ -18,7 +18,6 @@ export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
     (await import('../kinds/app-service/example-group.js')).appServiceOfExample,
 };
 
-/** Default export of a configuration. */
 export interface Config {
   /** Kinds of one's own, each made with `defineKind`. @default - none */
   readonly kinds?: readonly Kind[];

@@ -20,41 +20,32 @@ const MAX_EXAMPLES = 3;
  */
 export async function refuseDataLoss(changes: readonly DefinitionChange[], cluster: Cluster): Promise<void> {
   const losses: string[] = [];
-  for (const { present, next } of changes) {
+  for (const change of changes) {
+    const { present, next } = change;
     if (isDeepStrictEqual(present.spec.versions, next.spec.versions)) continue;
     const served = servedVersion(present);
     if (!served && isDeepStrictEqual(storedVersion(present).schema, storedVersion(next).schema)) continue;
     const found = served
-      ? dataLosses({ present, next }, await cluster.list(servedType(present, served)))
+      ? dataLosses(change, served, await cluster.list(servedType(present, served)))
       : ["no version of it is served, so its stored objects can't be read and checked; serve one first"];
     losses.push(...found.map((loss) => `CustomResourceDefinition ${next.metadata.name}: ${loss}`));
   }
   if (losses.length === 0) return;
-  throw new CliError(
-    [
-      ...losses,
-      'Nothing was changed: keep these fields, versions and the looser rules in the CustomResourceDefinition, or change the objects first; ' +
-        'add --accept-data-loss to apply it all the same',
-    ],
-    3,
-  );
-}
-
-interface Loss {
-  /** As the first of the objects has it. */
-  readonly problem: Problem;
-  readonly keys: string[];
+  const remedy =
+    'Nothing was changed: keep these fields, versions and the looser rules in the CustomResourceDefinition, or change the objects first; ' +
+    'add --accept-data-loss to apply it all the same';
+  throw new CliError([...losses, remedy], 3);
 }
 
 /** Returns one line for each field and version that stored objects would lose, and each place that would be invalid. */
-function dataLosses({ present, next }: DefinitionChange, objects: readonly AnyObject[]): string[] {
+function dataLosses(change: DefinitionChange, served: CrdVersion, objects: readonly AnyObject[]): string[] {
   if (objects.length === 0) return [];
-  const all = `${objects.length} ${next.spec.names.kind} ${objects.length === 1 ? 'object' : 'objects'}`;
-  const before = judgeBy(servedVersion(present) ?? storedVersion(present));
-  const version = storedVersion(next);
-  const after = judgeBy(version);
+  const version = storedVersion(change.next);
+  const all = `${objects.length} ${change.next.spec.names.kind} ${objects.length === 1 ? 'object' : 'objects'}`;
+  const [before, after] = [judgeBy(served), judgeBy(version)];
   const placeOf = (problem: Problem): string => place(problem, version.schema.openAPIV3Schema);
-  const losses = new Map<string, Loss>();
+  /** By place, with the problem as the first of the objects has it. */
+  const losses = new Map<string, { readonly problem: Problem; readonly keys: string[] }>();
   for (const object of objects) {
     const key = objectKey(object.metadata.namespace, object.metadata.name);
     const known = new Set(before(object).map(placeOf));
@@ -66,10 +57,13 @@ function dataLosses({ present, next }: DefinitionChange, objects: readonly AnyOb
       losses.set(place, loss);
     }
   }
-  return [
-    ...lostVersions({ present, next }).map((lost) => `${lost} (${all})`),
-    ...Array.from(losses.values(), (loss) => describeLoss(loss, all)),
-  ];
+  const described = Array.from(losses.values(), ({ problem: { path, message }, keys }) => {
+    const examples = keys.slice(0, MAX_EXAMPLES).join(', ') + (keys.length > MAX_EXAMPLES ? ', ...' : '');
+    return message === UNKNOWN_FIELD
+      ? `${formatPath(path)} would be dropped from ${keys.length} of ${all}: ${examples}`
+      : `${formatPath(path)} would be invalid in ${keys.length} of ${all}: ${examples} (${message})`;
+  });
+  return [...lostVersions(change).map((lost) => `${lost} (${all})`), ...described];
 }
 
 function lostVersions({ present, next }: DefinitionChange): string[] {
@@ -103,12 +97,4 @@ function place({ path, message }: Problem, schema: StructuralSchema): string {
     return isField || !at ? step : '*';
   });
   return JSON.stringify([steps, message === UNKNOWN_FIELD]);
-}
-
-function describeLoss({ problem, keys }: Loss, all: string): string {
-  const where = formatPath(problem.path);
-  const examples = keys.slice(0, MAX_EXAMPLES).join(', ') + (keys.length > MAX_EXAMPLES ? ', ...' : '');
-  return problem.message === UNKNOWN_FIELD
-    ? `${where} would be dropped from ${keys.length} of ${all}: ${examples}`
-    : `${where} would be invalid in ${keys.length} of ${all}: ${examples} (${problem.message})`;
 }

@@ -51,7 +51,6 @@ export async function runDiff(sources: readonly string[], options: DiffOptions):
   });
 }
 
-/** Everything that follows from the custom resources that were given; they come first. */
 export interface Outcome {
   readonly objects: readonly ObjectPreview[];
   readonly explanations: readonly Explanation[];

@@ -21,13 +21,11 @@ import { CliError } from './exit.js';
 import type { List, SeenKind } from './tree/collect.js';
 import type { OperatorStatus } from './tree/model.js';
 
-/** A namespace with custom resources of a kind; undefined for a kind that has none. */
 export interface KindInNamespace {
   readonly kind: SeenKind;
   readonly namespace?: string | undefined;
 }
 
-/** Reports whether an operator reconciles custom resources of a kind in a namespace. */
 function isResponsible(
   { kinds, watchNamespaces }: InstalledOperator,
   { kind, namespace }: KindInNamespace,
@@ -42,7 +40,6 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
 const TOLERATED_MILLISECONDS = 15_000;
 
 interface OperatorsReport {
-  /** All that are installed. @default - they may not be read */
   readonly operators?: readonly OperatorStatus[];
   /** The places that no operator is responsible for, as far as can be seen. */
   readonly unattended: readonly KindInNamespace[];
@@ -118,7 +115,6 @@ async function leaderIn(
 
 interface OperatorProps {
   readonly cluster: Pick<Cluster, 'find' | 'list'>;
-  /** The only namespace that is looked into. @default - all */
   readonly operatorNamespace?: string | undefined;
   readonly warn: (line: string) => void;
 }
@@ -133,7 +129,6 @@ function readOnce({ cluster, operatorNamespace }: OperatorProps) {
     }));
 }
 
-/** Returns a function that passes each line on once. */
 function once(warn: (line: string) => void): (line: string) => void {
   const warned = new Set<string>();
   return (line) => {
@@ -142,10 +137,8 @@ function once(warn: (line: string) => void): (line: string) => void {
   };
 }
 
-/** A custom resource that is about to be applied. */
 interface AppliedResource {
   readonly input: { readonly kind: Kind };
-  /** @default - it is new */
   readonly before?: AnyObject;
   readonly after: AnyObject;
 }
@@ -198,15 +191,11 @@ export interface OperatorContextProps extends OperatorProps {
   readonly parsePolicy: (name: string, text: string) => Promise<Policy>;
   /** Given flags win over those of the operator. */
   readonly flags: FlagValues;
-  /** @default - those that the operator watches */
   readonly watchNamespaces?: readonly string[] | undefined;
-  /** @default - that of the installed operator */
   readonly policy?: Policy | undefined;
-  /** Called with the policy that counts. */
   readonly note: (line: string) => void;
 }
 
-/** Returns the context of a kind's controllers for custom resources in these namespaces. */
 export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<KindContext>;
 
 /**

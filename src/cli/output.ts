@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { isMap } from '../contract/object.js';
 
 /** Writes to standard output. A reader may stop early, as `head` does; that is no failure. */
 export async function print(text: string): Promise<void> {
@@ -12,7 +13,6 @@ export async function print(text: string): Promise<void> {
   });
 }
 
-/** Writes a line to standard error, with controls made visible. */
 export function printError(line: string): void {
   process.stderr.write(`${plain(line)}\n`);
 }
@@ -23,7 +23,6 @@ export function warn(line: string): void {
 
 export type Color = 'bold' | 'green' | 'red' | 'yellow' | 'dim';
 
-/** Puts a text in a colour, or leaves it as it is. */
 export type Paint = (color: Color, text: string) => string;
 
 /** Paints for standard output: in colour on a terminal, unless NO_COLOR says otherwise. */
@@ -37,14 +36,12 @@ export function plain(text: string): string {
   return text.replace(CONTROLS, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
-/** Returns data with all of its texts plain. */
 export function plainAll<T>(data: T): T {
+  const plained = (value: unknown): unknown => {
+    if (typeof value === 'string') return plain(value);
+    if (Array.isArray(value)) return value.map(plained);
+    if (!isMap(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [plain(name), plained(each)]));
+  };
   return plained(data) as T;
-}
-
-function plained(data: unknown): unknown {
-  if (typeof data === 'string') return plain(data);
-  if (Array.isArray(data)) return data.map(plained);
-  if (typeof data !== 'object' || data === null) return data;
-  return Object.fromEntries(Object.entries(data).map(([name, value]) => [plain(name), plained(value)]));
 }

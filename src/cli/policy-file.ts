@@ -42,9 +42,7 @@ export async function readPolicy(file: string): Promise<string> {
 }
 
 interface FollowedPolicyProps {
-  /** Named in logs. */
   readonly file: string;
-  /** Rejects with a CliError where it can't be read. */
   readonly read: () => Promise<string>;
   readonly parse: PolicyParser;
   /** Kinds that run: sections of others don't matter. */
@@ -90,7 +88,6 @@ export class FollowedPolicy {
     this.digestInForce = this.seen = this.settled = digestOf(text);
   }
 
-  /** @throws CliError if the first policy is invalid */
   static async open(props: FollowedPolicyProps): Promise<FollowedPolicy> {
     return new FollowedPolicy(props, await props.read());
   }
@@ -99,7 +96,6 @@ export class FollowedPolicy {
     return this.inForce;
   }
 
-  /** Identifies the text, in logs. */
   get digest(): string {
     return this.digestInForce;
   }

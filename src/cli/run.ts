@@ -143,7 +143,6 @@ async function startServers(
   return servers;
 }
 
-/** Stops on a signal, ends at once on a second one or on an error that nothing has caught, and logs why. */
 function endProcess(log: Logger, stopping: AbortController): void {
   const stop = (signal: NodeJS.Signals): void => {
     if (!stopping.signal.aborted) {

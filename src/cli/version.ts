@@ -11,7 +11,6 @@ function ownPackage(): Package {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Package;
 }
 
-/** The version of this package. */
 export function packageVersion(): string {
   return ownPackage().version;
 }

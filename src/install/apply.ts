@@ -34,13 +34,11 @@ import type { InstallProps } from './props.js';
 import { operatorRules } from './rules.js';
 import type { PolicyRule } from './rules.js';
 
-/** How an installation is applied. */
 export interface InstallRequest {
   /** Drops what the present installation has and this one leaves out. @default false */
   readonly replace?: boolean;
   /** Flags of kinds that may be in use. @default - those of the kinds */
   readonly flags?: readonly KindFlag[];
-  /** For commands that are proposed. @default - nothing */
   readonly given?: GivenOptions;
   /** Rejects where present CRDs must not be changed so. @default - any change is made */
   readonly checkDefinitions?: (changes: readonly DefinitionChange[]) => Promise<void>;
@@ -54,7 +52,6 @@ export interface DefinitionChange {
   readonly next: CustomResourceDefinition;
 }
 
-/** An object that is to be applied, and what is there of it. */
 interface Step {
   readonly object: AnyObject;
   readonly present: AnyObject | undefined;

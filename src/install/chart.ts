@@ -33,16 +33,14 @@ function textOf(name: string): string {
 /** Group of alerts, as in a file of rules that Prometheus reads. */
 export interface AlertGroup {
   readonly name: string;
-  readonly rules: readonly Alert[];
-}
-
-interface Alert {
-  readonly alert: string;
-  /** PromQL, for the metrics of one operator. */
-  readonly expr: string;
-  readonly for?: string;
-  readonly labels: { readonly severity: 'critical' | 'warning' | 'info' };
-  readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook_url', string>>;
+  readonly rules: readonly {
+    readonly alert: string;
+    /** PromQL, for the metrics of one operator. */
+    readonly expr: string;
+    readonly for?: string;
+    readonly labels: { readonly severity: 'critical' | 'warning' | 'info' };
+    readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook_url', string>>;
+  }[];
 }
 
 /** Returns the alerts of the operator in a namespace. */
@@ -58,16 +56,13 @@ export function dashboardText(): string {
   return textOf('files/dashboard.json');
 }
 
-/** File of a chart. */
-export interface ChartFile {
-  /** Path in the chart. */
+interface ChartFile {
   readonly name: string;
   readonly text: string;
 }
 
 /** Input of a chart: the kinds that it knows, and the values that it has by default. */
-export interface ChartProps extends Omit<InstallProps, 'namespace'> {
-  /** Kinds that are installed by default. */
+interface ChartProps extends Omit<InstallProps, 'namespace'> {
   readonly on: readonly Kind[];
 }
 
@@ -99,8 +94,8 @@ export function helmChart(props: ChartProps): ChartFile[] {
 
 /** Returns what the templates need to know of a kind. The file is a template itself: the namespace is that of the release. */
 function rightsOf(kind: Kind, { policy }: ChartProps): object {
-  const namespace = '{{ .Release.Namespace }}';
-  const rules = operatorRules([kind], { namespace, ...(policy && { policy }) });
+  const home = '{{ .Release.Namespace }}';
+  const rules = operatorRules([kind], { namespace: home, ...(policy && { policy }) });
   const definitions = rules.filter(({ resources }) => resources.includes(definitionType.plural));
   const others = rules.filter((rule) => !definitions.includes(rule));
   const names = [...new Set(others.flatMap(({ namespaces = [] }) => namespaces))];
@@ -110,11 +105,9 @@ function rightsOf(kind: Kind, { policy }: ChartProps): object {
     ...(kind.writers && { writers: kind.writers }),
     rules: others.filter(({ namespaces }) => !namespaces),
     definitions: definitions.flatMap(({ resourceNames = [] }) => resourceNames),
-    namespaced: names.map((name) => ({
-      namespace: name,
-      rules: others
-        .filter(({ namespaces = [] }) => namespaces.includes(name))
-        .map(({ namespaces: _, ...rule }) => rule),
+    namespaced: names.map((namespace) => ({
+      namespace,
+      rules: others.flatMap(({ namespaces, ...rule }) => (namespaces?.includes(namespace) ? [rule] : [])),
     })),
   };
 }
@@ -124,7 +117,6 @@ function keyOf(kind: Kind, kinds: readonly Kind[]): string {
   return kinds.some((other) => other !== kind && other.name === kind.name) ? kindName(kind) : kind.name;
 }
 
-/** Changes the values, and keeps the comments. */
 function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProps): string {
   const values = parseDocument(text);
   const [name = '', digest = ''] = props.image.split('@');
@@ -164,7 +156,6 @@ function camelCase(name: string): string {
   return name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Part of a JSON schema. */
 type Schema = Record<string, unknown>;
 
 /** Has the schema accept these kinds, and the sections of a policy that they know. */

@@ -27,7 +27,6 @@ export interface Cluster {
 }
 
 export interface ServedTypes {
-  /** Each in one version. */
   readonly types: readonly ResourceType[];
   /** Groups and versions that don't answer, such as an aggregated API that is down. */
   readonly unseen: readonly string[];
@@ -35,7 +34,6 @@ export interface ServedTypes {
 
 export interface ListScope {
   readonly namespace?: string;
-  /** Label selector. */
   readonly selector?: string;
   /** Reads nothing but the metadata. @default false */
   readonly metadataOnly?: boolean;

@@ -49,18 +49,15 @@ export const INSTALLED_SELECTOR = `app.kubernetes.io/managed-by=${INSTALL_MANAGE
 /** Selects the same of `reconstruct install` and of Helm. */
 export const PART_SELECTOR = `app.kubernetes.io/part-of=${INSTALL_NAME}`;
 
-/** An object with its type. */
 export interface Installed {
   readonly type: ResourceType;
   readonly object: AnyObject;
 }
 
-/** Reports whether an object was made by any `reconstruct install`. */
 export function isInstalled({ metadata: { labels } }: AnyObject): boolean {
   return Object.entries(INSTALL_LABELS).every(([name, value]) => labels?.[name] === value);
 }
 
-/** Reports whether an object was made by the installation of that namespace. */
 export function isOf(namespace: string, object: AnyObject): boolean {
   return isInstalled(object) && object.metadata.labels?.[INSTALLATION_LABEL] === namespace;
 }
@@ -111,7 +108,6 @@ export async function otherInstallations(namespace: string, cluster: Cluster): P
   return deployments.filter((each) => isOperator(each) && each.metadata.namespace !== namespace);
 }
 
-/** Reports whether Helm has made an object. */
 export function isHelms({ metadata: { labels } }: AnyObject): boolean {
   return labels?.['app.kubernetes.io/managed-by'] === 'Helm';
 }
@@ -127,13 +123,9 @@ export function removalOf(object: AnyObject): string {
 
 /** An installed operator, by the arguments of its container. */
 export interface InstalledOperator {
-  /** Where it runs. */
   readonly namespace: string;
-  /** By their full names. */
   readonly kinds: readonly string[];
-  /** @default - all */
   readonly watchNamespaces?: readonly string[];
-  /** Arguments of the container. */
   readonly args: readonly string[];
 }
 
@@ -146,7 +138,6 @@ interface DeploymentSpec {
   };
 }
 
-/** Reads the operator of a Deployment. */
 export function operatorOf(deployment: AnyObject): InstalledOperator {
   const { template } = (deployment.spec ?? {}) as DeploymentSpec;
   const args = template?.spec?.containers?.[0]?.args ?? [];
@@ -246,7 +237,6 @@ export function optionsInUse(deployment: AnyObject | undefined, flags: readonly 
 
 /** Options that a proposed command takes over from the one that was given. */
 export interface GivenOptions {
-  /** By which the cluster is found. @default - none */
   readonly cluster?: OptionsInUse;
   /** Win over those in use. @default - none */
   readonly options?: OptionsInUse;

@@ -32,6 +32,9 @@ const ORDER = [
 /** Namespaces of Kubernetes, whose labels aren't ours to set. */
 const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
 
+const METRICS_PORT = 8080;
+const HEALTH_PORT = 8081;
+
 /**
  * Returns the objects of an installation in the order in which they have to be applied. charts/reconstruct has the same as
  * templates; a test compares the two.
@@ -41,24 +44,50 @@ const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
  * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
  */
 export function installManifests(props: InstallProps): AnyObject[] {
-  const { namespace, kinds } = props;
-  const definitions = kinds.map(({ crd }) => labelled(crd as unknown as AnyObject, INSTALL_LABELS));
-  const others = [
+  const { namespace, kinds, policy } = props;
+  const pods = podLabels(namespace);
+  const others: AnyObject[] = [
     ...(FOREIGN_NAMESPACE.test(namespace) ? [] : [restrictedNamespace(namespace)]),
-    serviceAccount(namespace),
-    ...accessObjects(installedRules(kinds, props), props),
+    // Has no token of its own: the Pod asks for one.
+    made('v1', 'ServiceAccount', namespace, INSTALL_NAME, { automountServiceAccountToken: false }),
+    ...(accessObjects(installedRules(kinds, props), props) as unknown as AnyObject[]),
     ...userRoles(props),
-    ...(props.policy ? [policyMap(namespace, props.policy.text)] : []),
-    networkPolicy(namespace),
-    metricsService(namespace),
-    disruptionBudget(namespace),
+    ...(policy
+      ? [made('v1', 'ConfigMap', namespace, POLICY_CONFIG_MAP, { data: { [POLICY_FILE]: policy.text } })]
+      : []),
+    // Metrics may be collected from anywhere. Address and port of the API server differ from cluster to cluster.
+    made('networking.k8s.io/v1', 'NetworkPolicy', namespace, INSTALL_NAME, {
+      spec: {
+        podSelector: { matchLabels: pods },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: METRICS_PORT, protocol: 'TCP' }] }],
+        egress: [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }],
+      },
+    }),
+    made('v1', 'Service', namespace, METRICS_SERVICE, {
+      spec: {
+        selector: pods,
+        ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }],
+        type: 'ClusterIP',
+      },
+    }),
+    made('policy/v1', 'PodDisruptionBudget', namespace, INSTALL_NAME, {
+      spec: { maxUnavailable: 1, selector: { matchLabels: pods } },
+    }),
     ...monitoring(props),
     deployment(props),
-  ] as AnyObject[];
+  ];
   const labels = { ...INSTALL_LABELS, [INSTALLATION_LABEL]: namespace };
-  const objects = [...definitions, ...others.map((object) => labelled(object, labels))];
+  const objects = [
+    ...kinds.map(({ crd }) => labelled(crd as unknown as AnyObject, INSTALL_LABELS)),
+    ...others.map((object) => labelled(object, labels)),
+  ];
   const rank = ({ kind }: AnyObject): number => ORDER.indexOf(kind);
   return objects.sort((a, b) => rank(a) - rank(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+function made(apiVersion: string, kind: string, namespace: string, name: string, rest: object): AnyObject {
+  return { apiVersion, kind, metadata: { name, namespace }, ...rest };
 }
 
 function labelled(
@@ -68,23 +97,12 @@ function labelled(
   return { apiVersion, kind, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, ...rest };
 }
 
-function restrictedNamespace(name: string): object {
+function restrictedNamespace(name: string): AnyObject {
   const labels = {
     'pod-security.kubernetes.io/enforce': 'restricted',
     'pod-security.kubernetes.io/warn': 'restricted',
   };
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
-}
-
-/** Has no token of its own: the Pod asks for one. */
-function serviceAccount(namespace: string): object {
-  const metadata = { name: INSTALL_NAME, namespace };
-  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false };
-}
-
-function policyMap(namespace: string, text: string): object {
-  const metadata = { name: POLICY_CONFIG_MAP, namespace };
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [POLICY_FILE]: text } };
 }
 
 const READ = ['get', 'list', 'watch'];
@@ -99,16 +117,14 @@ type UserRole = (typeof USER_ROLES)[number];
  * namespaces there are Roles instead, which have to be bound.
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
  */
-function userRoles({ namespace, kinds, watchNamespaces }: InstallProps): object[] {
+function userRoles({ namespace, kinds, watchNamespaces }: InstallProps): AnyObject[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  return USER_ROLES.flatMap((role): object[] => {
+  return USER_ROLES.flatMap((role): AnyObject[] => {
     const name = accessName(namespace, role);
     const rules = userRules(kinds, role, watchNamespaces !== undefined);
     if (rules.length === 0) return [];
     if (watchNamespaces)
-      return watchNamespaces.map((watched) => ({
-        ...{ apiVersion, kind: 'Role', metadata: { name, namespace: watched }, rules },
-      }));
+      return watchNamespaces.map((watched) => made(apiVersion, 'Role', watched, name, { rules }));
     const labels = { [`rbac.authorization.k8s.io/aggregate-to-${role}`]: 'true' };
     return [{ apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules }];
   });
@@ -132,39 +148,7 @@ function userRules(kinds: readonly Kind[], role: UserRole, whole: boolean): Poli
   });
 }
 
-function metricsService(namespace: string): object {
-  return {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: METRICS_SERVICE, namespace } },
-    spec: {
-      selector: podLabels(namespace),
-      ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }],
-      type: 'ClusterIP',
-    },
-  };
-}
-
-/** Metrics may be collected from anywhere. Address and port of the API server differ from cluster to cluster. */
-function networkPolicy(namespace: string): object {
-  return {
-    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
-    metadata: { name: INSTALL_NAME, namespace },
-    spec: {
-      podSelector: { matchLabels: podLabels(namespace) },
-      policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: METRICS_PORT, protocol: 'TCP' }] }],
-      egress: [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }],
-    },
-  };
-}
-
-function disruptionBudget(namespace: string): object {
-  return {
-    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: INSTALL_NAME, namespace } },
-    spec: { maxUnavailable: 1, selector: { matchLabels: podLabels(namespace) } },
-  };
-}
-
-function monitoring({ namespace, monitoring: props }: InstallProps): object[] {
+function monitoring({ namespace, monitoring: props }: InstallProps): AnyObject[] {
   const { parts = [], labels = {} } = props ?? {};
   const metadata = { name: INSTALL_NAME, namespace, labels };
   const { apiVersion } = serviceMonitorType;
@@ -192,62 +176,53 @@ function monitoring({ namespace, monitoring: props }: InstallProps): object[] {
   return parts.map((part) => objects[part]);
 }
 
-const METRICS_PORT = 8080;
-const HEALTH_PORT = 8081;
-
 /** A number that is neither root's nor that of a node's user. */
 const USER = { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 };
 
-function deployment(props: InstallProps): object {
+function deployment(props: InstallProps): AnyObject {
   const { namespace, replicas, image, policy } = props;
   const labels = podLabels(namespace);
-  const options = optionsAnnotation(props);
+  const annotations = optionsAnnotation(props);
   const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
+  const container = {
+    ...{ name: INSTALL_NAME, image, imagePullPolicy: 'IfNotPresent', args: runArguments(props) },
+    ports: [
+      { name: 'metrics', containerPort: METRICS_PORT },
+      { name: 'health', containerPort: HEALTH_PORT },
+    ],
+    livenessProbe: { ...probe('/healthz'), timeoutSeconds: 5 },
+    readinessProbe: { ...probe('/readyz'), timeoutSeconds: 5 },
+    startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
+    resources: {
+      requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '16Mi' },
+      limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '256Mi' },
+    },
+    securityContext: {
+      ...{ ...USER, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+      capabilities: { drop: ['ALL'] },
+    },
+    ...(policy && { volumeMounts: [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }] }),
+  };
+  const pod = {
+    ...{ serviceAccountName: INSTALL_NAME, automountServiceAccountToken: true },
+    ...{ enableServiceLinks: false, terminationGracePeriodSeconds: 30 },
+    securityContext: { ...USER, fsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
+      (topologyKey) => ({
+        ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
+        labelSelector: { matchLabels: labels },
+      }),
+    ),
+    containers: [container],
+    ...(policy && { volumes: [{ name: 'policy', configMap: { name: POLICY_CONFIG_MAP } }] }),
+  };
   return {
     ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
-    metadata: { name: INSTALL_NAME, namespace, ...(options && { annotations: options }) },
+    metadata: { name: INSTALL_NAME, namespace, ...(annotations && { annotations }) },
     spec: {
-      replicas,
-      selector: { matchLabels: labels },
+      ...{ replicas, selector: { matchLabels: labels } },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: {
-        metadata: { labels },
-        spec: {
-          ...{ serviceAccountName: INSTALL_NAME, automountServiceAccountToken: true },
-          ...{ enableServiceLinks: false, terminationGracePeriodSeconds: 30 },
-          securityContext: { ...USER, fsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
-          topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
-            (topologyKey) => ({
-              ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
-              labelSelector: { matchLabels: labels },
-            }),
-          ),
-          containers: [
-            {
-              ...{ name: INSTALL_NAME, image, imagePullPolicy: 'IfNotPresent', args: runArguments(props) },
-              ports: [
-                { name: 'metrics', containerPort: METRICS_PORT },
-                { name: 'health', containerPort: HEALTH_PORT },
-              ],
-              livenessProbe: { ...probe('/healthz'), timeoutSeconds: 5 },
-              readinessProbe: { ...probe('/readyz'), timeoutSeconds: 5 },
-              startupProbe: { ...probe('/healthz'), periodSeconds: 1, failureThreshold: 60 },
-              resources: {
-                requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '16Mi' },
-                limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '256Mi' },
-              },
-              securityContext: {
-                ...{ ...USER, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
-                capabilities: { drop: ['ALL'] },
-              },
-              ...(policy && {
-                volumeMounts: [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }],
-              }),
-            },
-          ],
-          ...(policy && { volumes: [{ name: 'policy', configMap: { name: POLICY_CONFIG_MAP } }] }),
-        },
-      },
+      template: { metadata: { labels }, spec: pod },
     },
   };
 }
@@ -257,6 +232,7 @@ function deployment(props: InstallProps): object {
  * what wasn't granted.
  */
 function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallProps): string[] {
+  const names = Object.keys(flags).sort();
   return [
     'run',
     `--kinds=${kinds.map(kindName).sort().join()}`,
@@ -265,9 +241,7 @@ function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallPro
     '--leader-elect',
     `--metrics-bind-address=:${METRICS_PORT}`,
     `--health-bind-address=:${HEALTH_PORT}`,
-    ...Object.keys(flags)
-      .sort()
-      .map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
+    ...names.map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
   ];
 }
 

@@ -1,13 +1,11 @@
 import type { Kind } from '../contract/kind.js';
 import { groupOf } from '../contract/object.js';
 
-/** Name of the objects of which there is one in the operator's namespace. */
 export const INSTALL_NAME = 'reconstruct';
 
 /** Namespace of the operator, unless another one is named. */
 export const DEFAULT_NAMESPACE = 'reconstruct-system';
 
-/** Field manager of `reconstruct install`. */
 export const INSTALL_MANAGER = 'reconstruct-install';
 
 /** Labels of everything that `reconstruct install` installs. */
@@ -40,11 +38,9 @@ export const METRICS_SERVICE = 'reconstruct-metrics';
 export const POLICY_CONFIG_MAP = 'reconstruct-policy';
 export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';
 
-/** Where the policy is mounted in the container. */
 export const POLICY_FOLDER = '/etc/reconstruct';
 export const POLICY_FILE = 'policy.yaml';
 
-/** Full name of a kind, as `--kinds` takes it. */
 export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {
   return `${name}.${groupOf(type.apiVersion)}`;
 }

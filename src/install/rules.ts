@@ -43,12 +43,11 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as
 const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
 
 function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
+  const apiGroups = [groupOf(type.apiVersion)];
+  const unnamed = { apiGroups, resources: [type.plural], ...(namespaces && { namespaces }) };
   const of = (subresource: string, verbs: readonly string[]): PolicyRule => ({
-    apiGroups: [groupOf(type.apiVersion)],
-    resources: [type.plural + subresource],
-    verbs,
+    ...{ ...unnamed, resources: [type.plural + subresource], verbs },
     ...(name !== undefined && { resourceNames: [name] }),
-    ...(namespaces && { namespaces }),
   });
   const onObject = ON_OBJECT.filter((write) => writes.includes(write));
   const named = onObject.filter((verb) => name === undefined || verb !== 'create');
@@ -56,14 +55,10 @@ function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
     // A single object is read only after a write has shown that it differs from the cache.
     of('', [...(writes.length > 0 ? ['get'] : []), 'list', 'watch', ...named]),
     // The name of a new object isn't known when the right to create it is checked.
-    ...(named.length < onObject.length ? [withoutName(of('', ['create']))] : []),
+    ...(named.length < onObject.length ? [{ ...unnamed, verbs: ['create'] }] : []),
     ...(writes.includes('status') ? [of('/status', ['patch'])] : []),
     ...(writes.includes('finalizers') ? [of('/finalizers', ['update'])] : []),
   ];
-}
-
-function withoutName({ resourceNames, ...rule }: PolicyRule): PolicyRule {
-  return rule;
 }
 
 /**
@@ -107,7 +102,6 @@ function combine(
   return [...combined.values()];
 }
 
-/** What rights depend on beside the kinds. */
 export type RightsProps = Pick<InstallProps, 'namespace' | 'watchNamespaces' | 'flags' | 'policy'>;
 
 /** A Role, a ClusterRole, or a binding of one. */
@@ -115,7 +109,6 @@ export interface AccessObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  /** None in bindings. */
   readonly rules?: readonly PolicyRule[];
 }
 

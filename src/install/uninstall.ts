@@ -24,13 +24,10 @@ import type { Installed } from './installed.js';
 import { INSTALL_NAME } from './names.js';
 
 export interface UninstallProps {
-  /** Where the operator was installed. */
   readonly namespace: string;
   /** Kinds that may have written into shared objects. */
   readonly kinds: readonly Kind[];
-  /** Removes CRDs, custom resources and their objects too. */
   readonly purge: boolean;
-  /** Only prints what would be done. */
   readonly dryRun: boolean;
 }
 
@@ -202,12 +199,10 @@ function firstOf(names: readonly string[]): string {
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 }
 
-/** A shared object with fields of ours. */
 interface Share extends Installed {
   readonly fieldManager: string;
 }
 
-/** What a purge takes beside the installation. */
 interface Leavings {
   readonly shares: readonly Share[];
   readonly definitions: readonly Installed[];

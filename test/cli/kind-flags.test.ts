@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { kindFlagValues, program, withKindFlags } from '../../src/cli/commands.js';
+import { kindFlagValues, kindOptions, program } from '../../src/cli/commands.js';
 import { builtInFlags } from '../../src/kinds/flags.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 
 function given(...args: string[]): object {
-  const command = withKindFlags(new Command('test').exitOverride());
+  const command = new Command('test').exitOverride();
+  for (const option of kindOptions()) command.addOption(option);
   command.configureOutput({ writeErr: () => undefined });
   return kindFlagValues(command.parse(args, { from: 'user' }).opts());
 }

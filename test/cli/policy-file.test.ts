@@ -24,8 +24,8 @@ interface Setup {
   /** Two looks, after which a change is taken up. */
   readonly look: (times?: number) => Promise<void>;
   readonly lines: LogLine[];
-  /** The kinds that were told each time. */
-  readonly told: string[][];
+  /** The kinds that were reported each time. */
+  readonly reported: string[][];
   readonly metrics: Metrics;
   readonly stop: () => void;
 }
@@ -45,7 +45,7 @@ function refuseThirteen({ proxy }: Policy): void {
 
 async function following(begin: string, readFile?: () => Promise<string>): Promise<Setup> {
   let content: string | CliError = begin;
-  const [lines, told]: [LogLine[], string[][]] = [[], []];
+  const [lines, reported]: [LogLine[], string[][]] = [[], []];
   const [clock, metrics, stopping] = [new VirtualClock(), new Metrics(), new AbortController()];
   const policy = await FollowedPolicy.open({
     file: 'policy.yaml',
@@ -57,7 +57,7 @@ async function following(begin: string, readFile?: () => Promise<string>): Promi
   });
   policy.follow(stopping.signal, {
     check: refuseThirteen,
-    changed: (names) => void told.push([...names]),
+    changed: (names) => void reported.push([...names]),
   });
   const look = async (times = 2): Promise<void> => {
     for (let n = 0; n < times; n++) {
@@ -71,7 +71,7 @@ async function following(begin: string, readFile?: () => Promise<string>): Promi
   const stop = (): void => {
     stopping.abort();
   };
-  return { policy, write, look, lines, told, metrics, stop };
+  return { policy, write, look, lines, reported, metrics, stop };
 }
 
 const small = 'appservice: { maxSize: 3 }';
@@ -82,8 +82,8 @@ async function counted(metrics: Metrics): Promise<string[]> {
   return text.split('\n').filter((line) => line.startsWith('reconstruct_policy_'));
 }
 
-test('what the file says anew is in force after two looks, and is told with a digest', async () => {
-  const { policy, write, look, lines, told, metrics } = await following(large);
+test('what the file says anew is in force after two looks, and is reported with a digest', async () => {
+  const { policy, write, look, lines, reported, metrics } = await following(large);
   const before = policy.digest;
   write(small);
 
@@ -92,7 +92,7 @@ test('what the file says anew is in force after two looks, and is told with a di
   await look(1);
 
   expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
-  expect(told).toEqual([['appservice']]);
+  expect(reported).toEqual([['appservice']]);
   expect(policy.digest).not.toBe(before);
   expect(lines).toEqual([
     {
@@ -113,14 +113,14 @@ test.each([
   ['nothing', '', /holds nothing/],
   ['an unknown kind', 'appservise: {}', /did you mean appservice/],
   ['no file', GONE, /there is no such file/],
-])('%s changes nothing, and is told once', async (_, content, why) => {
-  const { policy, write, look, lines, told, metrics } = await following(large);
+])('%s changes nothing, and is reported once', async (_, content, why) => {
+  const { policy, write, look, lines, reported, metrics } = await following(large);
   write(content);
 
   await look(50);
 
   expect(policy.current).toEqual({ appservice: { maxSize: 30 } });
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(lines).toMatchObject([
     { level: 'error', fields: { inForce: policy.digest, errors: [expect.stringMatching(why)] } },
   ]);
@@ -132,13 +132,13 @@ test.each([
 });
 
 test('after a mistake what is right again counts, be it what it was before', async () => {
-  const { policy, write, look, told, metrics, lines } = await following(large);
+  const { policy, write, look, reported, metrics, lines } = await following(large);
   for (const content of [GONE, 'nonsense', large, GONE, small]) {
     write(content);
     await look();
   }
   expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
-  expect(told).toEqual([['appservice']]);
+  expect(reported).toEqual([['appservice']]);
   expect(lines.map(({ level }) => level)).toEqual(['error', 'error', 'info', 'error', 'info']);
   expect(await counted(metrics)).toContain('reconstruct_policy_refused 0');
 });
@@ -156,14 +156,14 @@ test('what is being written is not taken for the whole', async () => {
 
 const proxy = (size: number): string => `${large}\nproxy: { maxSize: ${size} }`;
 
-test('what is taken at the start alone is never told to be in force: it needs a restart', async () => {
-  const { policy, write, look, lines, told, metrics } = await following(proxy(1));
+test('what is taken at the start alone is never reported to be in force: it needs a restart', async () => {
+  const { policy, write, look, lines, reported, metrics } = await following(proxy(1));
   write(proxy(2));
 
   await look(10);
 
   expect(policy.current.proxy).toEqual({ maxSize: 1 });
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(lines).toEqual([
     {
       level: 'warn',
@@ -179,13 +179,13 @@ test('what is taken at the start alone is never told to be in force: it needs a 
 });
 
 test('what a kind can’t work with is refused as a whole, be it right by the schemas', async () => {
-  const { policy, write, look, lines, told, metrics } = await following(large);
+  const { policy, write, look, lines, reported, metrics } = await following(large);
   write(`${small}\nproxy: { maxSize: 13 }`);
 
   await look(10);
 
   expect(policy.current.appservice).toEqual({ maxSize: 30 });
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(lines).toMatchObject([
     {
       level: 'error',

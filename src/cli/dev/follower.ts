@@ -10,7 +10,6 @@ import { collect, follow } from '../tree/collect.js';
 import type { SeenKind } from '../tree/collect.js';
 import type { StatusDocument } from '../tree/model.js';
 
-/** A change of an object between two looks. */
 export interface Change {
   readonly isGone: boolean;
   /** As in `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`. */
@@ -26,7 +25,6 @@ interface FollowerProps {
   readonly onTrouble: (lines: readonly string[]) => void;
 }
 
-/** Looks at custom resources and their children again and again. */
 export class Follower {
   private kinds = '';
   private known: readonly AnyObject[] = [];

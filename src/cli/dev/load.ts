@@ -25,7 +25,6 @@ import type { Tone } from './view.js';
 export interface ProjectOptions {
   /** Files, folders and patterns. Empty: the usual places. */
   readonly samples: readonly string[];
-  /** @defaultValue none */
   readonly config?: string;
   /** @defaultValue those of the configuration */
   readonly kinds?: readonly string[];
@@ -56,18 +55,14 @@ export interface Sample {
   readonly object: AnyObject;
 }
 
-/** A configuration and its samples. */
 export interface Project {
   readonly kinds: readonly LoadedKind[];
-  /** Rights that the operator needs. */
   readonly rules: readonly PolicyRule[];
-  /** The files and folders of the samples. */
   readonly sources: readonly string[];
   /** All of them, or a line for each mistake in them, with its place. */
   readonly samples: { readonly valid: readonly Sample[] } | { readonly problems: readonly string[] };
 }
 
-/** The message from the process that loads a project. */
 type Outcome =
   | { readonly project: Project }
   /** @defaultValue `stack`: the message says where */
@@ -244,7 +239,6 @@ export function sampleSources(named: readonly string[], folder: string): string[
   });
 }
 
-/** Time to finish work in progress. */
 const GRACE_MILLISECONDS = 5_000;
 
 /** A warning or error of the controller, or output of the author's code. */
@@ -258,7 +252,6 @@ interface ControllerProps {
   readonly kubeconfig: string;
   readonly config: string | undefined;
   readonly kinds: readonly LoadedKind[];
-  /** Called once the controllers of all kinds run. */
   readonly onStarted: () => void;
   readonly onLine: (line: ControllerLine) => void;
   /** Called when it has ended unexpectedly. @param how as in `exit code 1` */

@@ -107,7 +107,6 @@ function openView(): View {
 const IGNORED =
   /^(node_modules|dist|vendor)$|^\.|~$|\.(sw[a-z]|tmp|bak|log)$|^#.*#$|^\d+$|___jb_(tmp|old)___$/;
 
-/** Reports whether a save in a file or folder of this name is of no interest. */
 export function isIgnored(name: string): boolean {
   return IGNORED.test(name);
 }
@@ -118,7 +117,6 @@ const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
 /** A save is often several writes, and an editor may replace the file. */
 const QUIET_MILLISECONDS = 150;
 
-/** Kinds of trouble, in the order in which they are shown. */
 const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
 
 interface SessionProps {
@@ -149,7 +147,6 @@ export class Session {
     this.root = dirname(resolve(props.options.config ?? 'any'));
   }
 
-  /** Loads the project, and again after each save, until the signal aborts. */
   async run(): Promise<void> {
     const { signal } = this.props;
     const watcher = watch(this.root, {
@@ -300,7 +297,6 @@ export class Session {
     });
   }
 
-  /** @param lines none where nothing is wrong */
   private trouble(about: (typeof ABOUT)[number], title: string, lines: readonly string[]): void {
     if (lines.length > 0) this.troubles.set(about, { title, lines });
     else if (!this.troubles.delete(about)) return;

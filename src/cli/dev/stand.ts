@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { describeRef, groupOf, isMap, objectId, objectKey, refOf } from '../../contract/object.js';
+import { describeRef, isMap, objectId, objectKey, refOf } from '../../contract/object.js';
+import { definitionName } from '../../contract/resource.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
 import { namespaceType } from '../../install/cluster.js';
@@ -13,22 +14,17 @@ import type { LoadedKind, Sample } from './load.js';
 export interface Guard {
   watch(pid: number): void;
   forget(pid: number): void;
-  /** Stops watching all processes. */
   release(): Promise<void>;
 }
 
-/** A control plane on this machine. */
 export interface ControlPlane {
-  /** Path of the admin's kubeconfig. */
   readonly adminKubeconfig: string;
   readonly kubectlPath: string;
   /** Removes it, with all of its files. Can be called more than once. */
   stop(): Promise<void>;
 }
 
-/** A control plane with the ServiceAccount of an installation. */
 export interface Stand extends ControlPlane {
-  /** Path of the ServiceAccount's kubeconfig. */
   readonly operatorKubeconfig: string;
   /**
    * Applies CRDs that are new or changed, and grants the operator exactly these rights.
@@ -97,28 +93,25 @@ export class Samples {
    * @returns a sentence for each sample that the cluster refuses; it is applied again the next time
    */
   async update(wanted: readonly Sample[], schemaChanged: boolean, signal: AbortSignal): Promise<string[]> {
-    const began = this.clock.monotonic();
-    const isRetried = (error: unknown): boolean => {
-      const limit = error instanceof OperatorError ? (RETRIED_MILLISECONDS[error.reason] ?? 0) : 0;
-      return schemaChanged && this.clock.monotonic() - began < limit;
-    };
+    const began = schemaChanged ? this.clock.monotonic() : -Infinity;
     const before = new Map(this.applied.map((sample) => [objectId(sample.object), sample]));
     const ids = new Set(wanted.map(({ object }) => objectId(object)));
     const removed = this.applied.filter(({ object }) => !ids.has(objectId(object)));
-    const after: Sample[] = [];
     const refusals: string[] = [];
-    for (const sample of [...removed, ...wanted]) {
-      const { object } = sample;
-      const isRemoved = removed.includes(sample);
-      const isSame = isDeepStrictEqual(before.get(objectId(object))?.object, object);
+    const tried = async ({ object }: Sample, action: () => Promise<void>): Promise<boolean> => {
       try {
-        if (isRemoved) await this.remove(sample);
-        else if (!isSame) await this.apply(sample, isRetried, signal);
-        if (!isRemoved) after.push(sample);
+        await action();
+        return true;
       } catch (error) {
         refusals.push(`${describeRef(refOf(object))} is refused by the cluster: ${messageOf(error)}`);
-        if (isRemoved) after.push(sample);
+        return false;
       }
+    };
+    const after: Sample[] = [];
+    for (const sample of removed) if (!(await tried(sample, () => this.remove(sample)))) after.push(sample);
+    for (const sample of wanted) {
+      const isSame = isDeepStrictEqual(before.get(objectId(sample.object))?.object, sample.object);
+      if (isSame || (await tried(sample, () => this.apply(sample, began, signal)))) after.push(sample);
     }
     this.applied = after;
     return refusals;
@@ -126,7 +119,7 @@ export class Samples {
 
   /** Makes samples of a kind count as new when it comes back. @param crd that was removed, as in `notes.example.com` */
   forget(crd: string): void {
-    this.applied = this.applied.filter(({ type }) => `${type.plural}.${groupOf(type.apiVersion)}` !== crd);
+    this.applied = this.applied.filter(({ type }) => definitionName(type) !== crd);
   }
 
   private async remove({ type, object: { metadata } }: Sample): Promise<void> {
@@ -134,11 +127,8 @@ export class Samples {
     if (live) await this.cluster.delete(type, live, 'Background');
   }
 
-  private async apply(
-    { type, object }: Sample,
-    isRetried: (error: unknown) => boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** @param began when a CRD was applied */
+  private async apply({ type, object }: Sample, began: number, signal: AbortSignal): Promise<void> {
     const { namespace } = object.metadata;
     if (namespace !== undefined && !signal.aborted && !(await this.cluster.find(namespaceType, namespace))) {
       const { apiVersion, kind } = namespaceType;
@@ -153,7 +143,8 @@ export class Samples {
           message: `a field of its spec was dropped, since the CRD in the cluster has no such field: see ${object.kind} there`,
         });
       } catch (error) {
-        if (!isRetried(error)) throw error;
+        const limit = error instanceof OperatorError ? (RETRIED_MILLISECONDS[error.reason] ?? 0) : 0;
+        if (this.clock.monotonic() - began >= limit) throw error;
       }
       await sleep(this.clock, RETRY_MILLISECONDS, signal);
     }

@@ -11,21 +11,16 @@ import type { ControlPlane } from './stand.js';
 
 export type Tone = 'news' | 'warning' | 'error';
 
-/** A reason why the cluster isn't as the files say. */
 export interface Trouble {
   /** As in `The configuration can't be loaded; the controller continues with what was loaded at 12:30:01`. */
   readonly title: string;
-  /** With file and line, as far as known. */
   readonly lines: readonly string[];
 }
 
-/** State that is shown. */
 interface Board {
   /** State of the controller, as in `the controller runs what was loaded at 12:30:01`. */
   readonly controller: string;
-  /** Everything that is wrong now. */
   readonly troubles: readonly Trouble[];
-  /** How to reach the cluster from another terminal. */
   readonly hints: readonly string[];
   readonly document?: StatusDocument;
 }
@@ -103,7 +98,6 @@ function boardText({ document, troubles, controller, hints }: Board, now: Date, 
   ].join('\n\n');
 }
 
-/** For logs and pipes. */
 export function lineView(now: () => Date, write: (text: string) => void): View {
   let board = START;
   /** Those of the last document, and all events before: one may be out of sight for a while. */

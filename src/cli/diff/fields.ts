@@ -3,7 +3,6 @@ import { isMap } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { visible } from '../../engine/preview/dry-run.js';
 
-/** A field whose value differs, or that one side doesn't have. */
 export interface FieldChange {
   /** As in `.spec.template.spec.containers[name="web"].image`. */
   readonly path: string;
@@ -54,7 +53,6 @@ function byKey(items: readonly unknown[], key: string): Map<unknown, unknown> | 
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An object as it is and as it would be. */
 interface Pair {
   readonly before?: AnyObject;
   readonly after?: AnyObject;

@@ -28,7 +28,6 @@ const ACTIONS: Readonly<Record<PreviewAction, { readonly said: string; readonly 
   skipped: { said: 'would be left as it is, since something before it fails', counted: 'skipped' },
 };
 
-/** Renders for people: every object that would differ, field by field. Empty where none would. */
 export function textOf({ objects, explanations }: Outcome, paintAny: Paint): string {
   const paint: Paint = (color, text) => paintAny(color, plain(text));
   const counts = Object.entries(ACTIONS).flatMap(([action, { counted }]) => {

@@ -13,7 +13,6 @@ function refuseUnless(isUsable: boolean, option: string, why: string): void {
 
 export const DEFAULT_GROUP = 'example.com';
 
-/** Names that stand in a project. */
 export interface Names {
   /** Of its folder, its package and, by default, its image. */
   readonly project: string;
@@ -32,38 +31,28 @@ const TAKEN = ['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'Object', 'Props
  * @throws CliError with exit code 2 for a name that can't be used
  */
 export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalCase(project)): Names {
-  const name = (isUsable: boolean, option: string, value: string, remedy: string): void => {
+  const check = (isUsable: boolean, option: string, value: string, remedy: string): void => {
     refuseUnless(isUsable, option, `${JSON.stringify(value)} can't be used: ${remedy}`);
   };
-  name(
-    isLabel(project),
-    ...(['NAME', project] as const),
-    'a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book',
-  );
+  const label =
+    'a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book';
+  check(isLabel(project), 'NAME', project, label);
   const reserved = 'it is reserved for Kubernetes; give a domain of yours';
-  name(!isKubernetesGroup(group), '--group', group, reserved);
+  check(!isKubernetesGroup(group), '--group', group, reserved);
   const domain = 'a group is a domain in lower case, at best one of yours, as in web.example.com';
-  name(isGroup(group), '--group', group, domain);
+  check(isGroup(group), '--group', group, domain);
   const isYaml = /^(y|n|yes|no|on|off|true|false|null)$/i.test(kind);
-  name(!isYaml, '--kind', kind, 'YAML reads it as true, false or null; choose another');
-  name(
-    isKind(kind),
-    ...(['--kind', kind] as const),
-    'a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in GuestBook',
-  );
-  name(!TAKEN.includes(kind), '--kind', kind, 'the project already uses that name; choose another');
-  return { project, group, kind, file: kebabCase(kind) };
+  check(!isYaml, '--kind', kind, 'YAML reads it as true, false or null; choose another');
+  const pascal =
+    'a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in GuestBook';
+  check(isKind(kind), '--kind', kind, pascal);
+  check(!TAKEN.includes(kind), '--kind', kind, 'the project already uses that name; choose another');
+  const file = kind.replace(/([a-z0-9])([A-Z])/g, '$1-$2').replace(/([A-Z])([A-Z][a-z])/g, '$1-$2');
+  return { project, group, kind, file: file.toLowerCase() };
 }
 
 function pascalCase(name: string): string {
   return name.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-function kebabCase(name: string): string {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
-    .replace(/([A-Z])([A-Z][a-z])/g, '$1-$2')
-    .toLowerCase();
 }
 
 /** Kinds of objects that the template of a project can create, in the order in which they are applied. */
@@ -79,7 +68,6 @@ export const DEFAULT_CHILDREN: readonly string[] = ['Deployment', 'Service'];
 export const SERVERS = ['Deployment', 'StatefulSet', 'DaemonSet'];
 export const TASKS = ['Job', 'CronJob'];
 
-/** Children that need one of others. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   Service: SERVERS,
   Ingress: ['Service'],
@@ -111,15 +99,12 @@ export function readChildren(names: readonly string[]): string[] {
       !wanted.has(child) || among(targets).length > 0,
       `${child} is about another object; add ${targets.join(' or ')}`,
     );
-  if (wanted.has('PersistentVolumeClaim')) {
-    const clashing = among(NOT_WITH_CLAIM);
-    const workloads = among([...SERVERS, ...TASKS]);
-    const others = [...clashing, ...(clashing.length === 0 ? workloads.slice(1) : [])];
-    check(
-      others.length === 0,
-      `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${others.join(', ')}`,
-    );
-  }
+  const clashing = among(NOT_WITH_CLAIM);
+  const others = clashing.length > 0 ? clashing : among([...SERVERS, ...TASKS]).slice(1);
+  check(
+    !wanted.has('PersistentVolumeClaim') || others.length === 0,
+    `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${others.join(', ')}`,
+  );
   return among(CHILDREN);
 }
 
@@ -136,20 +121,21 @@ function childNamed(name: string): string {
   );
 }
 
-/** How a project depends on this package. */
-export interface Dependency {
-  /** The name under which it is installed and imported. */
-  readonly name: string;
-  /** Its value in package.json. */
+/** Source of this package for a project that depends on it. */
+interface Source {
   readonly spec: string;
   /** A packed file that becomes part of the project, where `spec` names it. @defaultValue none: it comes from a registry */
   readonly tarball?: { readonly path: string; readonly content: Buffer };
 }
 
+export interface Dependency extends Source {
+  /** The name under which it is installed and imported. */
+  readonly name: string;
+}
+
 /** npm's registry has an unrelated package of this name, so a version would install that one. */
 const UNRELATED = 'reconstruct';
 
-/** The folder of the package that runs. */
 export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
@@ -164,8 +150,8 @@ export function ownDependency(given?: string, folder = ownFolder): Dependency {
   return { name, ...(given === undefined ? recordedSource(name, folder) : givenSource(name, given)) };
 }
 
-/** The source that npm recorded when it installed the package. */
-function recordedSource(name: string, folder: string): Omit<Dependency, 'name'> {
+/** Returns the source that npm recorded when it installed the package. */
+function recordedSource(name: string, folder: string): Source {
   const parent = dirname(resolve(folder));
   const modules = basename(parent).startsWith('@') ? dirname(parent) : parent;
   const record = join(modules, '.package-lock.json');
@@ -184,31 +170,26 @@ function recordedSource(name: string, folder: string): Omit<Dependency, 'name'> 
   );
 }
 
-function givenSource(name: string, given: string): Omit<Dependency, 'name'> {
+function givenSource(name: string, given: string): Source {
   const path = given.replace(/^file:/, '');
   const isFolder = existsSync(path) && statSync(path).isDirectory();
   if (existsSync(path) && !isFolder) return packed(resolve(path));
   if (/^(npm:@|https?:|git[+:@])/.test(given)) return { spec: given };
   const spec = given.startsWith(`${name}@`) ? given.slice(name.length + 1) : given;
   const isVersion = !isFolder && /^[\w.^~>=<-]+$/.test(spec) && !/\.t(ar\.)?gz$/.test(spec);
-  refuseUnless(
-    isVersion && name !== UNRELATED,
-    '--package',
-    `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz` +
-      (name === UNRELATED
-        ? `; ${name} of npm's registry is an unrelated package, so no version can be given`
-        : '; or a version, as in --package 0.1.0'),
-  );
+  const versions =
+    name === UNRELATED
+      ? `; ${name} of npm's registry is an unrelated package, so no version can be given`
+      : '; or a version, as in --package 0.1.0';
+  const why = `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz`;
+  refuseUnless(isVersion && name !== UNRELATED, '--package', why + versions);
   return { spec };
 }
 
 /** @param integrity that the file must have */
-function packed(file: string, integrity?: string): Omit<Dependency, 'name'> {
-  refuseUnless(
-    existsSync(file),
-    file,
-    'the file from which this package was installed is gone; give it with --package FILE',
-  );
+function packed(file: string, integrity?: string): Source {
+  const gone = 'the file from which this package was installed is gone; give it with --package FILE';
+  refuseUnless(existsSync(file), file, gone);
   const content = readFileSync(file);
   const actual = `sha512-${createHash('sha512').update(content).digest('base64')}`;
   const isSame = !integrity?.startsWith('sha512-') || integrity === actual;

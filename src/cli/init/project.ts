@@ -68,7 +68,6 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
 
 const PLACEHOLDER = `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`;
 
-/** Content by path below the project. */
 type Files = ReadonlyMap<string, string | Buffer>;
 
 const MANIFEST = 'package.json';
@@ -81,7 +80,7 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The template for these children: parts for others are left out, and names are put in.
+ * Returns the template for these children: parts for others are left out, and names are put in.
  *
  * @param earlier what `npm init -y` has written; its author and the like stay
  */
@@ -125,7 +124,6 @@ function projectFiles(
   return files;
 }
 
-/** The paths of all files below a folder. */
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(folder, path)).isFile())
@@ -135,7 +133,6 @@ function filesBelow(folder: string): string[] {
 /** As in `  // if: Service & !Ingress`: about the lines below, up to the end of the statement, member or item. */
 const DIRECTIVE = /^ *(?:\/\/|#) if: (.+)$/;
 
-/** Leaves out the parts of a text whose condition doesn't hold. */
 function withoutOthers(text: string, present: ReadonlySet<string>): string {
   const isTrue = (term: string): boolean =>
     term.startsWith('!') ? !present.has(term.slice(1)) : present.has(term);
@@ -161,16 +158,15 @@ function withoutOthers(text: string, present: ReadonlySet<string>): string {
   );
 }
 
-/** The last line of the part that begins at `index`: comments, a line, what is indented below it, and a bracket that closes it. */
+/** Returns the last line of the part that begins at `index`: comments, a line, what is indented below it, and a bracket that closes it. */
 function endOfPart(lines: readonly string[], index: number, indent: number): number {
   const at = (position: number): string => lines[position] ?? '';
   let end = index;
   while (/^ *(\/\/|#)/.test(at(end))) end++;
   // The text ends with a newline, behind which there is an empty line.
   while (end + 2 < lines.length && (at(end + 1) === '' || indentOf(at(end + 1)) > indent)) end++;
-  return indentOf(at(end + 1)) === indent && /^ *[}\])]/.test(at(end + 1))
-    ? endOfPart(lines, end + 1, indent)
-    : end;
+  const isClosed = indentOf(at(end + 1)) === indent && /^ *[}\])]/.test(at(end + 1));
+  return isClosed ? endOfPart(lines, end + 1, indent) : end;
 }
 
 function indentOf(line: string): number {
@@ -179,19 +175,19 @@ function indentOf(line: string): number {
 
 type Manifest = Readonly<Record<string, unknown>>;
 
-/** The template's package.json, with what an earlier one has beside it. */
+/** Returns the template's package.json, with what an earlier one has beside it. */
 function merged(template: Manifest, dependency: object, earlier: Manifest = {}): Manifest {
-  const isGiven = (value: unknown): boolean => value !== '' && !(Array.isArray(value) && value.length === 0);
   const { name, version, private: isPrivate, dependencies, devDependencies, ...own } = template;
   const { main: _, ...others } = earlier;
-  const kept = Object.entries(others).filter(([key, value]) => !(key in template) && isGiven(value));
-  const sorted = (...maps: unknown[]): object =>
-    Object.fromEntries(
-      Object.entries(Object.assign({}, ...maps) as object).sort(([a], [b]) => (a < b ? -1 : 1)),
-    );
+  const isKept = ([key, value]: [string, unknown]): boolean =>
+    !(key in template) && value !== '' && !(Array.isArray(value) && value.length === 0);
+  const sorted = (...maps: unknown[]): object => {
+    const all = Object.entries(Object.assign({}, ...maps) as object);
+    return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
   return {
     ...{ name, version: earlier.version ?? version, private: isPrivate },
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(Object.entries(others).filter(isKept)),
     ...own,
     dependencies: sorted(earlier.dependencies, dependency, dependencies),
     devDependencies: sorted(earlier.devDependencies, devDependencies),
@@ -221,20 +217,17 @@ function requireFree(folder: string): Manifest | undefined {
   } catch (error) {
     throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`, 2);
   }
-  if (manifest && !isOfNpmInit(manifest))
-    others.push(`${MANIFEST}, which has more in it than "npm init -y" writes,`);
+  const { scripts = {}, main = 'index.js' } = manifest ?? {};
+  const isOfNpmInit =
+    main === 'index.js' &&
+    Object.values(scripts as object).every((script) => String(script).includes('no test specified')) &&
+    Object.keys(manifest ?? {}).every((key) => NPM_INIT.test(key));
+  if (!isOfNpmInit) others.push(`${MANIFEST}, which has more in it than "npm init -y" writes,`);
   if (others.length === 0) return manifest;
   throw new CliError(
     `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move it, or give another name`,
     2,
   );
-}
-
-function isOfNpmInit({ scripts = {}, main = 'index.js', ...others }: Manifest): boolean {
-  const isUntouched = Object.values(scripts as object).every((script) =>
-    String(script).includes('no test specified'),
-  );
-  return main === 'index.js' && isUntouched && Object.keys(others).every((key) => NPM_INIT.test(key));
 }
 
 /**
@@ -290,20 +283,15 @@ async function recordSnapshot(folder: string, library: string, signal: AbortSign
   } catch (error) {
     if (signal.aborted) throw new CliError('Interrupted; nothing was written', 2);
     const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
-    throw new CliError(
-      [
-        ...`${stdout}${stderr}`.trimEnd().split('\n'),
-        '',
-        "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
-          `${ownFolder} in versions that it isn't made for, install others`,
-      ],
-      2,
-    );
+    const remedy =
+      "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
+      `${ownFolder} in versions that it isn't made for, install others`;
+    throw new CliError([...`${stdout}${stderr}`.trimEnd().split('\n'), '', remedy], 2);
   }
   rmSync(modules, { recursive: true });
 }
 
-/** The folder of a package that was installed with this one. */
+/** Returns the folder of a package that was installed with this one. */
 function peer(name: string): string {
   const folders = createRequire(join(ownFolder, MANIFEST)).resolve.paths(name) ?? [];
   const found = folders.map((folder) => join(folder, name)).find((folder) => existsSync(folder));

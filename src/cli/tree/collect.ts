@@ -3,7 +3,7 @@ import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ChildType } from '../../contract/owned-children.js';
-import { resourceType } from '../../contract/resource.js';
+import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { suggest } from '../../contract/suggest.js';
 import { ApiError, classify } from '../../engine/api-error.js';
@@ -12,7 +12,6 @@ import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
 import { CliError } from '../exit.js';
 import { operatorsFor } from '../operators.js';
-import type { KindInNamespace } from '../operators.js';
 import { notInstalled } from '../cluster.js';
 import {
   childStatus,
@@ -30,14 +29,11 @@ export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
 
 export interface Target {
   readonly kind: SeenKind;
-  /** @default - all of the kind */
   readonly name?: string;
 }
 
-/** The custom resources whose trees are collected. */
 export interface TreeScope {
   readonly targets: readonly Target[];
-  /** @default - all */
   readonly namespace?: string | undefined;
   /** Looks for the operators that are responsible, too. @default true */
   readonly operators?: boolean;
@@ -46,13 +42,11 @@ export interface TreeScope {
 /** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
 export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
 
-/** Returns a function that lists each scope once. */
 export function lister(api: Api, signal?: AbortSignal): List {
   const listed = new Map<string, Promise<readonly AnyObject[]>>();
   return (scope) => {
     const id = JSON.stringify(scope);
-    const { apiVersion, kind } = scope.type;
-    const metadataOnly = apiVersion === 'v1' && kind === 'Secret';
+    const metadataOnly = groupKind(scope.type) === 'Secret';
     const objects = listed.get(id) ?? api.listAll({ ...scope, metadataOnly }, signal);
     listed.set(id, objects);
     return objects;
@@ -64,13 +58,11 @@ export function lister(api: Api, signal?: AbortSignal): List {
  * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
  */
 export async function look(scope: TreeScope, list: List): Promise<StatusDocument> {
-  try {
-    return await collect(scope, list, new Date());
-  } catch (error) {
+  return collect(scope, list, new Date()).catch((error: unknown) => {
     if (error instanceof ApiError && error.kindNotServed)
       throw notInstalled(scope.targets.map(({ kind }) => kind.type.kind));
     throw classify(error, 'Look for custom resources');
-  }
+  });
 }
 
 /** @throws CliError with exit code 2 and similar names, where there is no custom resource of the name that was asked for */
@@ -82,9 +74,9 @@ export async function refuseMissing(
   if (target?.name === undefined || resources.length > 0) return;
   const { type } = target.kind;
   const where = type.namespaced ? namespace : undefined;
-  const names = (await list(scopeOf(type, where))).map(({ metadata }) => metadata.name);
+  const names = (await list(scopeOf({ type, namespace: where }))).map(({ metadata }) => metadata.name);
   const near = suggest(target.name, names);
-  const known = names.length === 0 ? 'none' : names.slice(0, 10).join(', ');
+  const known = names.slice(0, 10).join(', ') || 'none';
   throw new CliError(
     `There is no ${type.kind} ${objectKey(where, target.name)}` +
       (near === undefined ? `; there are ${known}` : `; did you mean ${near}?`),
@@ -96,7 +88,7 @@ const POLL_MILLISECONDS = 1_000;
 /** Share of the time that may be spent on looks, so that large clusters are asked less often. */
 const BUSY_SHARE = 0.2;
 
-export interface FollowProps {
+interface FollowProps {
   readonly api: Api;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -112,8 +104,14 @@ export interface FollowProps {
  * right to watch.
  * @throws what `look` throws the first time, unless there is `onFailed`
  */
-export async function follow(props: FollowProps): Promise<void> {
-  const { api, clock, signal, onDocument, onFailed } = props;
+export async function follow({
+  api,
+  clock,
+  signal,
+  onDocument,
+  onFailed,
+  ...props
+}: FollowProps): Promise<void> {
   const isOver = (): boolean => signal.aborted;
   for (let isFirst = true; !isOver(); isFirst = false) {
     const began = clock.monotonic();
@@ -142,8 +140,9 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
   const refused: Missed[] = [];
   for (const target of scope.targets) {
     const { type } = target.kind;
+    const namespace = type.namespaced ? scope.namespace : undefined;
     try {
-      const crs = await list(scopeOf(type, type.namespaced ? scope.namespace : undefined, target));
+      const crs = await list(scopeOf({ type, namespace, name: target.name }));
       found.push({ target, crs: [...crs].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)) });
     } catch (error) {
       refused.push(missed(type, error));
@@ -164,24 +163,21 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
     scope.operators === false
       ? { operators: undefined, unattended: [], notes: [] }
       : await operatorsFor(places, list, now);
+  const byChildren = (resource: ResourceStatus): ResourceStatus => {
+    const isUnattended = unattended.some(
+      ({ kind: { type }, namespace }) =>
+        groupKind(type) === groupKind(resource) && namespace === resource.namespace,
+    );
+    const verdict = isUnattended ? verdictByChildren(resource) : undefined;
+    return verdict ? { ...resource, verdict } : resource;
+  };
   return {
     ...(operators && { operators }),
     notes: [...missedNotes(unreadable), ...notes],
-    resources: resources.map((resource) => judged(resource, unattended)),
+    resources: resources.map(byChildren),
     ...(missing.length > 0 && { notInstalled: missing.map(({ type }) => type.kind) }),
     ...(unreadable.length > 0 && { unreadable: unreadable.map(({ type }) => type.kind) }),
   };
-}
-
-function judged(resource: ResourceStatus, unattended: readonly KindInNamespace[]): ResourceStatus {
-  const isUnattended = unattended.some(
-    ({ kind: { type }, namespace }) =>
-      type.kind === resource.kind &&
-      type.apiVersion === resource.apiVersion &&
-      namespace === resource.namespace,
-  );
-  const verdict = isUnattended ? verdictByChildren(resource) : undefined;
-  return verdict ? { ...resource, verdict } : resource;
 }
 
 function sortKey({ metadata: { namespace = '', name } }: AnyObject): string {
@@ -209,23 +205,23 @@ async function resourceStatus(
     // Events on objects without a namespace are in `default`.
     const own = namespace ?? (type === eventType ? 'default' : undefined);
     const where = name === undefined && namespace !== undefined ? ofScope : own;
-    try {
-      return await list(scopeOf(type, where, { selector }));
-    } catch (error) {
+    return list(scopeOf({ type, namespace: where, selector })).catch((error: unknown) => {
       all.push(missed(type, error));
       return [];
-    }
+    });
   };
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
-  const own = { label, selector: name === undefined ? label : `${label}=${value}` };
-  const types = childTypes(kind);
-  const candidates = await Promise.all(types.map((type) => listed(type, own.selector)));
+  const own = name === undefined ? label : `${label}=${value}`;
+  // The kind may be of another copy of this package.
+  const { children: current = [], formerChildren = [] } = kind as Partial<OwnedKind>;
+  const types: ChildType[] = [...current, ...formerChildren.map((type) => ({ ...type, optional: true }))];
+  const candidates = await Promise.all(types.map((type) => listed(type, own)));
   const objects = candidates.flat().filter((object) => controllerOf(object)?.uid === uid);
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   const pods = podLists.flat().filter(({ metadata }) => metadata.namespace === namespace);
   const children = objects.map((child) => childStatus(child, pods));
-  const events = eventsOf(cr, children, await listed(eventType));
+  const events = eventsOf(uid, children, await listed(eventType));
 
   const optional = new Map<ResourceType, boolean>(types.map((type) => [type, type.optional ?? false]));
   const isUnserved = ({ type, error }: Missed): boolean => optional.has(type) && error.kindNotServed;
@@ -250,14 +246,8 @@ async function resourceStatus(
   };
 }
 
-/** Returns the types of a kind's children; the kind may be of another copy of this package. */
-function childTypes(kind: SeenKind): readonly ChildType[] {
-  const { children = [], formerChildren = [] } = kind as Partial<OwnedKind>;
-  return [...children, ...formerChildren.map((type) => ({ ...type, optional: true }))];
-}
-
 function eventsOf(
-  { metadata: { uid } }: AnyObject,
+  uid: string | undefined,
   children: readonly ChildStatus[],
   events: readonly AnyObject[],
 ): EventStatus[] {
@@ -270,20 +260,12 @@ function eventsOf(
   });
 }
 
-function scopeOf(
-  type: ResourceType,
-  namespace: string | undefined,
-  { name, selector }: { readonly name?: string; readonly selector?: string | undefined } = {},
-): Scope {
-  return {
-    type,
-    ...(namespace !== undefined && { namespace }),
-    ...(name !== undefined && { name }),
-    ...(selector !== undefined && { selector }),
-  };
+function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | undefined }): Scope {
+  return Object.fromEntries(
+    Object.entries(scope).filter(([, value]) => value !== undefined),
+  ) as unknown as Scope;
 }
 
-/** A type whose objects couldn't be listed. */
 interface Missed {
   readonly type: ResourceType;
   readonly error: ApiError;
@@ -296,7 +278,7 @@ function missed(type: ResourceType, error: unknown): Missed {
 }
 
 /** Returns sentences on what couldn't be read, one for all types whose right is missing. */
-export function missedNotes(all: readonly Missed[]): string[] {
+function missedNotes(all: readonly Missed[]): string[] {
   const forbidden = all.filter(({ error }) => error.code === 403).map(({ type }) => type.plural);
   const plurals = [...new Set(forbidden)].sort().join(', ');
   const others = all.filter(({ error }) => error.code !== 403);

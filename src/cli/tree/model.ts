@@ -11,7 +11,6 @@ import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 export interface StatusDocument {
   /** The operators of the cluster. @default - they may not be read, or weren't asked for */
   readonly operators?: readonly OperatorStatus[];
-  /** Sentences on the whole, such as that no operator is installed. */
   readonly notes: readonly string[];
   readonly resources: readonly ResourceStatus[];
   /** Kinds that were asked for, and aren't installed. @default - none */
@@ -22,7 +21,6 @@ export interface StatusDocument {
 
 export interface OperatorStatus {
   readonly namespace: string;
-  /** Replicas that are available, and that are asked for. */
   readonly available: number;
   readonly replicas: number;
   /** The holder of the lease. @default - there is none, or the lease may not be read */
@@ -31,14 +29,11 @@ export interface OperatorStatus {
 
 interface ObjectStatus extends ObjectRef {
   readonly uid: string;
-  /** RFC 3339. */
   readonly created?: string;
 }
 
-/** A custom resource. */
 export interface ResourceStatus extends ObjectStatus {
   readonly verdict: Verdict;
-  /** Other facts of its status. */
   readonly facts: readonly Fact[];
   readonly children: readonly ChildStatus[];
   /** Types of children that couldn't be listed, so that some may be missing. @default - none */
@@ -47,11 +42,9 @@ export interface ResourceStatus extends ObjectStatus {
   readonly notServed?: readonly string[];
   /** The last events of the resource, its children and their pods: warnings first, then its own, then the rest. */
   readonly events: readonly EventStatus[];
-  /** Sentences on what couldn't be read. */
   readonly notes: readonly string[];
 }
 
-/** State of a custom resource by its conditions. */
 export interface Verdict {
   /** `Unknown`: no controller has reported yet. */
   readonly word: 'Ready' | 'Reconciling' | 'Stalled' | 'Unknown';
@@ -74,9 +67,7 @@ export interface Fact {
 }
 
 export interface UnseenType {
-  /** As in `deployments`. */
   readonly plural: string;
-  /** The right to read them is missing. */
   readonly forbidden: boolean;
 }
 
@@ -103,7 +94,6 @@ export interface EventStatus {
   readonly reason: string;
   readonly note: string;
   readonly count: number;
-  /** The last time; RFC 3339. */
   readonly at: string;
   readonly regarding: { readonly kind: string; readonly name: string };
 }
@@ -114,29 +104,21 @@ export function objectStatus(object: AnyObject): ObjectStatus {
   return { ...refOf(object), uid, ...(creationTimestamp !== undefined && { created: creationTimestamp }) };
 }
 
-interface ConditionedStatus {
-  readonly observedGeneration?: number;
-  readonly conditions: readonly Partial<Condition>[];
-}
-
-/** Returns the well-formed part of a status: those of an author's kinds may have any form. */
-function statusOf({ status }: AnyObject): ConditionedStatus {
-  const { observedGeneration, conditions } = isMap(status) ? status : {};
-  const texts = (condition: object): Partial<Condition> =>
-    Object.fromEntries(Object.entries(condition).filter(([, value]) => typeof value === 'string'));
-  return {
-    ...(typeof observedGeneration === 'number' && { observedGeneration }),
-    conditions: Array.isArray(conditions) ? conditions.filter(isMap).map(texts) : [],
-  };
+/** Returns the well-formed conditions of a status: that of an author's kind may have any form. */
+function conditionsOf({ status }: AnyObject): Partial<Condition>[] {
+  const conditions = isMap(status) && Array.isArray(status.conditions) ? status.conditions : [];
+  return conditions
+    .filter(isMap)
+    .map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => typeof value === 'string')));
 }
 
 /** Conditions of the verdict, the strongest first. */
 const WORDS = ['Stalled', 'Ready', 'Reconciling'] as const;
 
-/** Returns the state of a custom resource by its own conditions. */
 export function verdictOf(cr: AnyObject): Verdict {
-  const { observedGeneration, conditions } = statusOf(cr);
-  const current = observedGeneration !== undefined && observedGeneration === cr.metadata.generation;
+  const conditions = conditionsOf(cr);
+  const { observedGeneration } = isMap(cr.status) ? cr.status : {};
+  const current = typeof observedGeneration === 'number' && observedGeneration === cr.metadata.generation;
   const word = WORDS.find((each) =>
     conditions.some(({ type, status }) => type === each && status === 'True'),
   );
@@ -154,11 +136,10 @@ export function verdictOf(cr: AnyObject): Verdict {
  * Returns the verdict by the children, where no controller has reported on a custom resource and none is responsible for
  * it, as after `reconstruct apply`; undefined where children are unknown or there are none.
  */
-export function verdictByChildren({
-  verdict,
-  children,
-  unseen = [],
-}: Pick<ResourceStatus, 'verdict' | 'children' | 'unseen'>): Verdict | undefined {
+export function verdictByChildren(
+  resource: Pick<ResourceStatus, 'verdict' | 'children' | 'unseen'>,
+): Verdict | undefined {
+  const { verdict, children, unseen = [] } = resource;
   if (verdict.word !== 'Unknown' || children.length === 0 || unseen.length > 0) return undefined;
   const isStalled = children.some(({ phase }) => phase === 'stalled');
   const isReady = children.every(({ phase }) => phase === 'ready');
@@ -183,7 +164,7 @@ const FACTS: ReadonlyMap<string, (cr: AnyObject) => Readonly<Record<string, stri
 
 /** Returns the facts of a status beside the verdict: other conditions, and what a kind reports in fields of its own. */
 export function factsOf(cr: AnyObject): Fact[] {
-  const conditions = statusOf(cr).conditions.flatMap(({ type = '', status = 'Unknown', reason, message }) => {
+  const conditions = conditionsOf(cr).flatMap(({ type = '', status = 'Unknown', reason, message }) => {
     const isWarning = WARNINGS.has(type);
     if (KNOWN.has(type) || (isWarning && status !== 'True')) return [];
     const good = (status === 'True') !== isWarning;
@@ -228,15 +209,11 @@ export function isPodOf(workload: AnyObject, pod: AnyObject): boolean {
   return controller.name === `${workload.metadata.name}-${hash}`;
 }
 
-interface PodObjectStatus {
-  readonly phase?: string;
-  readonly reason?: string;
-  readonly message?: string;
+type PodObjectStatus = Partial<Record<'phase' | 'reason' | 'message', string>> & {
   readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   readonly containerStatuses?: readonly { readonly ready?: boolean; readonly restartCount?: number }[];
-}
+};
 
-/** Returns the state of a pod by its own status. */
 export function podStatus(pod: AnyObject): PodStatus {
   const status = (pod.status ?? {}) as PodObjectStatus;
   const { containers = [] } = (pod.spec ?? {}) as { readonly containers?: readonly unknown[] };
@@ -260,21 +237,16 @@ const WORKLOADS: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Da
 
 /**
  * Returns the label selector of a child's pods; undefined if it makes none.
- * @param own the label that ties children to their custom resource, and the selector for it: where pods have it too, one
- *   list serves all of them
+ * @param own the selector by the label of the custom resource: where pods have that too, one list serves all of them
  */
-export function podSelector(
-  child: AnyObject,
-  own: { readonly label: string; readonly selector: string },
-): string | undefined {
+export function podSelector(child: AnyObject, own: string): string | undefined {
   if (!WORKLOADS.has(child.kind)) return undefined;
   const { selector } = (child.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
   const labels = Object.entries(selector?.matchLabels ?? {});
-  if (labels.some(([name]) => name === own.label)) return own.selector;
+  if (labels.some(([name]) => name === own.split('=')[0])) return own;
   return labels.length === 0 ? undefined : labels.map(([name, value]) => `${name}=${value}`).join();
 }
 
-/** `events.k8s.io/v1`, as far as it is read. */
 interface Event extends AnyObject {
   readonly type?: string;
   readonly reason?: string;
@@ -286,7 +258,6 @@ interface Event extends AnyObject {
   readonly deprecatedLastTimestamp?: string | null;
 }
 
-/** Events that are shown of each custom resource. */
 const MAX_EVENTS = 5;
 
 /**
@@ -304,18 +275,17 @@ export function lastEvents(
     type === 'Warning' ? 0 : regarding?.uid === uid ? 1 : 2;
   return (events as readonly Event[])
     .filter(({ regarding }) => regarding !== undefined && regards(regarding))
-    .map((event) => ({ rank: rank(event), status: eventStatus(event) }))
+    .map((event) => {
+      const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount = 1 } = event;
+      const last = series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime;
+      const { kind = '', name = '' } = regarding ?? {};
+      const status: EventStatus = {
+        ...{ type, reason, note, count: series?.count ?? deprecatedCount },
+        ...{ at: last ?? event.metadata.creationTimestamp ?? '', regarding: { kind, name } },
+      };
+      return { rank: rank(event), status };
+    })
     .sort((a, b) => a.rank - b.rank || Date.parse(b.status.at) - Date.parse(a.status.at))
     .slice(0, MAX_EVENTS)
     .map(({ status }) => status);
-}
-
-function eventStatus(event: Event): EventStatus {
-  const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount = 1 } = event;
-  const last = series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime;
-  return {
-    ...{ type, reason, note, count: series?.count ?? deprecatedCount },
-    at: last ?? event.metadata.creationTimestamp ?? '',
-    regarding: { kind: regarding?.kind ?? '', name: regarding?.name ?? '' },
-  };
 }

@@ -17,7 +17,6 @@ interface TextProps {
   readonly paint: Paint;
   /** Characters in a line. @default 80 */
   readonly width?: number;
-  /** Printed where there is no custom resource. @default - nothing */
   readonly none?: string;
 }
 
@@ -34,7 +33,12 @@ export function textOf(document: StatusDocument, { now, paint, width = 80, none 
     ...resource.events.flatMap((event) =>
       painted(event.type === 'Warning' ? 'yellow' : undefined, eventLines(event, now, width)),
     ),
-    ...resource.notes.flatMap((note) => painted('yellow', wrap(note, width - 2).map((line) => `  ${line}`))),
+    ...resource.notes.flatMap((note) =>
+      painted(
+        'yellow',
+        wrap(note, width - 2).map((line) => `  ${line}`),
+      ),
+    ),
   ]);
   const states = operatorLines(operators).flatMap(([, line]) => wrap(line, width));
   const all = [
@@ -194,7 +198,6 @@ const RESOURCE = 'resource ';
 const OBJECT = 'object ';
 const EVENT = 'event ';
 
-/** Returns a document as lines, which don't depend on the time of day. */
 export function linesOf({ operators, notes, resources }: StatusDocument): Map<string, string> {
   return new Map([
     ...operatorLines(operators),
@@ -246,7 +249,6 @@ export function podLine(pod: PodStatus): Line {
   return [`${OBJECT}${pod.uid}`, `${describeRef(pod)}: ${podText(pod)}${why}`];
 }
 
-/** Reports whether a key is of the line of an event. */
 export function isEvent(key: string): boolean {
   return key.startsWith(EVENT);
 }

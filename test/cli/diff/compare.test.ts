@@ -62,54 +62,6 @@ async function compared(
 }
 
 describe('a comparison', () => {
-  test('of a new custom resource is a dry run of it, then of what it makes', async () => {
-    const { transport, requests } = serverOf();
-    const { objects } = await compared(transport);
-
-    expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual([
-      'created Widget',
-      'created ConfigMap',
-    ]);
-    const [created] = requests.filter(({ method }) => method === 'POST');
-    expect(created).toMatchObject({
-      path: PATH,
-      query: { dryRun: 'All', fieldValidation: 'Strict' },
-      body: { metadata: { name: 'web', namespace: 'shop' }, spec: { image: 'nginx' } },
-    });
-    expect(requests.filter(({ method, query }) => method !== 'GET' && query?.dryRun !== 'All')).toEqual([]);
-  });
-
-  test('of one that is there puts the file in its place, with labels of both', async () => {
-    const metadata = {
-      name: 'web',
-      namespace: 'shop',
-      uid: 'u',
-      resourceVersion: '7',
-      labels: { team: 'a' },
-    };
-    const live = {
-      apiVersion: 'demo.example.com/v1',
-      kind: 'Widget',
-      metadata,
-      spec: { image: 'nginx', size: 9 },
-    };
-    const { transport, requests } = serverOf(({ method, path, body }) => {
-      if (path !== `${PATH}/web`) return undefined;
-      return { status: 200, body: method === 'GET' ? live : body };
-    });
-    const text = WEB.replace('{ name: web }', '{ name: web, labels: { tier: front } }');
-    const { objects } = await compared(transport, text);
-
-    expect(objects[0]).toMatchObject({ action: 'changed', before: live });
-    expect(requests.find(({ method }) => method === 'PUT')).toMatchObject({
-      path: `${PATH}/web`,
-      query: { dryRun: 'All' },
-      body: { metadata: { ...metadata, labels: { team: 'a', tier: 'front' } }, spec: { image: 'nginx' } },
-    });
-    const sent = requests.find(({ method }) => method === 'PUT')!.body as AnyObject;
-    expect(sent.spec).not.toHaveProperty('size');
-  });
-
   test('of one whose status is written meanwhile is made with what is there then, and not for ever', async () => {
     const metadata = { name: 'web', namespace: 'shop', uid: 'u' };
     const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', spec: { image: 'nginx' } };

@@ -130,7 +130,7 @@ describe('a pod', () => {
   });
 
   test('is found by the label of the custom resource where it bears it, else by the selector', () => {
-    const own = { label: 'kosmos.io/appservice', selector: 'kosmos.io/appservice=web' };
+    const own = 'kosmos.io/appservice=web';
     const with_ = (matchLabels: object) => ({ ...web, spec: { selector: { matchLabels } } });
     expect(podSelector(with_({ 'kosmos.io/appservice': 'web' }), own)).toBe('kosmos.io/appservice=web');
     expect(podSelector(with_({ app: 'x', tier: 'y' }), own)).toBe('app=x,tier=y');
