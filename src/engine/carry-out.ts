@@ -76,7 +76,9 @@ export async function carryOut(
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
   const statusError = isSilent ? undefined : plan.statusError?.(changes);
-  const mayLeave = !plan.error && !statusError && allWell(changes) && policy?.mayDeferStatus(key) === true;
+  // News is sent once, as long as the status remembers it.
+  const isQuiet = events.length === 0 && !plan.error && !statusError && allWell(changes);
+  const mayLeave = isQuiet && policy?.mayDeferStatus(key) === true;
   let due = isPassing ? [] : plan.status;
   if (mayLeave) due = due.filter((step) => statusWriter.isCurrent(step, changes, reader));
   const isLeft = !isPassing && due.length < plan.status.length;

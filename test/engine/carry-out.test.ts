@@ -95,6 +95,19 @@ describe('carryOut', () => {
     expect(server.writes.at(-1)).toContain('/events');
   });
 
+  it('leaves no status in a burst that has news to send, which would be sent with each reconcile until it is written', async () => {
+    const { work, reader, tools, server } = setup();
+    const policy = { mayDeferStatus: () => true, isTransient: () => false };
+    const outcome = await carryOut(work, reader, tools, NEVER, policy);
+    expect(outcome.statusLeft).toBeUndefined();
+    expect(server.writes.some((write) => write.endsWith('/status'))).toBe(true);
+    const quiet = await carryOut({ ...work, events: [], delete: [] }, reader, tools, NEVER, policy);
+    expect(quiet.statusLeft).toBeUndefined();
+    const waiting = setup();
+    const left = await carryOut({ ...waiting.work, events: [] }, waiting.reader, waiting.tools, NEVER, policy);
+    expect(left.statusLeft).toBe('busy');
+  });
+
   it('deletes what is no longer asked for while a field of what stays is contested', async () => {
     const { work, reader, tools, server } = setup();
     const { applier } = tools;
