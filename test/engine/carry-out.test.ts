@@ -104,7 +104,13 @@ describe('carryOut', () => {
     const quiet = await carryOut({ ...work, events: [], delete: [] }, reader, tools, NEVER, policy);
     expect(quiet.statusLeft).toBeUndefined();
     const waiting = setup();
-    const left = await carryOut({ ...waiting.work, events: [] }, waiting.reader, waiting.tools, NEVER, policy);
+    const left = await carryOut(
+      { ...waiting.work, events: [] },
+      waiting.reader,
+      waiting.tools,
+      NEVER,
+      policy,
+    );
     expect(left.statusLeft).toBe('busy');
   });
 
