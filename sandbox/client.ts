@@ -40,7 +40,7 @@ export interface KubectlOptions {
   readonly allowFailure?: boolean;
 }
 
-/** What kubectl has printed, and how it ended. */
+/** Output of kubectl, and its end. */
 export interface KubectlResult {
   readonly stdout: string;
   readonly stderr: string;

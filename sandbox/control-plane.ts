@@ -75,7 +75,7 @@ export interface SandboxOptions {
   readonly assets?: readonly string[];
 }
 
-/** What remains to be known of a sandbox that outlives its starter. */
+/** Record of a sandbox that outlives its starter. */
 export interface SandboxRecord {
   readonly handle: SandboxHandle;
   /** The processes by program. */

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { identify, isRunning, type ProcessIdentity } from './process.js';
 import { onInterrupt } from './watchdog.js';
 
-/** What holds a lock. */
+/** Holder of a lock. */
 export interface LockHolder extends ProcessIdentity {
   readonly id: string;
 }
@@ -39,12 +39,12 @@ export async function tryLock(path: string): Promise<Lock | LockHolder> {
 
 /** Takes the lock, waiting while another holds it; `onWait` is called once per holder waited for. */
 export async function waitForLock(path: string, onWait: (holder: LockHolder) => void): Promise<Lock> {
-  let told: string | undefined;
+  let reported: string | undefined;
   for (;;) {
     const result = await tryLock(path);
     if ('release' in result) return result;
-    if (told !== result.id) onWait(result);
-    told = result.id;
+    if (reported !== result.id) onWait(result);
+    reported = result.id;
     await delay(250);
   }
 }

@@ -66,9 +66,9 @@ function describe(name: string, state: SandboxState): string {
     case 'absent':
       return `There is no sandbox ${name}. Start one with: npm run sandbox -- up${option}`;
     case 'stale':
-      return `The sandbox ${name} is not running, only its files are left. Remove them and start anew with: ${restart}`;
+      return `The sandbox ${name} is not running, only its files are left. Remove them and start again with: ${restart}`;
     case 'broken':
-      return `The sandbox ${name} has lost ${state.ended.join(', ')}. Start it anew with: ${restart}`;
+      return `The sandbox ${name} has lost ${state.ended.join(', ')}. Start it again with: ${restart}`;
     case 'running': {
       const processes = Object.entries(state.record.processes).map(
         ([program, { pid }]) => `  ${program}: ${pid}`,

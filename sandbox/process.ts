@@ -21,7 +21,7 @@ export function identify(pid: number): ProcessIdentity {
   return stat === undefined ? { pid } : { pid, startTime: stat.startTime };
 }
 
-/** Whether that very process still runs. A zombie, ended but not yet reaped, does not. */
+/** Reports whether that very process still runs. A zombie, ended but not yet reaped, does not. */
 export function isRunning(process_: ProcessIdentity): boolean {
   if (!pidExists(process_.pid)) return false;
   const stat = readStat(process_.pid);
@@ -97,7 +97,7 @@ export class ManagedProcess {
       });
       if (child.pid !== undefined) props.watchdog.watch(child.pid);
       await once(child, 'spawn');
-      child.stdin?.on('error', () => undefined); // It has ended already; `failure` tells.
+      child.stdin?.on('error', () => undefined); // It has ended already; `failure` says why.
       child.stdin?.end('\n');
       return new ManagedProcess(props, child, child.pid ?? 0);
     } catch (error) {
@@ -122,7 +122,7 @@ export class ManagedProcess {
     child.unref(); // A sandbox alone does not keep its starter running.
   }
 
-  /** Why the process is no longer there, although nobody stopped it: how it ended and the end of its log. */
+  /** Reason for an unexpected end: how the process ended, and the end of its log. */
   get failure(): Error | undefined {
     if (this.#outcome === undefined || this.#stopping) return undefined;
     return new Error(`${this.name} ended early (${this.#outcome}). ${this.logTail()}`);

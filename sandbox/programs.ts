@@ -41,7 +41,7 @@ function goBuildArguments(programs: readonly Program[], output: string, folder: 
   ];
 }
 
-/** What makes a program of Kubernetes say its version; nothing in a module without such programs. */
+/** Arguments by which a program of Kubernetes prints its version; nothing in a module without such programs. */
 function stamps(folder: string): string[] {
   if (!readFileSync(join(folder, 'go.mod'), 'utf8').includes('k8s.io/kubernetes ')) return [];
   const version = kubernetesVersion(folder);
@@ -108,13 +108,13 @@ export function goEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, GOWORK: 'off' };
 }
 
-/** What to build and where to. */
+/** Programs to build, and their folder. */
 interface BuildOptions {
   /** The folder the programs go to; made if missing. */
   readonly cache: string;
   /** The folder of the go.mod that pins them. */
   readonly module: string;
-  /** What the cache lacks; asked again once it is this process's turn, since another may have built meanwhile. */
+  /** Returns what the cache lacks; called again once it is this process's turn, since another may have built meanwhile. */
   readonly missing: () => readonly Program[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;

@@ -6,7 +6,7 @@ import { repoFolder } from './paths.js';
 import { isRunning, type ProcessIdentity } from './process.js';
 import { waitFor } from './wait.js';
 
-/** A background sandbox as its folder tells, checked against the processes that run. */
+/** A background sandbox by its folder, checked against the processes that run. */
 export type SandboxState =
   /** Nothing there. */
   | { readonly kind: 'absent' }

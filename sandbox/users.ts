@@ -5,7 +5,7 @@ import { writeYaml } from '#contract/yaml.js';
 export const adminUser = 'admin';
 
 /**
- * The users of the sandbox itself, in system:masters too, but told apart from people by name: the programs of the
+ * The users of the sandbox itself, in system:masters too, but distinguished from people by name: the programs of the
  * control plane, and `sandbox:starter`, which waits for readiness and makes the nodes.
  */
 export const ownUsers = {

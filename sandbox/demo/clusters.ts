@@ -13,11 +13,11 @@ import { Kubectl } from './kubectl.js';
 import { UnreachableError } from './observe.js';
 import { table, type Show } from './show.js';
 
-/** What the user asked for. */
+/** Options of the user. */
 export interface DemoOptions {
   /** A context of the user's kubeconfig. @default - a sandbox of its own */
   readonly context?: string;
-  /** Whether the sandbox stays when the demo has ended. */
+  /** Specifies whether the sandbox stays when the demo has ended. */
   readonly keep: boolean;
   /** The image that the sample is to run. @default - the sample's own */
   readonly image?: string;
@@ -35,7 +35,7 @@ export interface Sample {
   };
 }
 
-/** What all steps work with. */
+/** Means of all steps. */
 export interface Stage {
   readonly options: DemoOptions;
   readonly show: Show;
@@ -57,11 +57,11 @@ export interface DemoCluster {
   readonly controllerArguments: readonly string[];
   /** Makes what the controller needs: the CRD, and rights or a namespace. */
   install(): Promise<void>;
-  /** Whether the sample's node port can be had. */
+  /** Specifies whether the sample's node port is free. */
   hasNodePort(port: number): Promise<boolean>;
   /** How many requests the controller has sent, in words, where that is known. */
   requests(): Promise<string | undefined>;
-  /** What to tell of the cluster in the end. @default - nothing */
+  /** Remark on the cluster in the end. @default - nothing */
   readonly farewell?: readonly string[];
 }
 
@@ -88,7 +88,7 @@ async function installCrd(kubectl: Kubectl, created?: () => void): Promise<void>
   // kubectl fails to wait for a condition while there are none at all, as for a moment after this.
   await kubectl.run('wait', '--for=jsonpath={.status.conditions}', `crd/${crdName}`, '--timeout=30s');
   await kubectl.demonstrate('wait', '--for=condition=Established', `crd/${crdName}`, '--timeout=30s');
-  // Also waits for the API server's cache of the new kind, which a watch that comes too early is told to.
+  // Also waits for the API server's cache of the new kind, which answers a watch that comes too early.
   await kubectl.demonstrate('get', 'appservices', '--all-namespaces');
 }
 
@@ -290,8 +290,8 @@ async function install(sandbox: Sandbox, kubectl: Kubectl, { show, folder }: Sta
   await writeFile(file, rightsYaml(operatorUser));
   await kubectl.demonstrate('create', '-f', file);
   show.say(
-    "Kubernetes' garbage collector looks for new kinds every 30 seconds only. So that nobody has to wait for it later, " +
-      'the controller manager is started anew now.',
+    "Kubernetes' garbage collector looks for new kinds every 30 seconds only. To avoid that wait later, " +
+      'the controller manager is restarted now.',
   );
   await sandbox.restartControllerManager();
 }

@@ -193,7 +193,7 @@ function summaryLines(results: readonly StepResult[]): string[] {
   return rows.map((row) => `  ${row.text.padEnd(text)}   ${row.time.padStart(time)}`);
 }
 
-/** What is to be undone at the end, the latest first. */
+/** Cleanup at the end, the latest first. */
 export class CleanUp {
   readonly #actions: { what: string; run: () => Promise<void>; byHand: string | undefined }[] = [];
 

@@ -9,11 +9,11 @@ export interface KubectlProps {
   /** The program's path, or its name on the PATH. */
   readonly program: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What every command begins with: the context and the namespace. */
+  /** Arguments that every command begins with: the context and the namespace. */
   readonly prefix: readonly string[];
   readonly show: Show;
   readonly watchdog: Watchdog;
-  /** Whether commands end with the demo. @default false: a command under way is finished */
+  /** Specifies whether commands end with the demo. @default false: a command under way is finished */
   readonly endWithDemo?: boolean;
   /** Aborted, no further command is run. @default - commands are always run */
   readonly signal?: AbortSignal;

@@ -7,9 +7,9 @@ import type { LiveObject } from './kubectl.js';
 /** A step that did not go as it should. */
 export class StepFailure extends Error {
   constructor(
-    /** What was waited for. */
+    /** Expected state. */
     readonly expected: string,
-    /** What there was instead. */
+    /** Actual state. */
     readonly seen: string,
   ) {
     super(`Expected ${expected}. Seen: ${seen}`);
@@ -19,7 +19,7 @@ export class StepFailure extends Error {
 /** The user's cluster is not there, or does not let the demo in. */
 export class UnreachableError extends Error {}
 
-/** What a look at the cluster has given: what was looked for, or what there is instead. */
+/** Outcome of a look at the cluster: the expected state, or the actual one. */
 export type Observation<T> = { readonly found: T } | { readonly seen: string };
 
 export interface UntilOptions {

@@ -1,7 +1,7 @@
 /** Where the demo is written to. */
 export interface ShowProps {
   write(text: string): void;
-  /** Whether escape sequences for bold, dim and colour may be written. */
+  /** Specifies whether escape sequences for bold, dim and colour may be written. */
   readonly styled: boolean;
   /** Characters in a line, for prose; output of commands is left as it is. */
   readonly width: number;
@@ -36,7 +36,7 @@ export class Show {
     this.#line(`\n  ${this.#style('dim', '$')} ${this.#style('bold', text)}`);
   }
 
-  /** What a command has printed, or lines of a file. */
+  /** Prints the output of a command, or lines of a file. */
   output(text: string): void {
     for (const line of text.trimEnd().split('\n')) this.#line(this.#style('dim', `    ${line}`.trimEnd()));
   }

@@ -96,7 +96,7 @@ const collectionMilliseconds = 120_000;
 /** The size that the sample is changed to. */
 const newSize = 3;
 
-/** What follows once the controller runs. */
+/** Steps that follow once the controller runs. */
 export function steps(sampleFile: string): readonly Step[] {
   return [
     {
@@ -136,7 +136,7 @@ async function apply(scene: Scene, sampleFile: string): Promise<void> {
   show.seen(`All ${sample.spec.size} pods are ready (seen after ${formatTime(Date.now() - applied)}).`);
   const listed = await kubectl.demonstrate('get', 'appsvc,deploy,svc,pods');
   if (listed.includes('service/kubernetes ')) show.say('(service/kubernetes is the API server’s own.)');
-  show.say('The status of the AppService tells people and tools how it is:');
+  show.say('The status of the AppService shows its state to people and tools:');
   const args = ['get', 'appsvc', name, '-o', 'yaml'];
   const { status } = readYaml((await kubectl.run(...args)).stdout) as { status: unknown };
   kubectl.show(args, `...\n${writeYaml({ status })}`);

@@ -26,7 +26,6 @@ export interface Drift {
 export interface FieldConflict {
   /** As the API server spells it, e.g. `.data.9000` or `.spec.ports[port=80,protocol="TCP"].targetPort`. */
   readonly field: string;
-  /** The field manager that owns it. */
   readonly manager: string;
 }
 

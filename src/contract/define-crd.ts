@@ -237,7 +237,6 @@ function checkSchema(where: string, given: unknown): void {
   if (items !== undefined) checkSchema(`${where}.items`, items);
 }
 
-/** Returns what the API server would refuse of the keys of a list. */
 function wrongKeys({
   items = {},
   'x-kubernetes-list-map-keys': keys = [],
@@ -251,7 +250,6 @@ function wrongKeys({
   return key && `the key ${key} has to be among the properties of the items, and required or with a default`;
 }
 
-/** Returns why the API server would refuse a default. */
 function wrongDefault(schema: StructuralSchema): string | undefined {
   const { default: value, nullable } = schema;
   if (value === undefined || (value === null && nullable === true)) return undefined;

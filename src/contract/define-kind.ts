@@ -19,8 +19,8 @@ import type { TypedCrd } from './typed-crd.js';
 /** A type that a construct may make. */
 export interface ChildTypeProps extends ResourceTypeProps {
   /**
-   * Where a field has to change that can't be changed, such as the template of a Job, the object is deleted and made
-   * again. Only for objects that are of no value in themselves.
+   * Deletes and creates an object again where an immutable field has to change, such as the template of a Job. Only for
+   * objects that are of no value in themselves.
    * @default false - the custom resource is stalled with the reason `ImmutableField`
    */
   readonly recreate?: boolean;
@@ -31,9 +31,8 @@ export interface ChildTypeProps extends ResourceTypeProps {
    */
   readonly optional?: boolean;
   /**
-   * Returns what `status` and `handOver` read of a child, beside its identity and status: kept in memory, so little is best.
-   * It is given the object as the API server sent it, managedFields included. Kinds that share the function share the
-   * memory.
+   * Returns what `status` and `handOver` read of a child as the API server sent it, beside its identity and status: kept in
+   * memory, so little is best. Kinds that share the function share the memory.
    * @default - nothing
    */
   readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
@@ -46,14 +45,11 @@ export interface RelatedTypeProps extends ResourceTypeProps {
   /** A label selector: what doesn't carry it is never sent to us. */
   readonly selector: string;
   /**
-   * Returns what of an object `status` reads, beside its identity, its labels and its owners; nothing is kept of one that it
-   * returns undefined for. Where many are well and few are not, keep those few.
+   * Returns what of an object `status` reads, beside its identity, its labels and its owners; undefined drops the object.
+   * Where many are well and few are not, keep those few.
    */
   readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
-  /**
-   * The name of the custom resource that it belongs to, in the same namespace; undefined if to none. It is given the
-   * object as kept.
-   */
+  /** Returns the name of the custom resource that an object (as kept) belongs to, in the same namespace. */
   readonly nameOf: (object: AnyObject) => string | undefined;
 }
 
@@ -86,9 +82,9 @@ export interface KindProps<Spec, Status extends object> {
    */
   readonly policySchema?: StructuralSchema;
   /**
-   * Computes the status of the custom resource, judged by its children, of which some may not be there yet. Where something
+   * Computes the status of the custom resource from its children, of which some may not be there yet. Where something
    * couldn't be rendered or applied, that error stands in the conditions instead of the readiness. A field that the
-   * schema of the status lacks fails when it is told; the compiler lets it pass beside a field that is there.
+   * schema of the status lacks is an error; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
   readonly status?: StatusFunction<Spec, Status>;

@@ -69,7 +69,6 @@ export function differences(first: unknown, second: unknown, path: readonly stri
   return [...keys].flatMap((key) => differences(member(first, key), member(second, key), [...path, key]));
 }
 
-/** Returns a path as in `.spec.ports[0].name`. */
 function shownPath(path: readonly string[]): string {
   const step = (key: string): string => {
     if (/^\d+$/.test(key)) return `[${key}]`;

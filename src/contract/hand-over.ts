@@ -39,7 +39,7 @@ export interface KeptReplicas {
 export interface HandOverReplicasProps {
   /** Owner of the children. */
   readonly cr: KubernetesObject;
-  /** Of these, the ones whose type has `keepReplicas` in its `keep`. */
+  /** Children; those whose type has `keepReplicas` in its `keep` are considered. */
   readonly children: readonly AnyObject[];
   /**
    * Replicas at the start of a child that is created while they are the autoscaler's already, and hasn't been scaled by

@@ -13,10 +13,7 @@ export interface CustomResourceProps<Spec> {
   };
   /** As the API server would store it: validated, and with the defaults of the schema. */
   readonly spec: Spec;
-  /**
-   * The API version that is rendered: a construct may serve several groups.
-   * @default - the one that the construct was written for
-   */
+  /** Rendered API version: a construct may serve several groups. @default - the one that the construct was written for */
   readonly apiVersion?: string;
   /**
    * The section of this kind in the admin's policy, valid by the kind's `policySchema`. What it forbids is refused with
@@ -51,7 +48,7 @@ export interface Render {
 export interface RenderedKind {
   readonly type: ResourceType;
   readonly construct: KindConstruct<never>;
-  /** Whatever else the construct makes is refused. */
+  /** Anything else that the construct makes is refused. */
   readonly children: readonly ResourceType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
@@ -92,22 +89,12 @@ export interface Kind {
   readonly crd: CustomResourceDefinition;
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
-  /**
-   * Specifies whether its controllers are made of its section of the policy, so that a change of it needs a restart, and is told so.
-   * @default false - what is rendered follows the policy in force
-   */
+  /** Its controllers depend on its section of the policy, so that a change needs a restart, and says so. @default false */
   readonly policyAtStart?: boolean;
-  /**
-   * Options that `run`, `synth`, `diff` and `install` take for this kind; only of kinds that come with the project.
-   * @default - none
-   */
+  /** Options of `run`, `synth`, `diff` and `install` for this kind; only of kinds that come with the project. @default - none */
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
-  /**
-   * Which of Kubernetes' user-facing roles may write its custom resources: `admin` where they reach beyond their
-   * namespace, into what many share.
-   * @default edit
-   */
+  /** Least of Kubernetes' user-facing roles that may write its custom resources: `admin` where they reach beyond their namespace. @default edit */
   readonly writers?: 'edit' | 'admin';
   /**
    * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow
@@ -140,10 +127,7 @@ export interface KindFlag {
   readonly check?: (value: string) => string | undefined;
   /** Schema for callers that can't call `check`, such as a Helm chart; of one value of a list. @default - any string */
   readonly schema?: StructuralSchema;
-  /**
-   * Forms of a value, where that decides on rights: `Deployment/*`, with `*` for the name of an object.
-   * @default - the name alone
-   */
+  /** Forms of a value, where that decides on rights: `Deployment/*`, with `*` for any name. @default - the name alone */
   readonly forms?: readonly string[];
 }
 
@@ -167,20 +151,18 @@ export interface RenderedTogether {
 
 /** Objects that are written to one file. */
 export interface TogetherManifest {
-  /**
-   * The one that they are made of, from which the file has its name. @default - several: the file is named by the kind
-   */
+  /** Their custom resource, which names the file. @default - several: the file is named by the kind */
   readonly of?: CustomResource;
   readonly objects: readonly AnyObject[];
 }
 
-/** Something to be said of what was given. */
+/** Remark on the custom resources that were given. */
 export interface Finding {
   /** An `error` refuses everything that was given, with exit code 2; a `note` is said on stderr. */
   readonly level: 'error' | 'note';
   /** A sentence: what is wrong, and what to do about it. */
   readonly message: string;
-  /** Which one is spoken of, as given. @default - all of them */
+  /** The one that it is about, as given. @default - all of them */
   readonly of?: CustomResource;
   /** Path in it. @default - the whole */
   readonly path?: readonly (string | number)[];

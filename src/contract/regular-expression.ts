@@ -4,7 +4,7 @@ import { messageOf } from './error.js';
 /** Something that finds its pattern in a text. */
 export interface Matcher {
   test(text: string): boolean;
-  /** The pattern, by which ajv tells matchers apart. */
+  /** The pattern, by which ajv distinguishes matchers. */
   toString(): string;
 }
 
@@ -14,7 +14,7 @@ const MAX_SIZE = 20_000;
 /** Estimated bytes of all that is compiled, together with what searching has added. */
 const MAX_COMPILED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_INSTRUCTION = 300;
-/** Of one state of the automaton that a search builds, which has up to 4 more for each instruction. */
+/** Bytes of one state of the automaton that a search builds, which has up to 4 more for each instruction. */
 const BYTES_PER_STATE = 2000;
 
 const compiled = new Map<string, RE2JS>();
@@ -66,7 +66,7 @@ export function sizeOfRegularExpression(pattern: string): number {
   return outer.reduce((sum, group) => sum + group.before + group.last, before + last);
 }
 
-/** Of `a{min,max}`, and without numbers of `a*`, `a+` and `a?`. */
+/** Returns the size of `a{min,max}`, and without numbers of `a*`, `a+` and `a?`. */
 function repeatedSize(size: number, min?: string, comma?: string, max?: string): number {
   if (min === undefined) return size + 2;
   if (comma === undefined) return Math.max(1, size * Number(min));

@@ -37,17 +37,14 @@ export interface StatusReport<Status extends object> {
   /** Further fields of the status; `observedGeneration` and `conditions` are filled in. @default - none */
   readonly fields?: Partial<Status>;
   /**
-   * When to look again although nothing has changed, for what is told only once it has lasted. Not in the past: then
-   * the status has to tell it.
+   * Time of the next reconcile although nothing has changed, for a status that depends on how long something has lasted.
+   * Not in the past: then the status has to report it.
    * @default - only when something changes
    */
   readonly requeueAt?: Date;
 }
 
-/**
- * Computes the status of a custom resource. It must be pure, and its status must not count or tell the time: one that differs each
- * time is written each time.
- */
+/** Computes the status of a custom resource. It must be pure, without counters and times: what differs is written each time. */
 export type StatusFunction<Spec, Status extends object> = (
   input: StatusInput<Spec, Status>,
 ) => StatusReport<Status>;
@@ -60,8 +57,7 @@ export function failuresOf(changes: ChangeSet, unplanned?: OperatorError): Failu
 
 /** Returns the failure that the conditions show. */
 export function worstOf(failures: readonly Failure[]): OperatorError | undefined {
-  // Without objects there is nothing else to tell of. What needs a person is worth more to the reader than what
-  // passes by itself.
+  // Without objects there is nothing else to report. What needs a person is worth more than what passes by itself.
   const worst =
     failures.find(({ ref }) => !ref) ??
     failures.find(({ error }) => error.retry === 'onChange') ??
@@ -74,31 +70,31 @@ export function failureReadiness({ retry, reason, message }: OperatorError): Rea
 }
 
 /** Failures that may end by themselves, and need a person all the same: for a bug, or a rival writer. */
-const TOLD: ReadonlySet<string> = new Set(['FieldContested', 'StatusFailed']);
+const REPORTED: ReadonlySet<string> = new Set(['FieldContested', 'StatusFailed']);
+
+type WithConditions = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
 
 /** Returns one Warning when a failure begins that takes a person to end, and none while it stays the same. */
-export function failureEvent(
-  cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
-  error: OperatorError | undefined,
-): EventProps | undefined {
-  if (!error || (error.retry !== 'onChange' && !TOLD.has(error.reason))) return undefined;
-  const type = error.retry === 'onChange' ? 'Stalled' : 'Reconciling';
-  const told = cr.status?.conditions?.find((condition) => condition.type === type);
-  const known = told?.status === 'True' && told.message === error.message;
-  return known
-    ? undefined
-    : { type: 'Warning', reason: error.reason, action: 'Reconcile', note: error.message };
+export function failureEvent(cr: WithConditions, error: OperatorError): EventProps | undefined {
+  const isStalled = error.retry === 'onChange';
+  if (!isStalled && !REPORTED.has(error.reason)) return undefined;
+  return newWarning(cr, isStalled ? 'Stalled' : 'Reconciling', error, 'message');
 }
 
 /** Returns the same for a stall that only the children show. */
-export function stalledEvent(
-  cr: CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>,
-  { phase, reason, message }: Readiness,
+export function stalledEvent(cr: WithConditions, readiness: Readiness): EventProps | undefined {
+  return readiness.phase === 'stalled' ? newWarning(cr, 'Stalled', readiness, 'reason') : undefined;
+}
+
+function newWarning(
+  cr: WithConditions,
+  type: string,
+  found: Pick<Readiness, 'reason' | 'message'>,
+  by: 'reason' | 'message',
 ): EventProps | undefined {
-  if (phase !== 'stalled') return undefined;
-  const told = cr.status?.conditions?.find(({ type }) => type === 'Stalled');
-  if (told?.status === 'True' && told.reason === reason) return undefined;
-  return { type: 'Warning', reason, action: 'Reconcile', note: message };
+  const known = cr.status?.conditions?.find((condition) => condition.type === type);
+  if (known?.status === 'True' && known[by] === found[by]) return undefined;
+  return { type: 'Warning', reason: found.reason, action: 'Reconcile', note: found.message };
 }
 
 /** Returns an event when changes of other writers were undone, so that they learn why. */

@@ -13,7 +13,7 @@ export interface TypedCrd<Spec, Status extends object> extends CustomResourceDef
  * The spec of a custom resource, as the API server stores it: `SpecOf<typeof crd>` for a CRD of `defineCrd`, or
  * `SpecOf<typeof Website>` for a class that `cdk8s import` has generated.
  *
- * **Caveats.** A generated class tells no defaults, so what has one is optional; and it spells the names of fields its own
+ * **Caveats.** A generated class has no defaults, so what has one is optional; and it spells the names of fields its own
  * way: `completedTTL` is `completedTtl` there, `is_service` is `isService`. A custom resource has the names of the CRD.
  */
 export type SpecOf<Source> =

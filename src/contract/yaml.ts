@@ -38,7 +38,7 @@ export function readYaml(text: string): unknown {
   return valueOf(yaml);
 }
 
-/** What an alias stands for. */
+/** Value of an alias. */
 interface Anchored {
   readonly value: unknown;
   /** How many values it holds. */

@@ -14,7 +14,6 @@ import { compileSchema, optionsFor, unknownRules } from './schema.js';
 import type { Validate } from './schema.js';
 
 export interface CheckOptions {
-  /** The kinds that the documents may be of. */
   readonly kinds: readonly Kind[];
   /**
    * The namespace of what is namespaced and doesn't say where it belongs.
@@ -94,7 +93,6 @@ export async function checkDocuments(
   return { inputs, problems };
 }
 
-/** Its message names the field, with the value and the remedy. */
 function remarkOn(document: Document, { path, ...problem }: Problem): Remark {
   return { document, path, message: formatProblem({ ...problem, path: [...document.path, ...path] }) };
 }
@@ -172,7 +170,6 @@ function duplicates(inputs: readonly CustomResourceInput[]): Remark[] {
   });
 }
 
-/** A kind in the version that a document is written in. */
 interface KnownVersion {
   readonly kind: Kind;
   readonly validate: Validate;

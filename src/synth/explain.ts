@@ -154,7 +154,6 @@ function wrongType(value: unknown, types: readonly string[]): Words {
   return [message, `give ${expected}${value === null ? ', or remove the field' : ''}`];
 }
 
-/** A value of each format, or what it has to be. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   int32: 'a whole number between -2147483648 and 2147483647',
   int64: 'a whole number below 2^53, which can be kept exactly',

@@ -92,7 +92,6 @@ function replaceAll(pathOf: (name: string) => string, files: readonly ManifestFi
   }
 }
 
-/** Returns undefined where there is no file that can be read. */
 function textOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');

@@ -85,7 +85,7 @@ function isHostname(text: string): boolean {
 
 const AUTHORITY = /^(?:[^@[\]/\s]*@)?(?:\[[\da-fA-F:.]+(?:%25[^\]]*)?\]|[^\s@%[\]{}|\\^`#/]*?)(?::\d*)?$/;
 
-/** What may stand in the first line of a request: an absolute URI, or an absolute path. */
+/** Reports whether it may stand in the first line of a request: an absolute URI, or an absolute path. */
 export function isRequestUri(text: string): boolean {
   if (text === '' || /[\u0000-\u001f\u007f]/.test(text)) return false;
   const [scheme = ''] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text) ?? [];
@@ -105,7 +105,7 @@ export function isMailAddress(text: string): boolean {
   return MAIL.test(text.trim());
 }
 
-/** Of 6, 8 or 20 bytes. */
+/** Takes 6, 8 or 20 bytes. */
 function isMac(text: string): boolean {
   const bytes = /^[\da-f]{2}(?:([:-])[\da-f]{2}(?:\1[\da-f]{2})+)$/i.test(text) ? (text.length + 1) / 3 : 0;
   const words = /^[\da-f]{4}(?:\.[\da-f]{4})+$/i.test(text) ? ((text.length + 1) / 5) * 2 : 0;

@@ -1,7 +1,6 @@
 import type { StructuralSchema } from '../contract/crd.js';
 import { LIST_KEYS } from './explain.js';
 
-/** A schema as ajv takes it. */
 type JsonSchema = Record<string, unknown>;
 
 const TEXT = { type: 'string' } as const;

@@ -5,7 +5,6 @@ export type Path = readonly (string | number)[];
 
 /** One thing that is wrong with a document. */
 export interface Problem {
-  /** Empty when the whole document is meant. */
   readonly path: Path;
   /** Mistake, with the value that was given: `99999 is more than 65535`. */
   readonly message: string;

@@ -252,7 +252,7 @@ function checkLengths(what: string, ownersName: string, object: AnyObject): void
 const SPELLED = 'constructor\0reconstruct';
 
 /**
- * A map with the key `constructor`, as cdk8s takes it: by that member it tells maps from classes. `copyPlain` brings the key back.
+ * A map with the key `constructor`, as cdk8s takes it: by that member it distinguishes maps from classes. `copyPlain` brings the key back.
  * @returns nothing where there is no such key
  */
 function spelledForCdk8s(map: unknown): object | undefined {

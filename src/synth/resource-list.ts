@@ -25,7 +25,6 @@ const API_VERSIONS: readonly unknown[] = [API_VERSION, `${API_VERSION}beta1`, `$
 const PREFIXES = ['internal.config.kubernetes.io/', 'config.kubernetes.io/'] as const;
 const LOCAL = 'config.kubernetes.io/local-config';
 
-/** An object of a list, or its functionConfig. */
 interface Item {
   /** Undefined for what isn't an object. */
   readonly object: AnyObject | undefined;
@@ -37,7 +36,6 @@ interface Item {
 export interface ResourceList {
   readonly items: readonly Item[];
   readonly functionConfig?: Item;
-  /** Returns the list with other items and results. */
   write(items: readonly Node[], results: readonly Result[]): string;
 }
 
@@ -111,7 +109,6 @@ function itemOf(value: unknown, node: Node, name: string): Item {
   return { object, document, node };
 }
 
-/** The file that an object comes from, by its annotations. */
 function fileOf(object: AnyObject | undefined): Result['file'] {
   const annotations: Readonly<Record<string, unknown>> = object?.metadata.annotations ?? {};
   const [path, index] = ['path', 'index'].map((name) =>
@@ -199,7 +196,6 @@ export async function renderList(list: ResourceList, options: RenderListOptions)
   };
 }
 
-/** An item that is an object. */
 type ObjectItem = Item & { readonly object: AnyObject };
 
 /** The custom resources of a list. kustomize gives a generator's configuration as an item too, and it counts once. */
@@ -213,7 +209,6 @@ function oursOf({ items, functionConfig }: ResourceList, kinds: readonly Kind[])
   return known.has(objectId(functionConfig.object)) ? found : [...found, functionConfig];
 }
 
-/** Puts what is rendered where it belongs. */
 function place(
   { items }: ResourceList,
   ours: readonly ObjectItem[],
@@ -256,12 +251,11 @@ function place(
   return { nodes: [...nodes, ...(behind.get(undefined) ?? [])], problems };
 }
 
-/** What several custom resources share bears no labels of them, and is told by its file. */
+/** A shared object of several custom resources bears no labels of them, and is found by its file. */
 function isFromEarlierRun(object: AnyObject, { name, of }: Rendered): boolean {
   return of ? bearsLabelsOf(object, of) : fileOf(object)?.path.split('/').at(-1) === name;
 }
 
-/** Reports whether it is what was rendered from a custom resource at some time. */
 function isChildOf(object: AnyObject, input: CustomResourceInput): boolean {
   const { rendering } = input.kind;
   const children = 'each' in rendering ? rendering.each.children : [];

@@ -46,7 +46,6 @@ export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
 
 /** Objects that one file holds. */
 export interface Rendered {
-  /** Name of the file. */
   readonly name: string;
   /** The custom resource that they are rendered from. @default - several share them */
   readonly of?: CustomResourceInput;

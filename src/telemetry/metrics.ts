@@ -132,7 +132,6 @@ export class Metrics extends Registered {
     this.beforeScrape.push(update);
   }
 
-  /** Returns the text format of Prometheus. */
   async scrape(): Promise<string> {
     for (const update of this.beforeScrape) update();
     return this.registry.metrics();
@@ -162,7 +161,6 @@ function register(
 
 export type RecordSample = (labels: Readonly<Record<string, string>>, value: number) => void;
 
-/** Declarations by name. */
 const declarations = new WeakMap<Registry, Map<string, Metric>>();
 
 /**

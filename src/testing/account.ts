@@ -19,7 +19,6 @@ const accounts = resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' });
 /** Longer than any test. */
 const LIFETIME_SECONDS = 86_400;
 
-/** Tokens by sandbox and user. */
 const known = new Map<string, Promise<string>>();
 
 /** Returns the ServiceAccount of an installation in a namespace of this name; a whole user name is returned as it is. */
@@ -47,11 +46,10 @@ export async function accountKubeconfig(cluster: Cluster, user: string): Promise
 }
 
 async function makeAccount(cluster: Cluster, user: string): Promise<string> {
-  const metadata = { name: user };
-  await cluster.apply(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata }, 'test');
-  const account = { name: INSTALL_NAME, namespace: user };
-  await cluster.apply(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }, 'test');
-  return tokenOf(cluster, account);
+  await cluster.apply(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: user } }, 'test');
+  const metadata = { name: INSTALL_NAME, namespace: user };
+  await cluster.apply(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }, 'test');
+  return tokenOf(cluster, metadata);
 }
 
 /** Requests a token as for a Pod of a ServiceAccount. */
@@ -83,14 +81,19 @@ export interface Grant {
 
 /** Grants exactly these rights by the objects of an installation, in place of earlier ones there, and waits for them. */
 export async function grant(cluster: Cluster, given: Grant): Promise<void> {
+  const { user } = given;
   const objects = grantObjects(given);
   for (const object of objects) {
     const { apiVersion, kind, metadata } = object;
     const type = resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
     await cluster.apply(type, { ...object }, 'test');
   }
-  for (const { metadata, rules: granted } of objects)
-    if (granted) await eventually(() => requireRights(cluster, given.user, granted, metadata.namespace));
+  for (const { metadata, rules = [] } of objects)
+    await eventually(async () => {
+      const held = await heldRights(cluster, user, rules, metadata.namespace);
+      const missing = rightsIn(rules).flatMap(({ text }) => (held.includes(text) ? [] : [text]));
+      if (missing.length > 0) throw new Error(`${user} may not ${missing.join(', ')} yet`);
+    });
 }
 
 /** Withdraws what was granted in the whole cluster. What holds in a namespace goes with it. */
@@ -107,19 +110,7 @@ export function grantObjects({ user, rules, namespaces }: Grant): AccessObject[]
   return accessObjects(rules, { namespace: user, ...(namespaces && { watchNamespaces: namespaces }) });
 }
 
-async function requireRights(
-  cluster: Cluster,
-  user: string,
-  rules: readonly PolicyRule[],
-  namespace: string | undefined,
-): Promise<void> {
-  const held = await heldRights(cluster, user, rules, namespace);
-  const missing = rightsIn(rules).filter(({ text }) => !held.includes(text));
-  if (missing.length > 0)
-    throw new Error(`${user} may not ${missing.map(({ text }) => text).join(', ')} yet`);
-}
-
-function rightsIn(rules: readonly PolicyRule[]): { readonly text: string; readonly asked: object }[] {
+function rightsIn(rules: readonly PolicyRule[]) {
   return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
     resources.flatMap((path) =>
       verbs.flatMap((verb) =>

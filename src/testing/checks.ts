@@ -23,7 +23,7 @@ const NO_OBJECTS: Outcome = { tried: '', failures: [], notApplicable: 'it makes 
 const WATCHED_MILLISECONDS = 2_000;
 /** Times that what the cluster itself still does may lead to another write or request. */
 const ROUNDS = 4;
-const TOLD_MILLISECONDS = 10_000;
+const CONSISTENT_MILLISECONDS = 10_000;
 
 /** Checks that a settled custom resource costs no request, and a restart no write. */
 export async function settling(stand: Stand): Promise<Outcome> {
@@ -189,7 +189,7 @@ export async function status(stand: Stand): Promise<Outcome> {
   const undisturbed = await trialOfEach(stand, stand.samples, async (trial, sample) => {
     await trial.startWith(sample);
     await requireTrue(trial);
-    if (!stand.waits(sample.spec)) await soon(trial, TOLD_MILLISECONDS, () => requireReady(trial));
+    if (!stand.waits(sample.spec)) await soon(trial, CONSISTENT_MILLISECONDS, () => requireReady(trial));
   });
   const heldBack = await trialOfEach(stand, stand.samples, async (trial, sample) => {
     const metadata = { name: 'no-pods', namespace: trial.namespace };
@@ -215,17 +215,17 @@ export async function status(stand: Stand): Promise<Outcome> {
 async function requireReady(trial: Trial): Promise<void> {
   const cr = await trial.settled();
   const [ready, stalled] = ['Ready', 'Stalled'].map((type) => conditionOf(cr, type));
-  const told = (condition = ready): string => (condition ? `${condition.reason}: ${condition.message}` : '');
-  if (stalled?.status === 'True') throw new Error(`Stalled is True (${told(stalled)})`);
+  const described = (condition = ready): string => `${condition?.reason ?? ''}: ${condition?.message ?? ''}`;
+  if (stalled?.status === 'True') throw new Error(`Stalled is True (${described(stalled)})`);
   if (ready?.status === 'True' || !(await trial.objects()).every(trials.isReady)) return;
   throw new Error(
-    `Ready is ${ready?.status ?? 'absent'} (${told()}), while nothing is done any more and all of its objects are ready`,
+    `Ready is ${ready?.status ?? 'absent'} (${described()}), while nothing is done any more and all of its objects are ready`,
   );
 }
 
 /** Waits until the status is consistent. @returns whether some object isn't ready */
 function requireTrue(trial: Trial): Promise<boolean> {
-  return soon(trial, TOLD_MILLISECONDS, async () => {
+  return soon(trial, CONSISTENT_MILLISECONDS, async () => {
     const cr = await trial.settled();
     const contradiction = contradictionIn(cr);
     if (contradiction !== undefined) throw new Error(contradiction);
@@ -313,7 +313,7 @@ export async function drift(stand: Stand): Promise<Outcome> {
   const { changed, left, refused, removed } = counts;
   const leaving =
     left > 0 ? `, ${left} of them left to another manager of a shared object, which the status says` : '';
-  const tried = `${changed + left} fields changed${leaving}, ${refused} that the API server lets nobody change, ${removed} objects removed`;
+  const tried = `${changed + left} fields changed${leaving}, ${refused} that the API server lets no one change, ${removed} objects removed`;
   const nothing = changed + left + refused + removed + failures.length === 0;
   return { tried, failures, ...(nothing && { notApplicable: 'no sample leads to an object' }) };
 }
@@ -331,24 +331,24 @@ async function driftOne(
   conditions: Normal,
 ): Promise<DriftOutcome> {
   const { cluster, settleMilliseconds, pace } = trial.stand;
-  const place = trial.placeOf(object);
-  const live = (): Promise<AnyObject> => cluster.get(place);
+  const { type, namespace, name } = trial.placeOf(object);
+  const live = (): Promise<AnyObject> => cluster.get(trial.placeOf(object));
   const old = valueAt(await live(), path);
   const isShared = trial.isShared(object);
   const areConditionsBack = async (): Promise<boolean> =>
     isDeepStrictEqual(await trial.conditions(), conditions);
-  const isBack = async (): Promise<boolean> =>
-    isDeepStrictEqual(valueAt(await live(), path), old) && (!isShared || (await areConditionsBack()));
-  const options = { deadlineMilliseconds: pace.scaled(CORRECTED_MILLISECONDS) + 4 * settleMilliseconds };
   const requireBack = async (): Promise<void> => {
-    if (!(await isBack())) throw new Error(`${object.kind}: ${describePath(path)} isn't corrected`);
+    const isBack = isDeepStrictEqual(valueAt(await live(), path), old);
+    if (!isBack || (isShared && !(await areConditionsBack())))
+      throw new Error(`${object.kind}: ${describePath(path)} isn't corrected`);
   };
+  const options = { deadlineMilliseconds: pace.scaled(CORRECTED_MILLISECONDS) + 4 * settleMilliseconds };
   const put = async (value: unknown): Promise<boolean> => {
     for (let attempts = 1; ; attempts++) {
       const before = await live();
-      const answer = await cluster.send('PUT', `${collection(place.type, place.namespace)}/${place.name}`, {
-        ...{ body: withValueAt(before, path, value), query: { fieldManager: 'drift' } },
-      });
+      const body = withValueAt(before, path, value);
+      const at = `${collection(type, namespace)}/${name}`;
+      const answer = await cluster.send('PUT', at, { body, query: { fieldManager: 'drift' } });
       // Its status may have changed in between.
       if (answer.status === 409 && attempts < WRITE_ATTEMPTS) continue;
       return answer.status < 300 && !isDeepStrictEqual(valueAt(answer.body, path), valueAt(before, path));
@@ -358,26 +358,29 @@ async function driftOne(
     if (!(await put(value))) continue;
     const shown = value === undefined ? 'nothing' : JSON.stringify(value);
     trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
-    const isLeft = await eventually(async () => {
-      if (await isBack()) return false;
-      if (isShared) {
-        await trial.settled();
-        // A shared object isn't forced; then the status has to say so.
-        if (!(await areConditionsBack()) && !(await isBack())) return true;
+    const outcome = await eventually(async () => {
+      try {
+        await requireBack();
+        return 'changed';
+      } catch (error) {
+        if (!isShared) throw error;
       }
+      await trial.settled();
+      // A shared object isn't forced; then the status has to say so.
+      if (!(await areConditionsBack()) && !isDeepStrictEqual(valueAt(await live(), path), old)) return 'left';
       await requireBack();
-      return false;
+      return 'changed';
     }, options);
-    if (!isLeft) return 'changed';
-    // Once the other manager gives it up, everything has to be as before.
-    await put(undefined);
-    await eventually(requireBack, options);
-    return 'left';
+    if (outcome === 'left') {
+      // Once the other manager gives it up, everything has to be as before.
+      await put(undefined);
+      await eventually(requireBack, options);
+    }
+    return outcome;
   }
   return 'refused';
 }
 
-/** Returns values to try instead; the API server may accept none of them. */
 function othersThan(value: unknown): unknown[] {
   if (typeof value === 'boolean') return [!value];
   if (typeof value === 'number') return [value + 1, value - 1, undefined];
@@ -471,7 +474,6 @@ export async function kills(stand: Stand): Promise<Outcome> {
   return { tried: `${done} kills at ${most} writes`, failures };
 }
 
-/** Counts the writes of a create, an update and a delete without faults. */
 async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {
   await using trial = await trials.Trial.begin(stand);
   const { wire } = await trial.start();
@@ -554,43 +556,37 @@ type WatchFault = readonly [
   end?: (wire: Wire) => void,
 ];
 
-function ofType(type: ResourceType, fault: EventFault): WatchFault[1] {
-  return (wire, { namespaces }) => {
-    const watched = namespaces.map((namespace) => collection(type, namespace));
-    wire.eventFault = (path) => (watched.includes(path) ? fault : () => 'pass');
-  };
-}
-
 function watchFaults(types: readonly ResourceType[]): WatchFault[] {
-  const lost = types.map((type): WatchFault => [
-    `events of ${type.plural} are lost, until the next list`,
-    ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
+  const ofType =
+    (type: ResourceType, fault: EventFault): WatchFault[1] =>
+    (wire, { namespaces }) => {
+      const watched = namespaces.map((namespace) => collection(type, namespace));
+      wire.eventFault = (path) => (watched.includes(path) ? fault : () => 'pass');
+    };
+  const ofAll =
+    (faultOn: (wire: Wire) => EventFault): WatchFault[1] =>
     (wire) => {
-      wire.expire();
-    },
-  ]);
-  const late = types.map((type): WatchFault => [
-    `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`,
-    ofType(type, () => LATE_MILLISECONDS),
-  ]);
-  const doubled: WatchFault = [
-    'every event comes twice',
-    (wire) => {
-      wire.eventFault = () => () => 'double';
-    },
+      const fault = faultOn(wire);
+      wire.eventFault = () => fault;
+    };
+  const cut = (wire: Wire): EventFault => {
+    let seen = 0;
+    return () => {
+      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS) setImmediate(() => void wire.cut());
+      return 'pass';
+    };
+  };
+  return [
+    ...types.map((type): WatchFault => [
+      `events of ${type.plural} are lost, until the next list`,
+      ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
+      (wire) => void wire.expire(),
+    ]),
+    ...types.map((type): WatchFault => [
+      `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`,
+      ofType(type, () => LATE_MILLISECONDS),
+    ]),
+    ['every event comes twice', ofAll(() => () => 'double')],
+    [`all watches are cut at every third event, ${MOST_CUTS} times`, ofAll(cut)],
   ];
-  const cut: WatchFault = [
-    `all watches are cut at every third event, ${MOST_CUTS} times`,
-    (wire) => {
-      let seen = 0;
-      wire.eventFault = () => () => {
-        if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
-          setImmediate(() => {
-            wire.cut();
-          });
-        return 'pass';
-      };
-    },
-  ];
-  return [...lost, ...late, doubled, cut];
 }

@@ -89,7 +89,7 @@ export class Cluster {
     return succeeded(await this.send('GET', collection(type, namespace), { query })).items as T[];
   }
 
-  /** Returns nothing where the type isn't installed: for one that a kind can do without. */
+  /** Returns nothing where the type isn't installed. */
   async listIfServed(type: ResourceType, namespace: string): Promise<AnyObject[]> {
     const answer = await this.send('GET', collection(type, namespace));
     return answer.status === 404 ? [] : (succeeded(answer).items as AnyObject[]);

@@ -15,7 +15,7 @@ import type { PolicyRule } from '../install/rules.js';
 import { accountKubeconfig, grant, installCrd } from './account.js';
 import { Cluster } from './cluster.js';
 
-/** Ends processes with this one, and with whatever ends it. */
+/** Ends processes together with this one, however it ends. */
 export { startWatchdog as startGuard };
 
 /** Parts of a kind that are installed: plain data, which another process may have loaded. */
@@ -25,9 +25,9 @@ export interface StandKind {
 }
 
 /**
- * A sandbox for `reconstruct dev`, with the ServiceAccount that an installation would have. Nothing of it outlives this
- * process.
- * @param log takes news of the sandbox
+ * Starts a sandbox for `reconstruct dev`, with the ServiceAccount that an installation would have. Nothing of it outlives
+ * this process.
+ * @param log takes lines of the sandbox
  */
 export async function startStand(log: (line: string) => void): Promise<DevStand> {
   const sandbox = await startSandbox({ auditLog: false, log, dataDir: shortFolder() });
@@ -41,7 +41,7 @@ export async function startStand(log: (line: string) => void): Promise<DevStand>
   }
 }
 
-/** A sandbox in which nothing is installed, for `reconstruct dev --no-operator`. @param log takes news of it */
+/** Starts a sandbox in which nothing is installed, for `reconstruct dev --no-operator`. */
 export function startEmpty(log: (line: string) => void): Promise<Sandbox> {
   return startSandbox({ auditLog: false, log, dataDir: shortFolder() });
 }
@@ -67,28 +67,21 @@ class DevStand {
   }
 
   /** Applies the CRDs that have changed, and gives the operator exactly these rights. CRDs that are `left` stay. */
-  async install(
-    kinds: readonly StandKind[],
-    rules: readonly PolicyRule[],
-  ): Promise<{
-    readonly refused: readonly string[];
-    readonly changed: boolean;
-    readonly left: readonly string[];
-  }> {
+  async install(kinds: readonly StandKind[], rules: readonly PolicyRule[]) {
     const refused: string[] = [];
-    const made: string[] = [];
     const wanted = new Set(kinds.map(({ crd }) => crd.metadata.name));
     const left = [...this.crds.keys()].filter((name) => !wanted.has(name));
     // They may be removed, and the kind come back.
     for (const name of left) this.crds.delete(name);
-    const others = kinds.filter(({ crd }) => !isDeepStrictEqual(this.crds.get(crd.metadata.name), crd));
-    for (const { type, crd } of others) {
+    const changed = kinds.filter(({ crd }) => !isDeepStrictEqual(this.crds.get(crd.metadata.name), crd));
+    let isNew = false;
+    for (const { type, crd } of changed) {
       const { name } = crd.metadata;
       try {
         await this.cluster.apply(definitionType, crd as unknown as AnyObject, 'test');
         if (!this.crds.has(name)) {
           await installCrd(this.cluster, { type, crd });
-          made.push(name);
+          isNew = true;
         }
         this.crds.set(name, crd);
       } catch (error) {
@@ -100,8 +93,8 @@ class DevStand {
       this.rules = rules;
     }
     // Its garbage collector would learn of them half a minute later.
-    if (made.length > 0) await this.sandbox.restartControllerManager();
-    return { refused, left, changed: others.length > refused.length };
+    if (isNew) await this.sandbox.restartControllerManager();
+    return { refused, left, changed: changed.length > refused.length };
   }
 
   async stop(): Promise<void> {

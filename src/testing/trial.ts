@@ -39,11 +39,8 @@ export interface Swept {
   readonly kind: Kind;
   readonly samples: readonly [Sample, ...Sample[]];
   readonly surroundings?: MakeSurroundings | undefined;
-  /** Context of the kind's controllers at any site. */
   readonly context: KindContext;
-  /** Types of objects that the kind applies. */
   readonly types: readonly ResourceType[];
-  /** Types of others' objects, which the kind deletes. */
   readonly removes: readonly ResourceType[];
   /** Longest time that its controllers wait for further events. */
   readonly settleMilliseconds: number;
@@ -52,15 +49,12 @@ export interface Swept {
 /** Everything that the checks of a sweep share. */
 export interface Stand extends Swept, Required<Pick<SweepOptions, 'notWalked' | 'keepsEarlier' | 'waits'>> {
   readonly cluster: Cluster;
-  /** Namespace of the ServiceAccount that has the derived rights of the kind, and no others. */
   readonly user: string;
-  /** Kubeconfig of that account. */
   readonly kubeconfig: string;
   readonly random: Random;
   readonly pace: Pace;
   /** Time for which a state may differ from the expected one while nothing else is waited for, on an idle machine. */
   readonly convergenceMilliseconds: number;
-  /** Expected states by the specs that lead to them. */
   readonly expected: Map<string, Promise<Normal>>;
 }
 
@@ -86,12 +80,11 @@ export function sweptOf(
   };
 }
 
-/** Objects of one type that a kind applies. */
 interface Made {
   readonly type: ResourceType;
   /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
   readonly namespaces: readonly string[] | undefined;
-  /** Name of a shared object. */
+  /** Of a shared object. */
   readonly name: string | undefined;
   /** Specifies whether a deleted one is created again. */
   readonly isCreated: boolean;
@@ -103,22 +96,22 @@ export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; rem
     .controllers(context)
     .flatMap((controller) => controller.watches)
     .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
-  const made = watches.flatMap(({ type, namespaces, name, writes = [] }): Made[] => {
-    const isCreated = writes.includes('create');
-    return isCreated || writes.includes('patch') ? [{ type, namespaces, name, isCreated }] : [];
-  });
+  const made = watches
+    .filter(({ writes = [] }) => writes.includes('create') || writes.includes('patch'))
+    .map(({ type, namespaces, name, writes }) => ({
+      ...{ type, namespaces, name, isCreated: writes?.includes('create') ?? false },
+    }));
   const applied = made.map(({ type }) => groupKind(type));
-  const removed = watches
-    .filter(({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)))
-    .map(({ type }) => type);
-  return { made, removes: distinct(removed) };
+  const removed = watches.filter(
+    ({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)),
+  );
+  return { made, removes: distinct(removed.map(({ type }) => type)) };
 }
 
 function distinct(types: readonly ResourceType[]): ResourceType[] {
   return [...new Map(types.map((type) => [groupKind(type), type])).values()];
 }
 
-/** Longest start of an operator on an idle machine. */
 const IDLE_START_MILLISECONDS = 250;
 const MOST_TIMES = 5;
 
@@ -149,7 +142,6 @@ export class Trial implements AsyncDisposable {
   readonly steps: string[] = [];
   /** New to every construct, and as long as any other. */
   readonly name = `swept-${String(++trials).padStart(5, '0')}`;
-  /** Shared objects before the operator has done anything. */
   untouched: Normal = {};
   private around: Surroundings;
   private readonly made: readonly Made[];
@@ -225,7 +217,6 @@ export class Trial implements AsyncDisposable {
     await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
   }
 
-  /** Starts an operator, creates a custom resource, and waits until nothing is left to do. */
   async startWith(sample: Sample): Promise<void> {
     await this.start();
     await this.create(sample);
@@ -269,7 +260,6 @@ export class Trial implements AsyncDisposable {
     return this.stand.cluster.get<LiveResource>(this.place(name));
   }
 
-  /** Returns everything that the operator has applied. */
   async objects(): Promise<AnyObject[]> {
     return (await this.reachable()).filter(isApplied);
   }
@@ -296,7 +286,6 @@ export class Trial implements AsyncDisposable {
     await this.operator.quiet(this.stand.settleMilliseconds + leastMilliseconds);
   }
 
-  /** Returns objects and conditions, comparable with those of another trial. */
   async state(name = this.name): Promise<Normal> {
     return { ...(await this.content(await this.get(name))), ...(await this.conditions(name)) };
   }
@@ -359,7 +348,6 @@ export class Trial implements AsyncDisposable {
     );
   }
 
-  /** Returns an object of the surroundings as it was made. */
   private original(object: AnyObject): AnyObject | undefined {
     return this.around.objects?.find((one) => objectId(one) === objectId(object));
   }
@@ -390,7 +378,6 @@ export class Trial implements AsyncDisposable {
     return Object.fromEntries((await Promise.all(entries)).flat());
   }
 
-  /** Returns hashes of the name in what the custom resource is rendered to now. */
   private digests(cr: LiveResource): readonly string[] {
     const { kind } = this.stand;
     if (!('each' in kind.rendering)) return [];
@@ -406,7 +393,6 @@ export class Trial implements AsyncDisposable {
   }
 }
 
-/** Creates an object of the surroundings, with its status. */
 async function make(cluster: Cluster, object: AnyObject): Promise<void> {
   const { status, ...content } = object;
   const type = resourceType(object);
@@ -454,7 +440,6 @@ const ANNOTATIONS_OF_CLUSTER = [
   'deprecated.daemonset.template.generation',
 ];
 
-/** Identity of a custom resource in its objects. */
 interface Named {
   readonly name: string;
   readonly namespace: string;
@@ -527,13 +512,13 @@ interface Status {
 /** Reports whether an object is ready by the rules of kstatus, and has as many pods as its spec asks for. */
 export function isReady(object: AnyObject): boolean {
   if (childReadiness(object).phase !== 'ready') return false;
-  if (!['Deployment', 'StatefulSet'].includes(object.kind)) return true;
-  const { replicas = 1 } = object.spec as { readonly replicas?: number };
-  return ((object.status as Status | undefined)?.availableReplicas ?? 0) >= replicas;
+  const { replicas = 1 } = (object.spec ?? {}) as { readonly replicas?: number };
+  const { availableReplicas = 0 } = (object.status ?? {}) as Status;
+  return !['Deployment', 'StatefulSet'].includes(object.kind) || availableReplicas >= replicas;
 }
 
 /** Reports whether an object waits for nothing, be it for an autoscaler's first look, after which there may be more pods. */
-export function isComplete(object: AnyObject): boolean {
+function isComplete(object: AnyObject): boolean {
   const { conditions = [] } = (object.status ?? {}) as Status;
   return (object.kind !== 'HorizontalPodAutoscaler' || conditions.length > 0) && isReady(object);
 }
@@ -547,7 +532,6 @@ function isStuck({ status }: AnyObject): boolean {
   );
 }
 
-/** Longest time for pods. */
 const ROLLOUT_MILLISECONDS = 90_000;
 /** Pods may still come for so long that the cluster says it can't place. */
 const STUCK_MILLISECONDS = 5_000;

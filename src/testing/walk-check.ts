@@ -1,6 +1,7 @@
 import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import { APPLY } from '../engine/api.js';
 import { collection } from './cluster.js';
 import { rendered } from './render.js';
 import { withoutMoment } from './sweep.js';
@@ -27,7 +28,6 @@ const SHORTENING_MILLISECONDS = 60_000;
 const HASTY_MILLISECONDS = 4_000;
 const NOT_AGAIN = 'it did not come again when the same edits were made once more';
 
-/** Outcome of one walk. */
 interface Walked {
   readonly edits: number;
   readonly refused: number;
@@ -58,31 +58,29 @@ export async function walk(stand: Stand): Promise<Outcome> {
   );
   if (plan.walks.every(({ length }) => length < 2)) return nothing;
   const walked = await several(plan.walks, (one) => walkOne(stand, one));
+  const hasty = { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS };
+  const started = performance.now();
   // One is enough to look for, and each takes its time to be shortened.
   const first = walked.find(({ failures }) => failures.length > 0);
-  const isRefused = walked.every(({ edits }) => edits === 0);
-  const sequence = specs.map((spec) => `create it with ${JSON.stringify(spec)}`);
-  const refused = isRefused ? [{ what: 'every spec of the walk is refused', sequence }] : [];
-  const started = performance.now();
-  const failures = first
-    ? await shortened(first, {
-        walk: async (one, isHasty) =>
-          (await walkOne(isHasty ? { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS } : stand, one))
-            .failures,
-        isValid: (spec) => fields.problems(spec).length === 0,
-        hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
-      })
-    : refused;
-  const notWalked = barredOf(stand, fields);
+  let failures: readonly Failure[] = [];
+  if (first)
+    failures = await shortened(first, {
+      walk: async (one, isHasty) => (await walkOne(isHasty ? hasty : stand, one)).failures,
+      isValid: (spec) => fields.problems(spec).length === 0,
+      hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
+    });
+  else if (walked.every(({ edits }) => edits === 0)) {
+    const sequence = specs.map((spec) => `create it with ${JSON.stringify(spec)}`);
+    failures = [{ what: 'every spec of the walk is refused', sequence }];
+  }
+  // The fields for which there is no value.
+  const without = fields.leaves.filter(
+    (path) =>
+      pathsTo(path).some((one) => fields.isBarred(one)) &&
+      !pathsTo(path).some((one) => stand.notWalked.includes(one.join('.'))),
+  );
+  const notWalked = without.map((path) => path.join('.'));
   return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
-}
-
-/** Returns the fields for which there is no value. */
-function barredOf({ notWalked }: Stand, fields: Fields): string[] {
-  const isBarred = (path: readonly string[]): boolean =>
-    pathsTo(path).some((one) => fields.isBarred(one)) &&
-    !pathsTo(path).some((one) => notWalked.includes(one.join('.')));
-  return fields.leaves.filter(isBarred).map((path) => path.join('.'));
 }
 
 function triedBy(
@@ -118,7 +116,8 @@ function triedBy(
 
 async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
   const samples = specs.map((spec) => ({ ...stand.samples[0], spec }));
-  let [edits, refused, stalled, failedAt, gone, there] = [0, 0, 0, -1, 0, 0];
+  const count = { edits: 0, refused: 0, stalled: 0, gone: 0, there: 0 };
+  let failedAt = -1;
   let ahead: Promise<unknown> = Promise.resolve();
   const failures = await attempt(stand, async (trial) => {
     await trial.start();
@@ -127,20 +126,15 @@ async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
       const next = samples[index + 1];
       // The expected state of the next spec takes as long as the edit itself.
       if (next) ahead = undisturbed(stand, next).catch(() => undefined);
-      const state = await goTo(trial, sample, edits > 0);
-      if (!state) {
-        refused++;
-        continue;
-      }
-      edits++;
-      if (hasCondition(state, 'Stalled')) stalled++;
-      for (const left of Object.values(state['<found>'] as Normal))
-        if (left === 'gone') gone++;
-        else there++;
+      const state = await goTo(trial, sample, count.edits > 0);
+      count[state ? 'edits' : 'refused']++;
+      if (!state) continue;
+      if (hasCondition(state, 'Stalled')) count.stalled++;
+      for (const left of Object.values(state['<found>'] as Record<string, 'gone' | 'there'>)) count[left]++;
     }
   });
   await ahead;
-  return { edits, refused, stalled, gone, there, failures, until: specs.slice(0, failedAt + 1) };
+  return { ...count, failures, until: specs.slice(0, failedAt + 1) };
 }
 
 /** Gives a custom resource a spec, and compares. @returns the expected state, or undefined where the API server refuses the spec */
@@ -195,25 +189,19 @@ export async function shortened(
 function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<boolean> {
   const { cluster, types, kind } = stand;
   const answers = new Map<string, Promise<boolean>>();
+  const query = { dryRun: 'All', fieldManager: 'sweep', force: 'true' };
   const ask = async (object: AnyObject): Promise<boolean> => {
     const type = types.find((one) => groupKind(one) === groupKind(object));
     if (!type) return true;
-    const { status: code } = await cluster.send(
-      'PATCH',
-      `${collection(type, object.metadata.namespace)}/${object.metadata.name}`,
-      {
-        ...{ body: object, contentType: 'application/apply-patch+yaml' },
-        query: { dryRun: 'All', fieldManager: 'sweep', force: 'true' },
-      },
-    );
+    const path = `${collection(type, object.metadata.namespace)}/${object.metadata.name}`;
+    const { status } = await cluster.send('PATCH', path, { body: object, contentType: APPLY, query });
     // A type that isn't installed is no fault of the spec.
-    return code < 400 || code === 404;
+    return status < 400 || status === 404;
   };
   return async (spec) => {
     if (!('each' in kind.rendering)) return true;
     try {
-      const objects = rendered(stand, { metadata: { name: 'accepted', namespace }, spec });
-      const asked = objects.map((object) => {
+      const asked = rendered(stand, { metadata: { name: 'accepted', namespace }, spec }).map((object) => {
         const id = JSON.stringify(object);
         const answer = answers.get(id) ?? ask(object);
         answers.set(id, answer);

@@ -16,11 +16,8 @@ export type Path = readonly string[];
 
 /** Source of random choices. */
 export interface Chance {
-  /** @throws where there is nothing to choose from */
   one<T>(choices: readonly T[]): T;
-  /** Returns an integer from 0 to `most`, both included. */
   upTo(most: number): number;
-  /** Returns true in so many cases of a hundred. */
   yes(percent: number): boolean;
 }
 
@@ -32,7 +29,6 @@ export class Random implements Chance {
     this.state = BigInt(seed);
   }
 
-  /** Returns an integer from 0 up to, and without, the limit. */
   below(limit: number): number {
     this.state = BigInt.asUintN(64, this.state + 0x9e3779b97f4a7c15n);
     let mixed = this.state;
@@ -67,11 +63,8 @@ export interface Union {
 /** Fields of a spec and the values that a walk may give them. */
 export interface Fields {
   readonly schema: StructuralSchema;
-  /** Every field that holds a value. */
   readonly leaves: readonly Path[];
-  /** Values for a field that is neither a list nor a map nor an object. */
   choices(path: Path): readonly unknown[];
-  /** Keys for a map. */
   keys(path: Path): readonly string[];
   /** Problems of a spec, also as an update of another one; their paths begin at the custom resource. */
   problems(spec: Spec, before?: Spec): readonly Problem[];
@@ -199,7 +192,6 @@ function fromSchema(schema: StructuralSchema): unknown[] {
   return ['one', 'two', 'three'].filter(({ length }) => length >= minLength && length <= maxLength);
 }
 
-/** Reports whether there is a value for a field and for everything that it requires. */
 function isMakeable(schema: StructuralSchema, path: Path, choices: Fields['choices']): boolean {
   const { items, additionalProperties, properties, required = [] } = schema;
   if (items) return isMakeable(items, [...path, '[]'], choices);
@@ -403,11 +395,9 @@ class Editor {
 }
 
 export interface PlanProps {
-  /** First spec of each walk. */
   readonly starts: readonly Spec[];
   /** Of all walks together; there are more where goals are open then. */
   readonly leastEdits: number;
-  /** Of all walks together. */
   readonly mostEdits: number;
   /** Failed attempts after which a goal is given up. A spec that isn't accepted counts as twelve. @default - no limit */
   readonly mostInVain?: number;
@@ -415,9 +405,7 @@ export interface PlanProps {
 
 export interface WalkPlan {
   readonly walks: readonly Walk[];
-  /** Number of things that edits can do to fields, ... */
   readonly goals: number;
-  /** ... and the names of those that aren't done. */
   readonly open: readonly string[];
 }
 
@@ -487,14 +475,11 @@ export async function planWalks(
 }
 
 interface ShortenProps {
-  /** Tries a walk from its start. */
   readonly goesWrong: (walk: Walk) => Promise<boolean>;
   readonly isValid: (spec: Spec) => boolean;
-  /** Reports whether there is time for another attempt. */
   readonly hasTime: () => boolean;
 }
 
-/** Attempts at the same time. */
 const AT_ONCE = 4;
 
 /** Returns the shortest walk found in time that still goes wrong: its last specs, without steps, without parts of specs. */
@@ -538,7 +523,6 @@ function isAt(part: Part, path: Path): boolean {
   return part.length === path.length && path.every(isStep);
 }
 
-/** Returns the parts of all specs, the largest first. */
 function partsOf(walk: Walk): Part[] {
   const below = (value: unknown, part: Part): Part[] => {
     if (typeof value !== 'object' || value === null) return [];

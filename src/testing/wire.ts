@@ -16,7 +16,6 @@ export interface KillPoint {
 export interface AcceptedApply {
   readonly manager: string;
   readonly sent: AnyObject;
-  /** The object as the server has it since. */
   readonly kept: AnyObject;
 }
 
@@ -41,7 +40,6 @@ export class Wire implements Transport {
   readonly writes: string[] = [];
   /** The last apply of each manager to each path. */
   readonly applies = new Map<string, AcceptedApply>();
-  /** Requests so far, watches included. */
   requests = 0;
   /** Fault of events from now on, also of watches that are open, by the path of the watch. */
   eventFault: (path: string) => EventFault = () => () => 'pass';
@@ -49,7 +47,6 @@ export class Wire implements Transport {
   stale = new Map<string, readonly WatchLine[]>();
   /** The write that it died at. @default - it lives */
   diedAt: string | undefined;
-  /** Called when it dies. */
   onDeath: () => void = () => undefined;
   private killPoint: KillPoint | undefined;
   private seen = 0;
@@ -73,7 +70,6 @@ export class Wire implements Transport {
     return this.recorded;
   }
 
-  /** Reports whether every watch that was cut is open again. */
   get isWatching(): boolean {
     return this.cutOff.size === 0;
   }
