@@ -572,7 +572,10 @@ function watchFaults(types: readonly ResourceType[]): WatchFault[] {
   const cut = (wire: Wire): EventFault => {
     let seen = 0;
     return () => {
-      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS) setImmediate(() => void wire.cut());
+      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
+        setImmediate(() => {
+          wire.cut();
+        });
       return 'pass';
     };
   };
@@ -580,7 +583,9 @@ function watchFaults(types: readonly ResourceType[]): WatchFault[] {
     ...types.map((type): WatchFault => [
       `events of ${type.plural} are lost, until the next list`,
       ofType(type, (line) => (line.type === 'BOOKMARK' ? 'pass' : 'lose')),
-      (wire) => void wire.expire(),
+      (wire) => {
+        wire.expire();
+      },
     ]),
     ...types.map((type): WatchFault => [
       `events of ${type.plural} come ${LATE_MILLISECONDS} ms late`,
