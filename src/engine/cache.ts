@@ -418,27 +418,19 @@ export function compareResourceVersions(a: string, b: string): number {
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
-  readonly type: ResourceType;
-  readonly selector?: string;
-  readonly name?: string;
-  /** Only these, whichever are watched else. */
-  readonly namespaces?: readonly string[];
+  /** The first of the watches that share it; they differ in `optional` alone. */
+  readonly watch: Watch;
   readonly store: Store;
   /** None of those who read it needs the kind to be installed. */
   readonly optional: boolean;
-  /** None of those who read it writes such objects. */
-  readonly readOnly: boolean;
 }
 
 /** Returns what has to be watched for one store: everything at once, or each namespace by itself. */
-export function scopesOf(
-  watched: Pick<WatchedStore, 'type' | 'selector' | 'name' | 'namespaces'>,
-  namespaces: readonly string[],
-): Scope[] {
-  const { type, selector, name } = watched;
+export function scopesOf(watch: Watch, namespaces: readonly string[]): Scope[] {
+  const { type, selector, name } = watch;
   const scope = { type, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) };
-  const only = watched.namespaces ?? namespaces;
-  if (!type.namespaced || (only.length === 0 && !watched.namespaces)) return [scope];
+  const only = watch.namespaces ?? namespaces;
+  if (!type.namespaced || (only.length === 0 && !watch.namespaces)) return [scope];
   return only.map((namespace) => ({ ...scope, namespace }));
 }
 
@@ -454,34 +446,28 @@ export interface StoresProps {
  * it is only read, however many read it.
  */
 export class Stores {
-  private readonly watched: (WatchedStore & { readonly keep: Watch['keep']; optional: boolean })[] = [];
+  private readonly watched: (WatchedStore & { optional: boolean })[] = [];
 
   constructor(private readonly props: StoresProps) {}
 
   /** The store for a watch, made when the first one asks. */
   open(watch: Watch): Store {
-    const { optional = false, readOnly = false } = watch;
+    const { optional = false } = watch;
     const known = this.watched.find(
-      (other) =>
+      ({ watch: other }) =>
         groupKind(other.type) === groupKind(watch.type) &&
         other.selector === watch.selector &&
         other.name === watch.name &&
         other.namespaces?.join() === watch.namespaces?.join() &&
         other.keep === watch.keep &&
-        other.readOnly === readOnly,
+        (other.readOnly ?? false) === (watch.readOnly ?? false),
     );
     if (known) {
       known.optional &&= optional;
       return known.store;
     }
     const store = this.make(watch);
-    const { type, selector, name, namespaces, keep } = watch;
-    const narrowed = {
-      ...(selector !== undefined && { selector }),
-      ...(name !== undefined && { name }),
-      ...(namespaces && { namespaces }),
-    };
-    this.watched.push({ type, ...narrowed, store, keep, optional, readOnly });
+    this.watched.push({ watch, store, optional });
     return store;
   }
 

@@ -46,21 +46,13 @@ export interface ElectorProps {
   readonly onLost: () => void;
 }
 
-/** Where an elector stands. */
-export type ElectorState =
-  /** Not leading: it asks for the lease again and again. */
-  | { readonly phase: 'standby' }
-  /** The lease is ours; `renewed` is when the last successful renewal was sent, which the fence goes by. */
-  | { readonly phase: 'leading'; readonly renewed: Instant }
-  /** It has stopped, and nothing is written any more. */
-  | { readonly phase: 'released' };
-
 /**
  * Holds the lease, or waits for it, and knows at any moment whether this process may write. Its guarantees are in
  * docs/engine.md.
  */
 export class Elector implements Fence {
-  private current: ElectorState = { phase: 'standby' };
+  /** When the last successful renewal was sent, which the fence goes by; none while the lease isn't ours. */
+  renewedAt: Instant | undefined;
   private readonly observed: ObservedLease;
   private expiry: Timer | undefined;
   private waitingFor: string | undefined;
@@ -77,10 +69,6 @@ export class Elector implements Fence {
     metrics.leadershipLosses.inc({ name: LEASE_NAME }, 0);
   }
 
-  get state(): ElectorState {
-    return this.current;
-  }
-
   /** Aborts after the first try, whatever its outcome. */
   get firstTry(): AbortSignal {
     return this.tried.signal;
@@ -89,13 +77,13 @@ export class Elector implements Fence {
   /** Timers may be late, so the age of the last renewal is looked at each time. */
   admits(): boolean {
     this.loseIfExpired();
-    return this.current.phase === 'leading';
+    return this.renewedAt !== undefined;
   }
 
   /** Why the process had better be restarted; empty while all is well. */
   unhealthy(): string[] {
-    if (this.current.phase !== 'leading') return [];
-    const age = elapsed(this.props.clock, this.current.renewed);
+    if (!this.renewedAt) return [];
+    const age = elapsed(this.props.clock, this.renewedAt);
     return age > LEASE.durationSeconds * 1000 + LEASE.unhealthyAfter
       ? [`leader election: the lease was last renewed ${Math.round(age / 1000)} s ago`]
       : [];
@@ -119,7 +107,7 @@ export class Elector implements Fence {
   /** Ends `run`, closes the fence, and then releases the lease, if it is ours. Never rejects. */
   async release(): Promise<void> {
     const { log } = this.props;
-    const held = this.current.phase === 'leading' ? this.observed.lease : undefined;
+    const held = this.renewedAt && this.observed.lease;
     this.stop();
     if (!held) return;
     try {
@@ -133,7 +121,7 @@ export class Elector implements Fence {
 
   /** Ends the candidacy without releasing the lease, for a process that can't be sure to have written its last. */
   stop(): void {
-    this.current = { phase: 'released' };
+    this.renewedAt = undefined;
     this.expiry?.cancel();
     this.props.metrics.leader.set({ name: LEASE_NAME }, 0);
     this.stopping.abort();
@@ -144,7 +132,7 @@ export class Elector implements Fence {
     this.loseIfExpired();
     const { identity, metrics, log } = this.props;
     const { signal } = this.stopping;
-    if (this.current.phase === 'leading') {
+    if (this.renewedAt) {
       if (await this.claim(this.observed.lease)) return;
       metrics.leaderSlowPath.inc({ name: LEASE_NAME });
     }
@@ -206,9 +194,9 @@ export class Elector implements Fence {
     const { clock, log, metrics, onLeading, identity } = this.props;
     const left = LEASE.renewDeadline - elapsed(clock, sentAt);
     // An answer that has slept on its way is no proof any more.
-    if (left <= 0 || this.current.phase === 'released') return;
-    const gained = this.current.phase === 'standby';
-    this.current = { phase: 'leading', renewed: sentAt };
+    if (left <= 0 || this.stopping.signal.aborted) return;
+    const gained = !this.renewedAt;
+    this.renewedAt = sentAt;
     this.expiry?.cancel();
     this.expiry = clock.setTimer(left, () => {
       this.loseIfExpired();
@@ -221,17 +209,17 @@ export class Elector implements Fence {
   }
 
   private loseIfExpired(): void {
-    if (this.current.phase !== 'leading') return;
-    const age = elapsed(this.props.clock, this.current.renewed);
+    if (!this.renewedAt) return;
+    const age = elapsed(this.props.clock, this.renewedAt);
     if (age < LEASE.renewDeadline) return;
     const because = this.failure === undefined ? '' : `: ${this.failure}`;
     this.lose(`not renewed for ${(age / 1000).toFixed(1)} s${because}`);
   }
 
   private lose(why: string): void {
-    if (this.current.phase !== 'leading') return;
+    if (!this.renewedAt) return;
     const { log, metrics, onLost } = this.props;
-    this.current = { phase: 'standby' };
+    this.renewedAt = undefined;
     this.expiry?.cancel();
     metrics.leader.set({ name: LEASE_NAME }, 0);
     metrics.leadershipLosses.inc({ name: LEASE_NAME });
@@ -257,7 +245,7 @@ export class Elector implements Fence {
 
   /** A candidate asks again at the moment the lease runs out, if that is sooner than its next turn. */
   private pause(): number {
-    if (this.current.phase === 'leading') return LEASE.retryPeriod;
+    if (this.renewedAt) return LEASE.retryPeriod;
     const turn = LEASE.retryPeriod / (1 + LEASE.jitter * this.props.random());
     const remaining = this.observed.remaining();
     return remaining > 0 ? Math.min(turn, remaining) : turn;
@@ -282,9 +270,9 @@ export class Elector implements Fence {
   private async send(verb: string, stop: AbortSignal, request: ApiRequest): Promise<Lease> {
     const { clock, transport, namespace } = this.props;
     const what = `${verb} Lease ${namespace}/${LEASE_NAME}`;
-    let timeout = Math.max(1_000, LEASE.renewDeadline / 2);
-    if (this.current.phase === 'leading')
-      timeout = Math.max(0, Math.min(timeout, LEASE.renewDeadline - elapsed(clock, this.current.renewed)));
+    let timeout = LEASE.renewDeadline / 2;
+    if (this.renewedAt)
+      timeout = Math.max(0, Math.min(timeout, LEASE.renewDeadline - elapsed(clock, this.renewedAt)));
     const ending = new AbortController();
     const timer = clock.setTimer(timeout, () => {
       ending.abort(new Error(`${what}: no answer within ${(timeout / 1000).toFixed(1)} s`));

@@ -148,8 +148,8 @@ export class Manager {
         },
       });
     else leadership.gained(-Infinity);
-    for (const { store, readOnly } of stores.all()) {
-      if (readOnly) continue;
+    for (const { store, watch } of stores.all()) {
+      if (watch.readOnly) continue;
       store.onChange((before, after) => {
         if (before && !after) applier.gone(before);
       });
@@ -165,10 +165,10 @@ export class Manager {
     const listing = this.gate.isUnreachable
       ? 'the API server is unreachable'
       : 'the first list is not complete';
-    return this.opened().flatMap(({ name, reflector: { state, doubtful, synced } }) => {
+    return this.opened().flatMap(({ name, reflector: { failure, doubtful, synced } }) => {
       if (doubtful !== undefined) return [{ what: name, why: doubtful }];
       if (synced) return [];
-      return [{ what: name, why: state.phase === 'waiting' ? state.error.message : listing }];
+      return [{ what: name, why: failure?.message ?? listing }];
     });
   }
 
@@ -281,11 +281,11 @@ function watchesOf(
 ): WatchPart[] {
   const watchMetrics = new WatchMetrics(metrics, common.clock);
   return stores.all().flatMap((watched, index) =>
-    scopesOf(watched, namespaces).map((scope) => ({
+    scopesOf(watched.watch, namespaces).map((scope) => ({
       ...{ name: watchName(scope), watched, after: [] },
       reflector: new Reflector({
         ...{ ...common, onWentBack, scope, store: watched.store, optional: watched.optional },
-        mayBeDoubtful: watched.optional && !watched.readOnly,
+        mayBeDoubtful: watched.optional && !watched.watch.readOnly,
         metrics: watchMetrics.named(watchLabel(scope, namespaces)),
         onDoubt: (isDoubtful) => {
           const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;
@@ -366,8 +366,10 @@ export function measureStores({
   );
   metrics.onScrape(() => {
     const sizes = new Map<string, number>();
-    for (const { type, store } of stores.all())
-      sizes.set(groupKind(type), (sizes.get(groupKind(type)) ?? 0) + store.size);
+    for (const { watch, store } of stores.all()) {
+      const type = groupKind(watch.type);
+      sizes.set(type, (sizes.get(type) ?? 0) + store.size);
+    }
     for (const [type, size] of sizes) metrics.storeObjects.set({ type }, size);
     // What nothing is in any more isn't shown.
     metrics.customResources.reset();

@@ -35,15 +35,6 @@ export interface ReflectorProps {
   readonly onFailed?: (error: Error) => void;
 }
 
-/** Where a reflector stands. */
-type ReflectorState =
-  /** Getting all objects; what was known before is served meanwhile. */
-  | { readonly phase: 'listing' }
-  /** Following changes from this version on. */
-  | { readonly phase: 'watching'; readonly resourceVersion: string }
-  /** After a failure, until the next attempt; with a version it goes on watching from there, without listing. */
-  | { readonly phase: 'waiting'; readonly error: Error; readonly resourceVersion?: string };
-
 /** A waiter for a list that was asked for at a certain moment or later, by the monotonic clock. */
 interface Demand {
   readonly since: number;
@@ -106,11 +97,9 @@ export class Reflector {
     props.metrics.follow(this);
   }
 
-  get state(): ReflectorState {
-    const { reached: resourceVersion, error } = this;
-    if (this.isListing) return { phase: 'listing' };
-    if (error) return { phase: 'waiting', error, ...(resourceVersion !== undefined && { resourceVersion }) };
-    return { phase: 'watching', resourceVersion: resourceVersion ?? '' };
+  /** Why the last attempt has failed, until the next begins. */
+  get failure(): Error | undefined {
+    return this.isListing ? undefined : this.error;
   }
 
   /** Why it isn't known what there is of the kind, although it may be installed; undefined while it is. */

@@ -101,11 +101,11 @@ describe('Reflector, listing', () => {
       .bookmark('90');
     await settled();
     expect(store.size).toBe(0);
-    expect(reflector).toMatchObject({ synced: false, state: { phase: 'listing' } });
+    expect(reflector).toMatchObject({ synced: false, lastResourceVersion: undefined });
     transport.lastStream.listed('100');
     await reflector.firstSync;
     expect(names()).toEqual(['shop/a', 'shop/b']);
-    expect(reflector).toMatchObject({ synced: true, state: { phase: 'watching', resourceVersion: '100' } });
+    expect(reflector).toMatchObject({ synced: true, lastResourceVersion: '100' });
     expect(transport.requests).toEqual([]);
   });
 
@@ -127,7 +127,10 @@ describe('Reflector, watching', () => {
     const { transport, clock, reflector } = await watching();
     transport.lastStream.event('MODIFIED', configMap('a', '105')).break();
     await settled();
-    expect(reflector.state).toMatchObject({ phase: 'waiting', resourceVersion: '105' });
+    expect(reflector).toMatchObject({
+      failure: { message: 'other side closed' },
+      lastResourceVersion: '105',
+    });
     await clock.advance(800);
     expect(transport.streams).toHaveLength(2);
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '105' });
@@ -295,7 +298,7 @@ describe('Reflector, of a server that is in an older state', () => {
     transport.lastStream.listed('101');
     await settled();
     expect(changes).toEqual([]);
-    expect(reflector).toMatchObject({ state: { phase: 'watching', resourceVersion: '101' } });
+    expect(reflector).toMatchObject({ failure: undefined, lastResourceVersion: '101' });
   });
 });
 
