@@ -33,44 +33,11 @@ test.each<[text: string, seconds: number]>([
 
 test.each([
   ...[
+    ...'3 - s . -. .s +.s 1d hello 1S 1..5s 1.5.5s --1s 1s-1s 1e3s 0x1s ١s 1sec 1h30 -1ns -5s'.split(' '),
     '',
-    '3',
-    '-',
-    's',
-    '.',
-    '-.',
-    '.s',
-    '+.s',
-    '1d',
-    '\x85\x85',
-    'hello',
-    '9223372036854775808ns',
-    '3000000h',
   ],
-  ...[
-    '9223372036854ms775us808ns',
-    '9'.repeat(40) + 'ns',
-    '1'.repeat(200_000),
-    ' 1s',
-    '1s ',
-    '1 s',
-    '1S',
-    '1..5s',
-  ],
-  ...[
-    '1.5.5s',
-    '--1s',
-    '1s-1s',
-    '1e3s',
-    '0x1s',
-    '١s',
-    '1sec',
-    '1h30',
-    'toString',
-    '1__proto__',
-    '-1ns',
-    '-5s',
-  ],
+  ...['\x85\x85', ' 1s', '1s ', '1 s', 'toString', '1__proto__', '9'.repeat(40) + 'ns', '1'.repeat(200_000)],
+  ...['9223372036854775808ns', '3000000h', '9223372036854ms775us808ns'],
 ])('%j is none that can pass', (text) => {
   expect(durationSeconds(text)).toBeUndefined();
 });

@@ -2,49 +2,40 @@ import { describe, expect, test } from 'vitest';
 import { finishOf, keepJob } from '../../../src/kinds/job-watcher/job.js';
 import { at, liveJob, START } from './fixtures.js';
 
-const condition = (type: string, status = 'True', lastTransitionTime: unknown = at(5)) => ({
+const ended = (type: string, status = 'True', lastTransitionTime: unknown = at(5)) => ({
   ...{ type, status, lastTransitionTime },
 });
+const complete = (time: unknown) => ended('Complete', 'True', time);
 
 describe('finished', () => {
   test.each([
-    [[condition('Complete')], { outcome: 'completed', at: START + 5000 }],
-    [[condition('Failed')], { outcome: 'failed', at: START + 5000 }],
-    [[condition('Suspended'), condition('Complete')], { outcome: 'completed', at: START + 5000 }],
-    [
-      [condition('Complete', 'True', '2026-01-01T01:00:05+01:00')],
-      { outcome: 'completed', at: START + 5000 },
-    ],
+    [[ended('Complete')], 'completed', 5],
+    [[ended('Failed')], 'failed', 5],
+    [[ended('Suspended'), ended('Complete')], 'completed', 5],
+    [[complete('2026-01-01T01:00:05+01:00')], 'completed', 5],
     // Never before its time.
-    [[condition('Complete', 'True', '2026-01-01T00:00:05.1Z')], { outcome: 'completed', at: START + 6000 }],
-  ])('%j: %j', (conditions, finish) => {
-    expect(finishOf({ conditions })).toEqual(finish);
+    [[complete('2026-01-01T00:00:05.1Z')], 'completed', 6],
+  ])('%j: %s', (conditions, outcome, seconds) => {
+    // Pods that failed before a retry, or one that succeeded, say nothing.
+    expect(finishOf({ succeeded: 1, failed: 1, conditions })).toEqual({
+      ...{ outcome, at: START + seconds * 1000 },
+    });
   });
 
   test.each([
-    { conditions: [condition('SuccessCriteriaMet')] },
-    { conditions: [condition('FailureTarget')] },
-    { conditions: [condition('Complete', 'False')] },
-    { conditions: [condition('Complete', 'Unknown')] },
-    { conditions: [] },
-    { conditions: [null] },
-    { conditions: 'Complete' },
-    { succeeded: 1, completionTime: at(1) },
-    { failed: 3 },
-    null,
-    undefined,
+    ...[ended('SuccessCriteriaMet'), ended('FailureTarget'), ended('Complete', 'False')].map((one) => ({
+      conditions: [one],
+    })),
+    ...[{ conditions: [] }, { conditions: [null] }, { conditions: 'Complete' }],
+    ...[{ succeeded: 1, completionTime: at(1) }, { failed: 3 }, null, undefined],
   ])('not finished: %j', (status) => {
     expect(finishOf(status)).toBeUndefined();
   });
 
   test.each([
-    [[condition('Complete'), condition('Failed')]],
+    [[ended('Complete'), ended('Failed')]],
     [[{ type: 'Complete', status: 'True' }]],
-    [[condition('Complete', 'True', '')]],
-    [[condition('Complete', 'True', 'yesterday')]],
-    [[condition('Complete', 'True', '2026-01-01')]],
-    [[condition('Complete', 'True', '2026-13-01T00:00:00Z')]],
-    [[condition('Complete', 'True', 1767225605)]],
+    ...['', 'yesterday', '2026-01-01', '2026-13-01T00:00:00Z', 1767225605].map((time) => [[complete(time)]]),
   ])('unclear, so never deleted: %j', (conditions) => {
     expect(finishOf({ conditions })).toBe('unclear');
   });
@@ -59,13 +50,17 @@ describe('what is kept of a Job', () => {
       uid: 'c1',
       controller: true,
     };
+    const labels = { app: 'a', 'controller-uid': 'pi', 'job-name': 'pi' };
     const live = liveJob({
       ended: 'Failed',
-      spec: { template: { spec: { containers: [{ image: 'a' }] } }, ttlSecondsAfterFinished: 0 },
+      spec: {
+        template: { spec: { containers: [{ args: ['x'.repeat(1_000_000)] }] } },
+        ttlSecondsAfterFinished: 0,
+      },
       metadata: {
-        labels: { app: 'a', 'controller-uid': 'pi', 'job-name': 'pi' },
+        labels,
         annotations: {
-          other: 'x',
+          'kubectl.kubernetes.io/last-applied-configuration': 'x'.repeat(200_000),
           'batch.my.github.com/ttl-after-failed': '5s',
           'helm.sh/hook': 'post-install',
         },
@@ -73,8 +68,7 @@ describe('what is kept of a Job', () => {
           { ...controller, controller: false, uid: 'c0' },
           { ...controller, blockOwnerDeletion: true },
         ],
-        managedFields: [{}],
-        creationTimestamp: at(0),
+        ...{ managedFields: [{}], creationTimestamp: at(0) },
       },
     });
 
@@ -82,8 +76,7 @@ describe('what is kept of a Job', () => {
       ...{ apiVersion: 'batch/v1', kind: 'Job' },
       metadata: {
         ...{ name: 'pi', namespace: 'default', uid: 'pi', resourceVersion: '1' },
-        labels: { app: 'a', 'controller-uid': 'pi', 'job-name': 'pi' },
-        ownerReferences: [controller],
+        ...{ labels, ownerReferences: [controller] },
       },
       finish: { outcome: 'failed', at: START },
       ...{ nativeTtl: true, tracked: true, overrides: { failed: 5 } },
@@ -102,27 +95,23 @@ describe('what is kept of a Job', () => {
     expect(keepJob(liveJob({ metadata })).tracked).toBe(tracked);
   });
 
-  const prefix = 'batch.my.github.com/';
   test.each<[Record<string, string>, unknown]>([
     [{}, undefined],
-    [{ keep: 'true' }, 'keep'],
     [{ keep: 'true', 'ttl-after-failed': 'x' }, 'keep'],
     [{ keep: 'false' }, undefined],
     [{ keep: 'yes' }, 'invalid'],
     [{ keep: '' }, 'invalid'],
-    [{ 'ttl-after-completed': '1h' }, { completed: 3600 }],
     [
-      { 'ttl-after-completed': '1h', 'ttl-after-failed': '0s', keep: 'false' },
+      { 'ttl-after-completed': '1h', 'ttl-after-failed': '0s' },
       { completed: 3600, failed: 0 },
     ],
     [{ 'ttl-after-completed': '1d' }, 'invalid'],
     [{ 'ttl-after-completed': '-1s' }, 'invalid'],
     [{ 'ttl-after-completed': '1h', 'ttl-after-failed': '' }, 'invalid'],
   ])('annotations %j: %j', (given, overrides) => {
-    const annotations = Object.fromEntries(
-      Object.entries(given).map(([key, value]) => [prefix + key, value]),
-    );
+    const entries = Object.entries(given).map(([key, value]) => [`batch.my.github.com/${key}`, value]);
+    const metadata = { annotations: Object.fromEntries(entries) as Record<string, string> };
 
-    expect(keepJob(liveJob({ metadata: { annotations } })).overrides).toEqual(overrides);
+    expect(keepJob(liveJob({ metadata })).overrides).toEqual(overrides);
   });
 });

@@ -11,20 +11,15 @@ import type { LabelSelector } from '../../../src/kinds/job-watcher/spec.js';
 import { isListed } from '../../../src/kinds/job-watcher/matching.js';
 
 describe('patterns', () => {
-  const match = (pattern: string, text: string): boolean => findsOne([pattern], text);
-
+  // The rest of RE2 is held by test/full/job-watcher-syntax.test.ts.
   test.each<[pattern: string, text: string, matches: boolean]>([
-    ['pi', 'pi', true],
     ['pi', 'copied', true],
     ['^pi$', 'copied', false],
-    ['^pi-\\d+$', 'pi-42', true],
     ['(?i)PI', 'pi', true],
-    ['\\pL', 'é', true],
     ['$^', 'pi', false],
     ['^', '', true],
-    ['a|b', 'cb', true],
   ])('%s in %s: %s', (pattern, text, matches) => {
-    expect(match(pattern, text)).toBe(matches);
+    expect(findsOne([pattern], text)).toBe(matches);
   });
 
   test('one of them is enough, and of none there is none', () => {
@@ -32,17 +27,12 @@ describe('patterns', () => {
     expect(findsOne([], 'y')).toBe(false);
   });
 
-  test.each(['(', '(?=a)', '(?<=a)', '(a)\\1', 'a{1001}', '[z-a]', '*'])('%s is refused', (pattern) => {
+  test.each(['(', '(?=a)', '(a)\\1', 'a{1001}'])('%s is refused', (pattern) => {
     const refused = (): void => {
       checkPatterns({ jobNamePatterns: ['ok', pattern] });
     };
-
-    expect(refused).toThrow(
-      expect.objectContaining<Partial<OperatorError>>({
-        reason: 'InvalidPattern',
-        path: ['spec', 'jobNamePatterns', 1],
-      }),
-    );
+    const path = ['spec', 'jobNamePatterns', 1];
+    expect(refused).toThrow(expect.objectContaining({ reason: 'InvalidPattern', path }));
     expect(refused).toThrow(/error parsing regexp/);
   });
 });

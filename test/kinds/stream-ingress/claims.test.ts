@@ -5,15 +5,7 @@ import { fullName } from '../../../src/kinds/stream-ingress/spec.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
 import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
-import { gateway, streamIngress, target } from './builders.js';
-
-function judge(crs: readonly StreamIngress[], of: Target = target) {
-  const { holders, refused } = claimsOf(of, crs);
-  return {
-    holders: holders.map(fullName),
-    refused: Object.fromEntries([...refused].map(([cr, { reason }]) => [fullName(cr), reason])),
-  };
-}
+import { gateway, streamIngress, target, type Given } from './builders.js';
 
 const old = streamIngress({ name: 'old', minute: 1 });
 const young = streamIngress({ name: 'young', minute: 2 });
@@ -35,37 +27,30 @@ describe('the loser', () => {
   });
 });
 
-describe('holds nothing', () => {
-  const limited: Target = { ...target, portRanges: ['9000-9010'], namespaces: ['shop'] };
+test('reserved are the ports of ingress-nginx itself', () => {
+  expect(new Set(NGINX_RESERVED_PORTS)).toEqual(
+    new Set([80, 443, 442, 10254, 8181, 10245, 10246, 10247, 8443]),
+  );
+});
 
-  test('reserved are 80 443 442 10254 8181 10245 10246 10247 8443', () => {
-    expect(new Set(NGINX_RESERVED_PORTS)).toEqual(
-      new Set([80, 443, 442, 10254, 8181, 10245, 10246, 10247, 8443]),
-    );
-  });
+const limited: Target = { ...target, portRanges: ['9000-9010'], namespaces: ['shop'] };
 
-  test.each([8999, 9011])('a claim on %d, outside of the ranges', (listen) => {
-    expect(judge([streamIngress({ listen })], limited).refused).toEqual({ 'shop/web': 'PortNotPermitted' });
-  });
+test.each<[refused: string | undefined, given: Given, of: Target]>([
+  ['PortNotPermitted', { listen: 8999 }, limited],
+  [undefined, { listen: 9000 }, limited],
+  [undefined, { listen: 9010 }, limited],
+  ['PortNotPermitted', { listen: 9011 }, limited],
+  ['NamespaceNotPermitted', { namespace: 'other' }, limited],
+  ['ProxyProtocolNotSupported', { proxyProtocol: { encode: true } }, gateway],
+  [undefined, { proxyProtocol: {} }, gateway],
+])('%s: %j', (reason, given, of) => {
+  const cr = streamIngress(given);
+  const rival = streamIngress({ ...given, namespace: 'shop', proxyProtocol: {}, name: 'rival', minute: 1 });
+  const { holders, refused } = claimsOf(of, [cr, rival]);
 
-  test.each([9000, 9010])('but on %d, the end of a range, it does', (listen) => {
-    expect(judge([streamIngress({ listen })], limited).holders).toEqual(['shop/web']);
-  });
-
-  test('a claim of a namespace that isn’t served, so that a younger one of another has the port', () => {
-    const foreign = streamIngress({ namespace: 'other' });
-
-    expect(judge([foreign, young], limited)).toEqual({
-      ...{ holders: ['shop/young'], refused: { 'other/web': 'NamespaceNotPermitted' } },
-    });
-  });
-
-  test('a claim on a Gateway with the PROXY protocol, which that doesn’t have', () => {
-    const cr = streamIngress({ proxyProtocol: { encode: true } });
-
-    expect(judge([cr], gateway).refused).toEqual({ 'shop/web': 'ProxyProtocolNotSupported' });
-    expect(judge([streamIngress({ proxyProtocol: {} })], gateway).holders).toEqual(['shop/web']);
-  });
+  expect(refused.get(cr)?.reason).toBe(reason);
+  // What is refused leaves the port to a younger one.
+  if (reason !== 'PortNotPermitted') expect(holders).toEqual([reason ? rival : cr]);
 });
 
 /** By the words of the rule, without an eye on cost. */

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
-import { rulesFor } from '../../../src/install/rules.js';
-import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import { object, streamIngress } from './builders.js';
 import { applied, conditions, controllers, nginxService, reconcile, tcpServices, upstream } from './world.js';
 
@@ -24,24 +22,6 @@ describe('the statuses', () => {
       addresses: ['1.2.3.4:9000'],
     });
     expect([plan.apply, plan.delete]).toEqual([[], []]);
-  });
-
-  test('tell the loser at once, with an event, and promote it as soon as the winner is gone', () => {
-    const loser = streamIngress({ name: 'late', minute: 1 });
-    const plan = reconcile(statuses, [loser, cr, ...open]);
-    expect(conditions(plan)).toMatchObject({
-      web: { Ready: 'True Programmed' },
-      late: { Ready: 'False PortConflict' },
-    });
-    expect(plan.events.map(({ regarding, event }) => [regarding.name, event([])?.reason])).toEqual([
-      ...[
-        ['late', 'PortConflict'],
-        ['web', undefined],
-      ],
-    ]);
-    expect(conditions(reconcile(statuses, [loser, ...open])).late).toMatchObject({
-      Ready: 'True Programmed',
-    });
   });
 
   test('of a class that is none are written too', () => {
@@ -83,11 +63,23 @@ describe('the shared objects', () => {
     expect(named[1]!.mapsTo(object('ConfigMap', 'ingress-nginx/tcp-services'))).toEqual(['default']);
   });
 
-  test('where the operator watches some namespaces, upstreams are read there alone', () => {
-    for (const { watches } of kind.controllers({ render: () => [], namespaces: ['shop'] }))
-      expect(
-        watches.flatMap(({ name, namespaces }) => (name === undefined ? (namespaces ?? []) : [])),
-      ).toEqual([]);
+  test('no port of others is written where the admin has reserved nothing, and they are named', () => {
+    const policy = { targets: [{ name: 'default', reservedPorts: [] }] };
+    const { shared: writing, statuses: judging } = controllers({ policy });
+    const objects = [streamIngress({ listen: 443 }), ...cluster];
+    expect(applied(reconcile(writing!, objects))).toEqual([]);
+    const judged = reconcile(judging, objects);
+    expect(conditions(judged).web).toMatchObject({ Programmed: 'False PortUnavailable' });
+    expect(JSON.stringify(judged.status[0]!.status([]))).toContain('the field manager helm');
+  });
+
+  test('what is missing of a port is written again, the same whatever the order', () => {
+    const both = ['ConfigMap tcp-services: 9000', `${service}: 9000/TCP`];
+    const [map, port] = [tcpServices({ 9000: 'shop/db:5432' }), nginxService(9000)];
+    for (const left of [[port, tcpServices({})], [nginxService(), map], [port]])
+      expect(applied(plan(cr, ...upstream, ...left))).toEqual(both);
+    const objects = [cr, ...cluster];
+    expect(JSON.stringify(plan(...objects).apply)).toBe(JSON.stringify(plan(...objects.reverse()).apply));
   });
 
   describe('in the light of what became of the steps before', () => {
@@ -181,35 +173,5 @@ describe('the shared objects', () => {
       const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
       expect(ports(apply[1]!.shared!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
     });
-  });
-});
-
-describe('rights', () => {
-  const rights = rulesFor([kind], { flags: { '--ingress-controller': 'Deployment/nginx' } });
-  const of = (resource: string) => rights.filter(({ resources }) => resources.includes(resource));
-
-  test('custom resources are read, and their status is written, nothing else of them', () => {
-    expect(of('streamingresses').flatMap(({ verbs }) => verbs)).toEqual(['get', 'list', 'watch']);
-    expect(of('streamingresses/status').flatMap(({ verbs }) => verbs)).toEqual(['patch']);
-    expect(of('streamingresses/finalizers')).toEqual([]);
-  });
-
-  test('of Services and ConfigMaps, the target\u2019s alone may be written', () => {
-    const read = ['get', 'list', 'watch'];
-    expect(of('services')).toEqual([
-      { apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] },
-      {
-        ...{ apiGroups: [''], resources: ['services'], verbs: [...read, 'patch'] },
-        ...{ resourceNames: ['ingress-nginx-controller'], namespaces: ['ingress-nginx'] },
-      },
-    ]);
-    expect(of('configmaps')).toEqual([
-      {
-        ...{ apiGroups: [''], resources: ['configmaps'], verbs: [...read, 'patch'] },
-        ...{ resourceNames: ['tcp-services', 'udp-services'], namespaces: ['ingress-nginx'] },
-      },
-      // Of which name is not asked.
-      { apiGroups: [''], resources: ['configmaps'], verbs: ['create'], namespaces: ['ingress-nginx'] },
-    ]);
   });
 });

@@ -29,17 +29,6 @@ describe('a Gateway', () => {
       child.kind === 'TCPRoute' ? { ...child, spec: { rules: [{ backendRefs }] } } : child,
     );
 
-  test('has a ListenerSet and a route for each holder, owned by it', () => {
-    const { apply } = plan(cr, streamIngress({ name: 'late', minute: 1 }), ...upstream);
-    expect(names(apply)).toEqual(['ListenerSet web', 'TCPRoute web']);
-    expect(apply[0]!.owner).toMatchObject({
-      kind: 'StreamIngress',
-      name: 'web',
-      uid: 'shop/web',
-      controller: true,
-    });
-  });
-
   test('waits for the upstream, and keeps what is open when it is lost', () => {
     for (const { apply, delete: deletes } of [plan(cr), plan(cr, ...made())])
       expect([apply, deletes]).toEqual([[], []]);
@@ -86,37 +75,6 @@ describe('a Gateway', () => {
     expect(result.again).toBeUndefined();
   });
 
-  test('mirrors what is said of the children', () => {
-    const children = made().map((child) => ({
-      ...child,
-      status:
-        child.kind === 'ListenerSet'
-          ? {
-              conditions: [
-                { type: 'Accepted', status: 'True' },
-                { type: 'Programmed', status: 'True' },
-              ],
-            }
-          : {
-              parents: [
-                {
-                  conditions: [
-                    { type: 'Accepted', status: 'True' },
-                    { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted', message: 'ask' },
-                  ],
-                },
-              ],
-            },
-    }));
-    expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
-      ...{
-        Ready: 'False RefNotPermitted',
-        ResolvedRefs: 'False RefNotPermitted',
-        Programmed: 'True Programmed',
-      },
-    });
-  });
-
   test.each([
     ['NotAllowed', 'True'],
     ['ParentNotProgrammed', 'False'],
@@ -126,19 +84,6 @@ describe('a Gateway', () => {
     expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
       ...{ Ready: `False ${reason}`, Stalled: `${stalled} ${reason}` },
     });
-  });
-
-  test.each([
-    ['is none any more', [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }]],
-    [
-      'is an ingress-nginx now',
-      [{ name: 'other', kind: 'Gateway', gateway: 'gateways/other' }, { name: 'edge' }],
-    ],
-  ] as const)('what was made for a class that %s is removed', (_, targets) => {
-    const { statuses: later } = controllers({ policy: { targets } });
-    const classed = streamIngress({ className: 'edge' });
-    const { apply, delete: deletes } = reconcile(later, [classed, ...upstream, ...made()], 'edge');
-    expect([names(apply), names(deletes)]).toEqual([[], ['ListenerSet web', 'TCPRoute web']]);
   });
 
   test('a failure is told to whom it concerns, and to nobody else', () => {

@@ -20,83 +20,66 @@ const taken = [condition('Accepted', 'True'), condition('Programmed', 'True')];
 const accepted = condition('Accepted', 'True');
 
 describe('Programmed mirrors what the Gateway says', () => {
-  const said = (...children: AnyObject[]) => {
+  const one = (type: string, reason: string) => [condition(type, 'False', reason)];
+  const both = (reason: string) => ['Accepted', 'Programmed'].flatMap((type) => one(type, reason));
+  const old = condition('Programmed', 'True', 'Programmed', 1);
+  const conflict = condition('Conflicted', 'True', 'ProtocolConflict');
+
+  test.each<[verdict: string, of: string, children: AnyObject[]]>([
+    ['True Programmed', 'taken', [listenerSet(taken), route(accepted)]],
+    ['Unknown Pending', 'no children', []],
+    ['Unknown Pending', 'no route', [listenerSet(taken)]],
+    ['Unknown Pending', 'silence', [object('ListenerSet', 'shop/web'), object('TCPRoute', 'shop/web')]],
+    ['Unknown Pending', 'a set that is only accepted', [listenerSet([accepted]), route(accepted)]],
+    ['Unknown Pending', 'a route that is not seen', [listenerSet(taken), route()]],
+    ['Unknown Pending', 'an older generation', [listenerSet([accepted, old]), route(accepted)]],
+    ['False NotAllowed', 'the set', [listenerSet(one('Accepted', 'NotAllowed')), route(accepted)]],
+    [
+      'False TooManyListeners',
+      'the set later',
+      [listenerSet([accepted, ...one('Programmed', 'TooManyListeners')]), route(accepted)],
+    ],
+    [
+      'False PortUnavailable',
+      'the listener',
+      [listenerSet(taken, one('Accepted', 'PortUnavailable')), route(accepted)],
+    ],
+    ['False ProtocolConflict', 'a conflict', [listenerSet(taken, [conflict]), route(accepted)]],
+    [
+      'False NotAllowedByListeners',
+      'the route, more particular than a listener that waits',
+      [
+        listenerSet([accepted, ...one('Programmed', 'Pending')]),
+        route(...one('Accepted', 'NotAllowedByListeners')),
+      ],
+    ],
+    [
+      'False ProtocolConflict',
+      'a conflict, more particular than its consequences',
+      [
+        listenerSet(both('ListenersNotValid'), [...one('Programmed', 'Invalid'), conflict]),
+        route(...one('Accepted', 'NoMatchingParent')),
+      ],
+    ],
+    [
+      'False UnsupportedProtocol',
+      'a listener, more particular than its set',
+      [listenerSet(both('ListenersNotValid'), one('Accepted', 'UnsupportedProtocol')), route()],
+    ],
+    [
+      'False InvalidRouteKinds',
+      'the kinds of a listener',
+      [listenerSet(taken, one('ResolvedRefs', 'InvalidRouteKinds')), route()],
+    ],
+    [
+      'False NotAllowed',
+      'the set, more particular than a listener that waits',
+      [listenerSet(both('NotAllowed'), one('Programmed', 'Pending')), route()],
+    ],
+    ['False ListenersNotValid', 'a set alone', [listenerSet(both('ListenersNotValid')), route()]],
+  ])('%s: %s', (verdict, _, children) => {
     const { status, reason } = programmedByGateway(children, undefined);
-    return [status, reason];
-  };
-
-  test('holds once the ListenerSet is programmed and the route accepted', () => {
-    expect(said(listenerSet(taken), route(accepted))).toEqual(['True', 'Programmed']);
-  });
-
-  test.each<[string, AnyObject[]]>([
-    ['there are no children yet', []],
-    ['there is no route yet', [listenerSet(taken)]],
-    ['nobody has reported', [object('ListenerSet', 'shop/web'), object('TCPRoute', 'shop/web')]],
-    ['the ListenerSet is only accepted', [listenerSet([accepted]), route(accepted)]],
-    ['the route hasn’t been seen', [listenerSet(taken), route()]],
-    [
-      'what was said is of an older generation',
-      [listenerSet([accepted, condition('Programmed', 'True', 'Programmed', 1)]), route(accepted)],
-    ],
-  ])('is Unknown while %s', (_, children) => {
-    expect(said(...children)).toEqual(['Unknown', 'Pending']);
-  });
-
-  test.each<[string, AnyObject[]]>([
-    ['NotAllowed', [listenerSet([condition('Accepted', 'False', 'NotAllowed')]), route(accepted)]],
-    [
-      'TooManyListeners',
-      [listenerSet([accepted, condition('Programmed', 'False', 'TooManyListeners')]), route(accepted)],
-    ],
-    [
-      'PortUnavailable',
-      [listenerSet(taken, [condition('Accepted', 'False', 'PortUnavailable')]), route(accepted)],
-    ],
-    [
-      'ProtocolConflict',
-      [listenerSet(taken, [condition('Conflicted', 'True', 'ProtocolConflict')]), route(accepted)],
-    ],
-    [
-      'NotAllowedByListeners',
-      [listenerSet(taken), route(condition('Accepted', 'False', 'NotAllowedByListeners'))],
-    ],
-  ])('is False for %s', (reason, children) => {
-    expect(said(...children)).toEqual(['False', reason]);
-  });
-
-  const invalid = ['Accepted', 'Programmed'].map((type) => condition(type, 'False', 'ListenersNotValid'));
-  const notAllowed = ['Accepted', 'Programmed'].map((type) => condition(type, 'False', 'NotAllowed'));
-  test.each<[string, AnyObject[]]>([
-    [
-      'ProtocolConflict',
-      [
-        listenerSet(invalid, [
-          condition('Programmed', 'False', 'Invalid'),
-          condition('Conflicted', 'True', 'ProtocolConflict'),
-        ]),
-        route(condition('Accepted', 'False', 'NoMatchingParent')),
-      ],
-    ],
-    [
-      'UnsupportedProtocol',
-      [listenerSet(invalid, [condition('Accepted', 'False', 'UnsupportedProtocol')]), route()],
-    ],
-    [
-      'InvalidRouteKinds',
-      [listenerSet(taken, [condition('ResolvedRefs', 'False', 'InvalidRouteKinds')]), route()],
-    ],
-    ['NotAllowed', [listenerSet(notAllowed, [condition('Programmed', 'False', 'Pending')]), route()]],
-    ['ListenersNotValid', [listenerSet(invalid), route()]],
-    [
-      'NotAllowedByListeners',
-      [
-        listenerSet([accepted, condition('Programmed', 'False', 'Pending')]),
-        route(condition('Accepted', 'False', 'NotAllowedByListeners')),
-      ],
-    ],
-  ])('tells of several reasons the most particular: %s', (reason, children) => {
-    expect(said(...children)).toEqual(['False', reason]);
+    expect(`${status} ${reason}`).toBe(verdict);
   });
 
   test('is False where a child can’t be applied; whether it stalls is the failure’s to say', () => {

@@ -61,51 +61,29 @@ describe('targets', () => {
 });
 
 describe('are refused', () => {
-  test.each<[string, StreamIngressPolicy]>([
-    [
-      'target edge: gateway is missing; give the Gateway as namespace/name',
-      { targets: [{ name: 'edge', kind: 'Gateway' }] },
-    ],
-    [
-      'target edge: ingressService says nothing about a target of the kind Gateway',
-      { targets: [{ ...edge, ingressService: 'a' }] },
-    ],
-    [
-      'target inner: gateway says nothing about a target of the kind IngressNginx',
-      { targets: [{ ...inner, gateway: 'a/b' }] },
-    ],
-    ['target inner: portRanges: "9-8" is no range', { targets: [{ ...inner, portRanges: ['9-8'] }] }],
-    ['target inner: portRanges: "0" is no range', { targets: [{ ...inner, portRanges: ['0'] }] }],
-    ['target inner: portRanges: "1-65536" is no range', { targets: [{ ...inner, portRanges: ['1-65536'] }] }],
-    [
-      'target inner: same is the ConfigMap of both TCP and UDP',
-      { targets: [{ ...inner, tcpServicesConfigMap: 'same', udpServicesConfigMap: 'same' }] },
-    ],
-    ['target edge is there twice, in edge and edge', { targets: [edge, edge] }],
+  const x = { name: 'x', ingressNamespace: 'a' };
+  const y = { ...x, name: 'y', udpServicesConfigMap: 'u' };
+  const same = { tcpServicesConfigMap: 'same', udpServicesConfigMap: 'same' };
+
+  test.each<[string, StreamIngressPolicy['targets'], defaultClass?: string]>([
+    ['target edge: gateway is missing; give the Gateway', [{ name: 'edge', kind: 'Gateway' }]],
+    ['target edge: ingressService says nothing about a target', [{ ...edge, ingressService: 'a' }]],
+    ['target inner: gateway says nothing about a target', [{ ...inner, gateway: 'a/b' }]],
+    ['target inner: portRanges: "9-8" is no range', [{ ...inner, portRanges: ['9-8'] }]],
+    ['target inner: portRanges: "0" is no range', [{ ...inner, portRanges: ['0'] }]],
+    ['target inner: portRanges: "1-65536" is no range', [{ ...inner, portRanges: ['1-65536'] }]],
+    ['target inner: same is the ConfigMap of both TCP and UDP', [{ ...inner, ...same }]],
+    ['target edge is there twice, in edge and edge', [edge, edge]],
     [
       'Service a/ingress-nginx-controller is there twice, in x and y',
-      {
-        targets: [
-          { name: 'x', ingressNamespace: 'a' },
-          { name: 'y', ingressNamespace: 'a', tcpServicesConfigMap: 't', udpServicesConfigMap: 'u' },
-        ],
-      },
+      [x, { ...y, tcpServicesConfigMap: 't' }],
     ],
-    [
-      'ConfigMap a/tcp-services is there twice, in x and y',
-      {
-        targets: [
-          { name: 'x', ingressNamespace: 'a' },
-          { name: 'y', ingressNamespace: 'a', ingressService: 'b', udpServicesConfigMap: 'u' },
-        ],
-      },
-    ],
-    [
-      'defaultClass: there is no target other; the targets are edge',
-      { targets: [edge], defaultClass: 'other' },
-    ],
-  ])('%s', (message, policy) => {
-    expect(refusal(policy)).toContain(message);
+    ['ConfigMap a/tcp-services is there twice, in x and y', [x, { ...y, ingressService: 'b' }]],
+    ['defaultClass: there is no target other; the targets are edge', [edge], 'other'],
+  ])('%s', (message, targets, defaultClass) => {
+    expect(refusal({ ...(targets && { targets }), ...(defaultClass && { defaultClass }) })).toContain(
+      message,
+    );
   });
 
   test('all at once', () => {
