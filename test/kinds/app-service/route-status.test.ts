@@ -7,8 +7,9 @@ import { report } from './report.js';
 const PUBLIC = { name: 'public', namespace: 'infra' };
 const LOCAL = { name: 'local', sectionName: 'web' };
 const ROUTE: Route = { hostnames: ['shop.example.com'], parentRefs: [PUBLIC] };
+const BOTH: Route = { parentRefs: [PUBLIC, LOCAL] };
 
-/** What a Gateway's controller says of a route; generation 4 is the present one. */
+/** What a Gateway's controller says of a route, whose present generation is 4. */
 function parent(
   parentRef: object,
   conditions: Readonly<Record<string, string>>,
@@ -31,7 +32,7 @@ function httpRoute(...parents: readonly object[]): AnyObject {
   return { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata, status: { parents } };
 }
 
-function ready(route: Route, children: readonly AnyObject[], reason?: string) {
+function verdict(route: Route, children: readonly AnyObject[], reason?: string): string {
   const ref = {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
@@ -40,127 +41,88 @@ function ready(route: Route, children: readonly AnyObject[], reason?: string) {
   };
   const failures = reason ? [{ ref, error: new OperatorError({ reason, message: `${reason} it is` }) }] : [];
   const { conditions = [] } = report({ spec: { route }, children, failures });
-  return conditions.find(({ type }) => type === 'RouteReady');
+  const found = conditions.find(({ type }) => type === 'RouteReady');
+  return `${found?.status} ${found?.reason}: ${found?.message}`;
 }
 
-describe('RouteReady', () => {
-  const both: Route = { parentRefs: [PUBLIC, LOCAL] };
-  test.each([
-    {
-      title: 'no HTTPRoute yet',
-      of: ready(ROUTE, []),
-      is: ['Unknown', 'Pending', 'The HTTPRoute has yet to be applied'],
-    },
-    {
-      title: 'nobody has reported',
-      of: ready(ROUTE, [httpRoute()]),
-      is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'accepted',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, GOOD, 4))]),
-      is: ['True', 'Accepted', 'Gateway infra/public has accepted the route'],
-    },
-    {
-      title: 'accepted by a Gateway that says nothing of generations',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, GOOD))]),
-      is: ['True', 'Accepted', 'Gateway infra/public has accepted the route'],
-    },
-    {
-      title: 'accepted before the latest change',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, GOOD, 3))]),
-      is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'refused before the latest change',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { Accepted: 'False NoMatchingParent' }, 3))]),
-      is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'refused',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { Accepted: 'False NotAllowedByListeners' }, 4))]),
-      is: ['False', 'NotAllowedByListeners', 'Gateway infra/public: NotAllowedByListeners it is'],
-    },
-    {
-      title: 'accepted, and its Service not found',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { ...GOOD, ResolvedRefs: 'False BackendNotFound' }, 4))]),
-      is: ['False', 'BackendNotFound', 'Gateway infra/public: BackendNotFound it is'],
-    },
-    {
-      title: 'accepted, and not programmed yet',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { ...GOOD, Programmed: 'Unknown AddressPending' }, 4))]),
-      is: ['Unknown', 'AddressPending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'resolved, and not accepted yet',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { ResolvedRefs: 'True' }, 4))]),
-      is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'other conditions make no difference',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, { ...GOOD, PartiallyInvalid: 'False' }, 4))]),
-      is: ['True', 'Accepted', 'Gateway infra/public has accepted the route'],
-    },
-    {
-      title: 'accepted by another Gateway only',
-      of: ready(ROUTE, [httpRoute(parent({ name: 'public' }, GOOD, 4))]),
-      is: ['Unknown', 'Pending', 'Gateway infra/public has yet to accept the route'],
-    },
-    {
-      title: 'accepted by another listener only',
-      of: ready({ parentRefs: [LOCAL] }, [httpRoute(parent({ ...LOCAL, sectionName: 'tls' }, GOOD, 4))]),
-      is: ['Unknown', 'Pending', 'Gateway shop/local has yet to accept the route'],
-    },
-    {
-      title: 'accepted by both',
-      of: ready(both, [httpRoute(parent(LOCAL, GOOD, 4), parent(PUBLIC, GOOD, 4))]),
-      is: [
-        'True',
-        'Accepted',
-        'Gateway infra/public has accepted the route; Gateway shop/local has accepted the route',
-      ],
-    },
-    {
-      title: 'accepted by one of two',
-      of: ready(both, [httpRoute(parent(PUBLIC, GOOD, 4))]),
-      is: ['Unknown', 'Pending', 'Gateway shop/local has yet to accept the route'],
-    },
-    {
-      title: 'refused by one of two while the other is silent',
-      of: ready(both, [httpRoute(parent({ ...LOCAL, namespace: 'shop' }, { Accepted: 'False NoMatch' }, 4))]),
-      is: ['False', 'NoMatch', 'Gateway shop/local: NoMatch it is'],
-    },
-    {
-      title: 'the Gateway API is not installed',
-      of: ready(ROUTE, [], 'KindNotInstalled'),
-      is: ['False', 'KindNotInstalled', 'KindNotInstalled it is'],
-    },
-    {
-      title: 'a change that was refused, whatever holds of the HTTPRoute before it',
-      of: ready(ROUTE, [httpRoute(parent(PUBLIC, GOOD, 4))], 'Invalid'),
-      is: ['False', 'Invalid', 'Invalid it is'],
-    },
-  ])('$title: $is', ({ of, is: [status, reason, message] }) => {
-    expect(of).toEqual({ type: 'RouteReady', status, reason, message });
-  });
+const said = (conditions: Readonly<Record<string, string>>, generation?: number) =>
+  verdict(ROUTE, [httpRoute(parent(PUBLIC, conditions, generation))]);
+const silent = (name: string) => `Unknown Pending: Gateway ${name} has yet to accept the route`;
+const TRUE = 'True Accepted: Gateway infra/public has accepted the route';
 
-  test('is not there without a route', () => {
-    expect(report({ children: [httpRoute(parent(PUBLIC, GOOD, 4))] }).conditions).toEqual([]);
-  });
+test.each([
+  ['no HTTPRoute yet', verdict(ROUTE, []), 'Unknown Pending: The HTTPRoute has yet to be applied'],
+  ['nobody has reported', verdict(ROUTE, [httpRoute()]), silent('infra/public')],
+  ['accepted', said(GOOD, 4), TRUE],
+  ['accepted by a Gateway that says nothing of generations', said(GOOD), TRUE],
+  ['accepted before the latest change', said(GOOD, 3), silent('infra/public')],
+  ['refused before the latest change', said({ Accepted: 'False No' }, 3), silent('infra/public')],
+  [
+    'refused',
+    said({ Accepted: 'False NotAllowed' }, 4),
+    'False NotAllowed: Gateway infra/public: NotAllowed it is',
+  ],
+  [
+    'its Service not found',
+    said({ ...GOOD, ResolvedRefs: 'False No' }, 4),
+    'False No: Gateway infra/public: No it is',
+  ],
+  [
+    'accepted, and not programmed yet',
+    said({ ...GOOD, Programmed: 'Unknown AddressPending' }, 4),
+    'Unknown AddressPending: Gateway infra/public has yet to accept the route',
+  ],
+  ['resolved, and not accepted yet', said({ ResolvedRefs: 'True' }, 4), silent('infra/public')],
+  ['other conditions make no difference', said({ ...GOOD, PartiallyInvalid: 'False' }, 4), TRUE],
+  [
+    'accepted by another Gateway only',
+    verdict(ROUTE, [httpRoute(parent({ name: 'public' }, GOOD, 4))]),
+    silent('infra/public'),
+  ],
+  [
+    'accepted by another listener only',
+    verdict({ parentRefs: [LOCAL] }, [httpRoute(parent({ ...LOCAL, sectionName: 'tls' }, GOOD, 4))]),
+    silent('shop/local'),
+  ],
+  [
+    'accepted by both',
+    verdict(BOTH, [httpRoute(parent(LOCAL, GOOD, 4), parent(PUBLIC, GOOD, 4))]),
+    `${TRUE}; Gateway shop/local has accepted the route`,
+  ],
+  ['accepted by one of two', verdict(BOTH, [httpRoute(parent(PUBLIC, GOOD, 4))]), silent('shop/local')],
+  [
+    'refused by one of two while the other is silent',
+    verdict(BOTH, [httpRoute(parent({ ...LOCAL, namespace: 'shop' }, { Accepted: 'False No' }, 4))]),
+    'False No: Gateway shop/local: No it is',
+  ],
+  [
+    'the Gateway API is not installed',
+    verdict(ROUTE, [], 'KindNotInstalled'),
+    'False KindNotInstalled: KindNotInstalled it is',
+  ],
+  [
+    'a change that was refused, whatever holds of the HTTPRoute before it',
+    verdict(ROUTE, [httpRoute(parent(PUBLIC, GOOD, 4))], 'Invalid'),
+    'False Invalid: Invalid it is',
+  ],
+])('RouteReady: %s', (_, of, is) => {
+  expect(of).toBe(is);
+});
+
+test('RouteReady is not there without a route', () => {
+  expect(report({ children: [httpRoute(parent(PUBLIC, GOOD, 4))] }).conditions).toEqual([]);
 });
 
 describe('the url', () => {
+  const wildcard = '*.example.com';
+
   test.each([
-    { title: 'a host', route: ROUTE, url: 'http://shop.example.com/' },
-    { title: 'a host and a path', route: { ...ROUTE, path: '/cart' }, url: 'http://shop.example.com/cart' },
-    {
-      title: 'a wildcard and a host',
-      route: { ...ROUTE, hostnames: ['*.example.com', 'shop.example.com'] },
-      url: 'http://shop.example.com/',
-    },
-    { title: 'a wildcard', route: { ...ROUTE, hostnames: ['*.example.com'] }, url: undefined },
-    { title: 'no host', route: { parentRefs: [PUBLIC] }, url: undefined },
-  ])('of $title', ({ route, url }) => {
+    [ROUTE, 'http://shop.example.com/'],
+    [{ ...ROUTE, path: '/cart' }, 'http://shop.example.com/cart'],
+    [{ ...ROUTE, hostnames: [wildcard, 'shop.example.com'] }, 'http://shop.example.com/'],
+    [{ ...ROUTE, hostnames: [wildcard] }, undefined],
+    [{ parentRefs: [PUBLIC] }, undefined],
+  ])('of %j is %s', (route, url) => {
     expect(report({ spec: { route }, children: [httpRoute()] }).fields?.url).toBe(url);
   });
 
