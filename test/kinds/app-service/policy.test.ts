@@ -164,7 +164,7 @@ test.each([
   ['registry.example.com:443/a/b__c/d-e', 'registry.example.com:443/a/b__c/d-e'],
   ...['docker.io/../evil', 'docker.io//evil', 'docker.io/', 'Nginx', 'a b', ''].map((none) => [none]),
 ])('the full name of %s is %s', (image, full) => {
-  expect(fullImageName(image!)).toBe(full);
+  expect(fullImageName(image)).toBe(full);
 });
 
 test('an image lies in a registry or a folder by whole parts of its path', () => {
