@@ -25,13 +25,13 @@ interface StatusCause {
 }
 
 /**
- * How the API server says that a field can't be changed. A validation rule of a CRD may say it in the first of these words.
+ * Words of the API server for a field that can't be changed. A validation rule of a CRD may say it in the first of these words.
  * @see https://github.com/kubernetes/kubernetes/tree/master/pkg/apis (`validation.go` of each group)
  */
 const IMMUTABLE =
   /^(?:field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef|updates to statefulset spec for fields other than [^:]* are forbidden|spec is immutable after creation .*)$/s;
 
-/** What the allocators of addresses and ports say where it isn't the address that is wrong. */
+/** Words of the allocators of addresses and ports where it isn't the address that is wrong. */
 const UNAVAILABLE =
   /^failed to allocate IP(?: \S+)?: (?!provided |the provided )|^(?!failed to).*(?:connection refused|context canceled|context deadline exceeded)$/s;
 
@@ -40,14 +40,14 @@ const EXCEEDED = /^exceeded quota: [^,]+, requested: (\S+), used: \S+, limited: 
 /** Resources of quotas that have whole numbers: objects, and ports and balancers of Services. */
 const COUNTED = /^(?:count\/\S+|[a-z]+s|services\.(?:nodeports|loadbalancers))$/;
 
-/** How the message of a 403 begins before the objection; names are quoted, and hold no text of a user's choice. */
+/** Beginning of the message of a 403, before the objection; names are quoted, and hold no text of a user's choice. */
 const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
 
 /** An answer of the API server that isn't what was asked for. */
 export class ApiError extends Error {
   readonly code: number;
   readonly status: ApiStatus;
-  /** How long the API server has asked to wait, at most a minute; 0 if it hasn't. */
+  /** Milliseconds that the API server has asked to wait, at most a minute; 0 if it hasn't. */
   readonly pauseMilliseconds: number;
   /** See `ApiResponse.isRepeated`. */
   readonly isRepeated: boolean;
@@ -92,7 +92,7 @@ export class ApiError extends Error {
     return this.causes.length > 0 && this.causes.every(isImmutability) && this.refused && !this.wrongUid;
   }
 
-  /** What was taken for new is there already: a field can't be changed, or there would be a second controller. */
+  /** An object that was taken for new is there already: a field can't be changed, or there would be a second controller. */
   get showsAnother(): boolean {
     const isSecondController = (cause: StatusCause): boolean =>
       cause.field === 'metadata.ownerReferences' &&
@@ -117,7 +117,7 @@ export class ApiError extends Error {
     return this.code === 403 && this.causes.some(({ reason }) => reason === 'NamespaceTerminating');
   }
 
-  /** What is forbidden, behind whose the objection is; empty where it isn't forbidden. */
+  /** Objection of a 403, without the words before it; empty where there is none. */
   get objection(): string {
     const { message = '' } = this.status;
     return this.code === 403 && FORBIDDEN.test(message) ? message.replace(FORBIDDEN, '') : '';
@@ -183,7 +183,7 @@ export class ApiError extends Error {
     );
   }
 
-  /** Who owns which of the fields that were applied without force. */
+  /** Owners of fields that were applied without force. */
   get conflicts(): FieldConflict[] {
     return (this.code === 409 ? this.causes : []).flatMap(({ reason, message = '', field }) => {
       if (reason !== 'FieldManagerConflict' || field === undefined) return [];
@@ -215,7 +215,7 @@ function isImmutability(cause: StatusCause): boolean {
 }
 
 /**
- * What the API server says of a field, without the value: that is a user's, and may read like anything.
+ * Returns the objection to a field, without the value: that is a user's, and may read like anything.
  * @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/util/validation/field/errors.go (`ErrorBody`)
  */
 function objectionOf({ reason, message = '' }: StatusCause): string {
@@ -245,7 +245,7 @@ export function isThrottled(error: unknown): boolean {
   return error instanceof ApiError && [429, 503, 504].includes(error.code);
 }
 
-/** What is wrong with the request itself, so that nothing but another one is of use. */
+/** Codes for a fault of the request itself, so that only another one is of use. */
 const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
 
 /**
@@ -267,7 +267,7 @@ function isMistake(error: unknown): boolean {
 }
 
 /**
- * What a failed request means for the custom resource it was made for, and when it is worth another try. Anything that
+ * Returns what a failed request means for its custom resource, and when it is worth another try. Anything that
  * the API server hasn't answered and the transport hasn't reported is a bug.
  */
 export function classify(error: unknown, what: string): OperatorError {
@@ -317,7 +317,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 
 function sentence(error: ApiError): string {
   const message = error.status.message ?? `the API server answered ${String(error.code)}`;
-  if (error.immutableField) return `${message}; delete the object, and it is made anew`;
+  if (error.immutableField) return `${message}; delete the object, and it is created again`;
   return OPERATOR_LACKS_RIGHT.test(error.objection) ? `${message}; ${GRANT}` : message;
 }
 
@@ -325,7 +325,7 @@ function sentence(error: ApiError): string {
 const OPERATOR_LACKS_RIGHT =
   /^User "system:serviceaccount:[^"]*" cannot \w+ resource |^cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on/;
 
-/** What to do where the operator lacks a right. */
+/** Remedy where the operator lacks a right. */
 export const GRANT =
   'grant it by `reconstruct install --apply` with the options in use, which follows what each kind declares: children, related, and what a watch writes';
 

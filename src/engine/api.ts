@@ -109,7 +109,7 @@ export class Api {
     return items;
   }
 
-  /** What is at a path that isn't one of an object. */
+  /** Reads a path that isn't one of an object. */
   async read<T>(path: string): Promise<T> {
     return (await this.send(`Get ${path}`, { method: 'GET', path })).body as T;
   }

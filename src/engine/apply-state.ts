@@ -16,7 +16,7 @@ export interface Task {
   readonly store: Store;
   readonly key: string;
   readonly objectId: string;
-  /** What is sent. */
+  /** Body that is sent. */
   readonly intent: AnyObject;
   readonly hash: string;
   /** The annotation that carries the hash. */
@@ -131,7 +131,7 @@ export function refusalMilliseconds(reasons: readonly string[]): number {
   return Math.min(REFUSAL_MILLISECONDS, mostPause(reasons));
 }
 
-/** What was refused: the intent by its hash, for which owner, and the version of the object in the way, if there is one. */
+/** Refused apply: the intent by its hash, for which owner, and the version of the object in the way, if there is one. */
 export interface Refused {
   readonly hash: string;
   /** UID of the owner: a namesake of one that was refused has its own try. */
@@ -153,7 +153,7 @@ interface Refusal {
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
-  /** By what was refused, the one that was remembered last at the end. */
+  /** By `refusalId`, the latest at the end. */
   private readonly refusals = new Map<string, Refusal>();
   /** By claim, when it was last given up; the latest at the end. */
   private readonly released = new Map<string, number>();

@@ -28,10 +28,10 @@ import { checkNotTerminating, checkOwnership, Ownership } from './ownership.js';
 import type { Entry, StoreReader } from './cache.js';
 import { SHARED_TRIES } from './retry.js';
 
-/** What became of a step. */
+/** Result of a step. */
 type StepOutcome = Omit<Change, 'ref'>;
 
-/** What a shared intent was applied without. */
+/** Fields that a shared intent was applied without. */
 interface Reduction {
   readonly hash: string;
   readonly resourceVersion: string | undefined;

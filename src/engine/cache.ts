@@ -19,12 +19,12 @@ import type { ManagedFieldsEntry, OwnedPaths } from './managed-fields.js';
 export interface Entry {
   readonly object: AnyObject;
   readonly owned: OwnedPaths;
-  /** Managers whose applied fields a leftover of somebody's command owns too; see `isLegacy`. */
+  /** Managers whose applied fields a leftover of a command owns too; see `isLegacy`. */
   readonly sharedWithLegacy?: readonly string[];
   /** The same of a leftover of an autoscaler; see `isHeld`. */
   readonly sharedWithHeld?: readonly string[];
   /**
-   * Who owns what, kept only since a watch has shown that somebody changed what was applied, and until the answer to
+   * Owners of fields, kept only since a watch has shown that another writer changed what was applied, and until the answer to
    * the next write: it tells who it was.
    */
   readonly drifted?: readonly ManagedFieldsEntry[];
@@ -38,11 +38,11 @@ export interface Writer {
   readonly key?: string;
 }
 
-/** How a change was learned of. */
+/** Origin of a change. */
 export interface ChangeSource {
-  /** From a complete list. @default - from a watch, or the answer to a request */
+  /** It comes from a complete list. @default - from a watch, or the answer to a request */
   readonly list?: true;
-  /** Those with a write to the object under way: they are notified at its end of what isn't their own. */
+  /** Writers with a write to the object under way: they are notified at its end of what isn't their own. */
   readonly writers?: readonly Writer[];
 }
 
@@ -112,17 +112,17 @@ export class Store {
     return this.entries.get(key);
   }
 
-  /** Of all objects that are known. */
+  /** Keys of all objects that are known. */
   keys(): IterableIterator<string> {
     return this.entries.keys();
   }
 
-  /** All that are known. */
+  /** All objects that are known. */
   objects(): AnyObject[] {
     return Array.from(this.entries.values(), ({ object }) => object);
   }
 
-  /** Those that the owner with this UID controls. */
+  /** Objects that the owner with this UID controls. */
   controlledBy(ownerUid: string): AnyObject[] {
     return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);
   }
@@ -138,7 +138,7 @@ export class Store {
     else this.live.delete(this.watchOf(namespace));
   }
 
-  /** How the API server fails to serve the kind; undefined while it serves it. */
+  /** State of a kind that the API server doesn't serve; undefined while it serves it. */
   unservedIn(namespace: string | undefined): Unserved | undefined {
     return this.unserved.get(this.watchOf(namespace));
   }
@@ -153,7 +153,7 @@ export class Store {
   }
 
   /**
-   * What is kept of an object, so that the rest needn't be held until a list is complete; nothing if it is of no
+   * Returns what is kept of an object, so that the rest needn't be held until a list is complete; nothing if it is of no
    * interest.
    */
   project(object: AnyObject): Entry | undefined {
@@ -287,14 +287,14 @@ export class Store {
     return object;
   }
 
-  /** Who owns what of an object that the API server has answered with: as a rule, that is known already. */
+  /** Returns who owns what of an object from an answer: as a rule, that is known already. */
   ownedOf(object: AnyObject): OwnedPaths {
     const known = this.entries.get(keyOf(object));
     const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
     return known && same ? known.owned : this.paths.owned(object);
   }
 
-  /** What was kept to tell who changed an object, as it was in this version, has served its purpose. */
+  /** Drops what was kept to report who changed an object, as it was in this version. */
   explained(key: string, resourceVersion: string | undefined): void {
     const entry = this.entries.get(key);
     if (!entry?.drifted || entry.object.metadata.resourceVersion !== resourceVersion) return;
@@ -487,7 +487,7 @@ export class Stores {
   }
 }
 
-/** What a reader knows beside the stores; one for each controller. */
+/** Knowledge of a reader beside the stores; one for each controller. */
 export interface Known {
   /** Names it in metrics. @default - no name */
   readonly controller?: string;
@@ -495,7 +495,7 @@ export interface Known {
   readonly time?: ServerTime;
 }
 
-/** What one controller may see: the stores of its own watches. */
+/** View of one controller: the stores of its own watches. */
 export class StoreReader implements SweepReader {
   readonly writer: Writer;
 
@@ -562,23 +562,23 @@ export class StoreReader implements SweepReader {
     return this.watched(of).for(of).store;
   }
 
-  /** What a watch of the controller fills. */
+  /** Returns the store that a watch of the controller fills. */
   storeOf(watch: Watch): Store {
     const found = this.watched(watch.type).all.find((watched) => watched.watch === watch);
     return found?.store ?? this.store(watch.type);
   }
 
-  /** Whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
+  /** Reports whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
   belongsTo(watch: Watch, object: AnyObject): boolean {
     return this.watched(watch.type).for(object).watch === watch;
   }
 
-  /** Whether the controller watches such objects. */
+  /** Reports whether the controller watches such objects. */
   watches(type: TypeRef): boolean {
     return this.byType.has(groupKind(type));
   }
 
-  /** Whether the controller works without the kind. */
+  /** Reports whether the controller works without the kind. */
   optional(of: Subject): boolean {
     return this.watched(of).for(of).watch.optional ?? false;
   }
@@ -588,7 +588,7 @@ export class StoreReader implements SweepReader {
     return this.watches(object) ? (this.watched(object).for(object).watch.claims?.(object) ?? []) : [];
   }
 
-  /** How the type is served. */
+  /** Returns the type as it is served. */
   resourceType(type: TypeRef): ResourceType {
     return this.watched(type).for({}).watch.type;
   }
@@ -630,14 +630,14 @@ class Watched {
     if (watch.readOnly) this.index = new MappedIndex(store, watch);
   }
 
-  /** Of what is written made when it is asked for first: most controllers never do. */
+  /** Index by key; of a type that is written, made at its first use: most controllers never need it. */
   get mapped(): MappedIndex {
     return (this.index ??= new MappedIndex(this.store, this.watch));
   }
 }
 
 /**
- * What one controller watches of one type: as a rule one watch.
+ * Watches of one controller for one type: as a rule one.
  *
  * **Guarantees.** An object that several of them cover belongs to the most precise alone, as if the others didn't
  * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
@@ -667,7 +667,7 @@ class WatchesOfOneType {
     return this.of(objectKey(metadata.namespace, metadata.name));
   }
 
-  /** What each of them finds among its own. */
+  /** Joins what each of them finds among its own. */
   flatMap(find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
     if (this.all.length === 1) return find(this.broadest);
     return this.all.flatMap((watched) => find(watched).filter((object) => this.for(object) === watched));
@@ -684,7 +684,7 @@ function covers({ name, namespaces }: Watch, namespace: string, itsName: string)
 }
 
 /**
- * Which objects of a store a watch maps to a key: as many steps as there are, however many others the store has, and
+ * Index of the objects of a store that a watch maps to a key: as many steps as there are, however many others the store has, and
  * no look-up in the store, which of 50,000 would take longer than all that is made of them.
  */
 class MappedIndex {

@@ -15,20 +15,20 @@ import { TwinGuard } from './ownership.js';
 import type { StatusWriter } from './status.js';
 import type { StoreReader } from './cache.js';
 
-/** What a plan is carried out with. */
+/** Parts that carry a plan out. */
 export interface Tools {
   readonly api: Api;
   readonly applier: Applier;
-  /** Of this controller alone, since it paces. */
+  /** One for each controller, since it paces. */
   readonly sweeper: Sweeper;
   readonly statusWriter: StatusWriter;
   readonly recorder: EventRecorder;
 }
 
 export interface PlanOutcome {
-  /** Of the applies, the deletes and the sweep, in the plan's order. */
+  /** Results of the applies, the deletes and the sweep, in the plan's order. */
   readonly changes: ChangeSet;
-  /** Of the status writes. */
+  /** Results of the status writes. */
   readonly statusChanges: ChangeSet;
   /** Why the status can't say all that it should. */
   readonly statusError?: OperatorError;
@@ -131,7 +131,7 @@ function withholding(plan: Plan, reader: StoreReader): ChangeSet | undefined {
   });
 }
 
-/** How one step is taken; it may be skipped, once going on is of no use. */
+/** Takes one step, or skips it once going on is of no use. */
 type Take = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;
 
 /** Applies what a plan says, one step after another. */

@@ -101,7 +101,7 @@ export class ServerTime {
 
   constructor(private readonly clock: Clock) {}
 
-  /** How far the server is ahead of the wall clock. @defaultValue undefined: no answer has given a date yet */
+  /** Milliseconds that the server is ahead of the wall clock. @defaultValue undefined: no answer has given a date yet */
   get skewMilliseconds(): number | undefined {
     if (this.offset === undefined) return undefined;
     return Math.round(this.offset + this.clock.monotonic() - this.clock.now());

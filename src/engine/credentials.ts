@@ -7,7 +7,7 @@ import { hasCertificate } from './kubeconfig.js';
 import type { ClusterAccess, KubeconfigExec, KubeconfigUser } from './kubeconfig.js';
 import { CREDENTIALS } from './retry.js';
 
-/** What `tls.connect` takes. */
+/** Material for `tls.connect`. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -16,7 +16,7 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** What a request shows of who sends it. */
+/** Credentials that a request carries. */
 export interface Credentials {
   readonly tls: TlsMaterial;
   /** A list is sent as so many headers of one name. */
@@ -31,7 +31,7 @@ export interface CredentialSource {
   forget(): void;
 }
 
-/** What a credential plugin has issued. */
+/** Answer of a credential plugin. */
 interface Issued {
   readonly token?: string;
   readonly clientCertificateData?: string;
@@ -106,7 +106,7 @@ export class UserCredentials implements CredentialSource {
     return this.issued ?? {};
   }
 
-  /** What the plugin writes to standard output. */
+  /** Reads the output of the plugin. */
   private async answer(exec: KubeconfigExec, signal: AbortSignal): Promise<string> {
     const what = `${this.access.userAt}: credential plugin ${exec.command}`;
     const env = { ...process.env };

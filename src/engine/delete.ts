@@ -216,7 +216,7 @@ class TokenBucket {
   }
 }
 
-/** What may not be deleted, so that it isn't tried again and again. */
+/** Remembers refused deletions, so that they aren't tried again and again. */
 class SweepRefusals {
   /** By right (type and namespace) or by object and version. */
   private readonly refusals = new Map<string, { readonly until: number; readonly error: OperatorError }>();
@@ -275,7 +275,7 @@ interface Remembered {
   readonly at: number;
 }
 
-/** What the sweeps of a controller have deleted, by name: the last 10,000 of 24 hours. */
+/** Deletions by the sweeps of a controller, by name: the last 10,000 of 24 hours. */
 export class Deletions {
   /** Oldest first. */
   private readonly all = new Set<Remembered>();

@@ -18,7 +18,7 @@ const WORD_LIMIT = 128;
 
 /** After this long without a repetition, the same is an event of its own. */
 export const QUIET_MILLISECONDS = 6 * 60_000;
-/** How often the count of a series that goes on is updated. */
+/** Time between updates of the count of a series that goes on. */
 export const REFRESH_MILLISECONDS = 30 * 60_000;
 /** Different notes within a series; what comes after only counts. */
 const WORDINGS = 5;
@@ -56,7 +56,7 @@ interface Series {
   last: Instant;
   /** Of the occurrences so far. */
   count: number;
-  /** How many of them the API server knows of; none before the object is created. */
+  /** Occurrences that the API server knows of; none before the object is created. */
   reported: number;
   /** By the monotonic clock. */
   reportedAt: number;
@@ -92,11 +92,11 @@ export class EventRecorder {
   private readonly series = new Map<string, Series>();
   private timer: Timer | undefined;
   private readonly queue: Delivery[] = [];
-  /** Those that have failed, each until its pause is over. */
+  /** Failed ones, each until its pause is over. */
   private readonly backingOff = new Map<Delivery, Promise<void>>();
   private readonly stopping = new AbortController();
   private draining: Promise<void> | undefined;
-  /** How often in a row there was no answer. */
+  /** Times in a row without an answer. */
   private unanswered = 0;
   /** Events are being dropped for want of room; logged once, until there is room again. */
   private overloaded = false;
@@ -247,7 +247,7 @@ export class EventRecorder {
     if (series.queued) this.queue.push({ series, tries: 0 });
   }
 
-  /** What was dropped counts as sent, so that its repetitions don't try it each time. */
+  /** Counts one as sent; also one that was dropped, so that its repetitions don't try it each time. */
   private count(series: Series, outcome: 'sent' | 'series' | 'dropped', reported = series.count): void {
     series.reported = reported;
     series.reportedAt = this.props.clock.monotonic();

@@ -87,7 +87,7 @@ type Found = Omit<ClusterAccess, 'inPod' | 'namespace' | 'proxy'> & { readonly n
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
-/** How a field has to be written, and the check of that. */
+/** Form of a field, and its check. */
 type Shape = readonly [what: string, fits: (value: unknown) => boolean];
 
 const isText = (value: unknown): value is string => typeof value === 'string';

@@ -25,7 +25,7 @@ export interface LeaseSpec {
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
   readonly renewTime?: string;
-  /** How often it went from one holder to another. */
+  /** Changes from one holder to another. */
   readonly leaseTransitions?: number;
 }
 

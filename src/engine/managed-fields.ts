@@ -163,7 +163,7 @@ export function ownerKey(manager: string, subresource?: string): string {
 }
 
 /**
- * How a list or map of one type is merged, as far as live objects have shown it, and what is below it: fields by name, items
+ * Merge strategy of a list or map of one type, as far as live objects have shown it, and those below it: fields by name, items
  * of a list under `ITEM`.
  */
 class Shape {
@@ -434,7 +434,7 @@ function mark(at: string): string {
   return `.${hash('sha1', at, 'base64').slice(0, 8)}`;
 }
 
-/** What identifies an object is never owned. */
+/** Drops what identifies an object, which is never owned. */
 function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
   const { labels, annotations, ownerReferences, finalizers, generateName } = (metadata ?? {}) as Record<

@@ -49,14 +49,14 @@ export interface ManagerProps {
 
 export type ElectionProps = Pick<ElectorProps, 'namespace' | 'identity'>;
 
-/** What a part of the engine is waiting for. */
+/** Part of the engine that isn't ready. */
 export interface NotReady {
   /** The resource, as in `deployments.apps in shop`. */
   readonly what: string;
   readonly why: string;
 }
 
-/** What nearly every part needs. */
+/** Props of nearly every part. */
 type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
   readonly api: Api;
   readonly clock: Clock;
@@ -158,8 +158,8 @@ export class Manager {
   }
 
   /**
-   * What has yet to deliver its first list, and what may be installed and isn't served. Of a controller whose custom
-   * resources can't be read, these alone are named: its other watches wait for them.
+   * Returns the watches that have yet to deliver their first list, and the kinds that may be installed and aren't served. Of a
+   * controller whose custom resources can't be read, these alone are named: its other watches wait for them.
    */
   notReady(): NotReady[] {
     const listing = this.gate.isUnreachable
@@ -382,7 +382,7 @@ export function measureStores({
   });
 }
 
-/** By its own conditions, as they were written last. */
+/** Reads the state from the conditions, as they were written last. */
 function stateOf({ metadata, status }: AnyObject): { readonly state: string; readonly reason: string } {
   if (metadata.deletionTimestamp !== undefined) return { state: 'deleting', reason: '' };
   const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Partial<Condition>[] };

@@ -48,7 +48,7 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
 }
 
 /**
- * What is being deleted can't be brought back, only created again.
+ * Checks that an object isn't being deleted: it can't be brought back, only created again.
  * @throws OperatorError `Terminating`
  */
 export function checkNotTerminating(object: AnyObject): void {
@@ -129,7 +129,7 @@ export class TwinGuard {
 /** The garbage collector may need as long as this to come to the next child. */
 const REMEMBERED_MILLISECONDS = 600_000;
 
-/** From so many children on that have vanished, their owners are listed instead of read one by one. */
+/** From so many vanished children on, their owners are listed instead of read one by one. */
 const MANY = 16;
 /** A list of owners may have so many times as many items as children have vanished. */
 const LIST_FACTOR = 10;
@@ -146,7 +146,7 @@ interface OwnerList {
 }
 
 /**
- * What the cached state alone can't tell about whose an object is: asks the API server in the few cases where a watch may
+ * Decides about ownership where the cached state alone can't: asks the API server in the few cases where a watch may
  * have missed it.
  *
  * **Guarantees.** A child isn't recreated for an owner that is gone. What a deleted namesake of the owner has left behind is

@@ -435,7 +435,7 @@ function isVersionTooLarge(error: Error): boolean {
   return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
 }
 
-/** What to do about a failure, for the log. */
+/** Returns the remedy for a failure, for the log. */
 function hintFor(error: Error): string | undefined {
   if (error instanceof ApiError) {
     if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
@@ -467,7 +467,7 @@ class Milestone {
 /** A label for each of more namespaces would cost more than it says. */
 const NAMED_NAMESPACES = 25;
 
-/** What a watch covers, for people: `deployments.apps in shop`. */
+/** Names what a watch covers: `deployments.apps in shop`. */
 export function watchName({ type, namespace, name }: Scope): string {
   const group = groupOf(type.apiVersion);
   return `${type.plural}${group && `.${group}`}${name ? `/${name}` : ''}${namespace ? ` in ${namespace}` : ''}`;
@@ -482,7 +482,7 @@ export function watchLabel(scope: Scope, namespaces: readonly string[]): string 
 
 /** Where one reflector reports. */
 export interface ReflectorMetrics {
-  /** How it stands is shown from now on. */
+  /** Shows its state from now on. */
   follow(reflector: Reflector): void;
   listed(milliseconds: number): void;
   watchOpened(): void;
@@ -519,7 +519,7 @@ export class WatchMetrics {
     };
   }
 
-  /** Of those that share a name, the one that is worst off is shown. */
+  /** Shows the worst of those that share a name. */
   private update(): void {
     const now = this.clock.monotonic();
     for (const name of new Set(this.followed.map((each) => each.name))) {

@@ -34,13 +34,13 @@ export interface RequeueProps {
   readonly metrics: Metrics;
 }
 
-/** What is remembered of a key that fails. */
+/** State of a key that fails. */
 interface Failing {
-  /** How often in a row it was taken again at once. */
+  /** Times in a row that it was taken again at once. */
   immediate: number;
-  /** How often in a row an overloaded server has refused it, or gave no answer. */
+  /** Times in a row that an overloaded server has refused it, or gave no answer. */
   refused: number;
-  /** What was logged last, so that a failure that stays the same is logged once. */
+  /** Last line that was logged, so that a failure that stays the same is logged once. */
   message?: string;
 }
 
@@ -237,7 +237,7 @@ function note(keys: Set<string>, key: string, isIn: boolean): void {
   else if (keys.size > 0) keys.delete(key);
 }
 
-/** What holds for many objects, such as a missing right, is one failure. */
+/** Joins failures that hold for many objects, such as a missing right. */
 function distinct(errors: readonly (OperatorError | undefined)[]): OperatorError[] {
   const byMessage = new Map<string, OperatorError>();
   for (const error of errors) if (error) byMessage.set(error.message, error);

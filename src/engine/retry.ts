@@ -62,7 +62,7 @@ export const REQUEUE = {
   paced: 1_000,
   /** At least this, where objects of a plan are refused until different times. */
   refused: 100,
-  /** So many refusals in a row by an overloaded server, or requests without an answer, aren't reported, unless it asks for a longer pause than this. */
+  /** So many failures in a row by overload or for want of an answer aren't reported, unless a longer pause than this is asked for. */
   unreportedRefusals: 3,
   unreportedPause: 5_000,
 } as const;
@@ -159,7 +159,7 @@ export const LEASE = {
 /** Kubernetes kills a Pod 30 s after it has asked it to stop; until then there has to be time to release the lease. */
 export const DRAIN = 20_000;
 
-/** How often an idle key of a lower lane is served while others are busy. */
+/** Share of a lower lane while others are busy. */
 export const LANE_SHARE = {
   /** Keys of other lanes taken in a row before one of this lane. */
   passedOver: { change: 7, child: 7, initial: 7, status: 15 },

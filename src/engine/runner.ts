@@ -232,7 +232,7 @@ export class Runner {
     if (statusLeft === 'busy') this.queue.addWithin(key, this.burst.left(key), 'status');
   }
 
-  /** From now on the key is woken by changes of these objects, and by what they claim becoming free. */
+  /** Has the key woken by changes of these objects, and by the release of what they claim. */
   private waitFor(key: string, steps: readonly { readonly object: AnyObject }[]): void {
     const ids = steps.flatMap(({ object }) => [objectId(object), ...this.reader.claimsOf(object)]);
     this.blockers.wait(key, ids);
@@ -260,7 +260,7 @@ const TURN_MILLISECONDS = 10;
 const TURN_ITEMS = 100;
 
 /**
- * Lets the event loop breathe. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
+ * Yields to the event loop. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
  * of the loop as long as there is some; timers, answers and probes would wait for all of it.
  */
 export class Yielder {
@@ -272,7 +272,7 @@ export class Yielder {
     private readonly nextTurn: () => Promise<void>,
   ) {}
 
-  /** To be called before each item. Returns what to wait for if this turn of the event loop has had enough of them. */
+  /** Called before each item. Returns what to wait for if this turn of the event loop has had enough of them. */
   pause(): Promise<void> | undefined {
     const now = this.clock.monotonic();
     if (!this.turn) {

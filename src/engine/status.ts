@@ -110,7 +110,7 @@ export class StatusWriter {
   }
 }
 
-/** What a kind throws is its bug, not an answer of the API server. */
+/** Reports what a kind throws as its bug. */
 function computed(step: StatusStep, changes: ChangeSet): object {
   try {
     return step.status(changes);

@@ -380,7 +380,7 @@ export class TruncatedAnswer extends Error {
   }
 }
 
-/** Of sockets and HTTP/2 sessions that end; not of names that aren't found, connections refused, or slow answers. */
+/** Errors of sockets and HTTP/2 sessions that end; not of names that aren't found, connections refused, or slow answers. */
 const LOST = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_INFO|UND_ERR_CLOSED|ERR_HTTP2_.*)$/;
 
 /** The connection ended under a request: a server that restarts or sends GOAWAY, or a balancer between. */

@@ -206,7 +206,7 @@ export class Blockers {
   private readonly keysById = new Map<string, Set<string>>();
   private readonly idsByKey = new Map<string, readonly string[]>();
 
-  /** From now on the key waits for these, and for no others. */
+  /** Makes the key wait for these, and for no others. */
   wait(key: string, ids: readonly string[]): void {
     for (const id of this.idsByKey.get(key) ?? []) {
       const keys = this.keysById.get(id);

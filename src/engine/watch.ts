@@ -21,7 +21,7 @@ export type WatchEvent =
   /** The watch is over; the object says why. It arrives with HTTP status 200. */
   | { readonly type: 'ERROR'; readonly object: ApiStatus };
 
-/** How a watch fails, apart from what the API server answers and what happens to connections. */
+/** Failures of a watch, apart from answers of the API server and errors of connections. */
 const FAILURES = {
   /** A version of the future, from before a backup was restored, is accepted, and then nothing ever comes. */
   silentFromStart: `nothing heard for ${WATCH.silence / 1000} s`,
@@ -156,7 +156,7 @@ export class LineSplitter {
     if (start < chunk.length) this.pending.push(chunk.subarray(start));
   }
 
-  /** What came after the last newline. */
+  /** Bytes after the last newline. */
   rest(): Buffer {
     return Buffer.concat(this.pending);
   }

@@ -4,7 +4,7 @@ import type { Clock, Timer } from './clock.js';
 import { backoffDelay, LANE_SHARE, RETRY } from './retry.js';
 
 /**
- * What a key is to be reconciled for, from the most to the least urgent.
+ * Reasons to reconcile a key, from the most to the least urgent.
  *
  * - `change`: a user changed the custom resource, and waits.
  * - `child`: a dependent or a referenced object has changed.

@@ -91,7 +91,7 @@ test('what kubectl adds stays, and costs no write', async () => {
   expect(metadata!.annotations).toHaveProperty('example.com/note', 'kept');
 });
 
-test('a Job whose template changes is made anew, since its kind allows it', async () => {
+test('a Job whose template changes is created again, since its kind allows it', async () => {
   const job = (image: string): object => ({
     ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'once' } },
     spec: {

@@ -9,16 +9,16 @@ import { ApiError } from '../api-error.js';
 import { Api, APPLY } from '../api.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
 
-/** What a request fails with that would delete: the object has to go before it is made anew. */
+/** Reason of a request that would delete: the object has to go before it is created again. */
 export const WOULD_DELETE = 'WouldDelete';
 
-/** What a request fails with that a webhook doesn't let be tried: nobody knows what would become of it. */
+/** Reason of a request that a webhook doesn't let be tried. */
 export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';
 
 /** Of an object that is written all the time, the last look is as good as any. */
 const MOST_LOOKS = 5;
 
-/** What one apply would do. */
+/** Effect of one apply. */
 export interface Tried {
   /** As it is. @default - it isn't there */
   readonly before?: AnyObject;
@@ -38,7 +38,7 @@ export interface DryRunProps {
 }
 
 /**
- * The way to an API server on which nothing is written, whoever uses it.
+ * Transport to an API server on which nothing is written.
  *
  * **Guarantees.** Reads go through. Whatever else is sent is a dry run. Nothing is deleted, not even as a dry run: what
  * asks for it fails with `WouldDelete`. What can't be tried fails with `DryRunUnsupported`, not as a refusal.
@@ -62,7 +62,7 @@ export class DryRun implements Transport {
   async request(req: ApiRequest): Promise<ApiResponse> {
     if (req.method === 'GET') return this.wire.request(req);
     if (req.method === 'DELETE')
-      throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and made anew' });
+      throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and created again' });
     const isWhole = req.contentType === APPLY || req.method === 'POST';
     const body = isWhole && !this.props.blocking ? withoutBlocking(req.body as AnyObject) : req.body;
     const dry = { ...req, body, query: { ...req.query, dryRun: 'All' } };
@@ -92,7 +92,7 @@ export class DryRun implements Transport {
   }
 
   /**
-   * An answer has the version that it was tried on. What somebody else has written, or made, since the look is no change
+   * An answer has the version that it was tried on. What another writer has written, or made, since the look is no change
    * of ours.
    */
   private async tryOn(req: ApiRequest): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject }> {
@@ -113,7 +113,7 @@ export class DryRun implements Transport {
     throw new OperatorError({ reason: DRY_RUN_UNSUPPORTED, message: cause.message, cause });
   }
 
-  /** What the same apply would run into if it weren't forced. */
+  /** Returns the conflicts that the same apply would meet without force. */
   private async takes(req: ApiRequest): Promise<FieldConflict[]> {
     if (req.query?.force !== 'true') return [];
     const unforced = await this.wire.request({ ...req, query: { ...req.query, force: 'false' } });
@@ -144,7 +144,7 @@ const FIELD_MANAGER = 'reconstruct-diff';
 /**
  * A custom resource as the API server would store it, found out by a dry run.
  *
- * What the file says is all that is to be there; labels and annotations are laid over those that are there already.
+ * The file is the whole of the wanted object; labels and annotations are laid over those that are there already.
  *
  * @param live as it is, in the version of the file. @default - it would be new
  * @throws ApiError where the API server refuses it
@@ -190,16 +190,16 @@ function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']
   };
 }
 
-/** What the API server keeps for itself, and changes with every write. */
+/** Metadata that the API server keeps for itself, and changes with every write. */
 const SERVERS_OWN: readonly string[] = [
   ...['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'],
 ];
 
-/** What `kubectl apply` keeps for itself: a copy of the object, secrets included. */
+/** Annotation of `kubectl apply`: a copy of the object, secrets included. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * What people mean by an object: without what the API server, this project and `kubectl` keep in it for themselves, and
+ * Returns what people mean by an object: without what the API server, this project and `kubectl` keep in it for themselves, and
  * without the status.
  */
 export function visible({ status, ...object }: AnyObject): AnyObject {
@@ -237,7 +237,7 @@ interface ServiceSpec {
 const PICKED: readonly string[] = ['clusterIP', 'clusterIPs', 'healthCheckNodePort'];
 
 /**
- * What a dry run came to, without what the API server has picked for it: addresses and node ports that nobody has asked
+ * Returns the result of a dry run without what the API server has picked for it: addresses and node ports that nothing has asked
  * for, and that would be others in the end.
  * @param wanted what was applied
  */

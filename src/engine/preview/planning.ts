@@ -66,7 +66,7 @@ export class Planning {
     this.applier = new Applier({ api, ...state });
   }
 
-  /** Those that custom resources map to. */
+  /** Keys that custom resources map to. */
   keysOf(resources: readonly AnyObject[]): readonly string[] {
     const { watches } = this.controller;
     const keys = resources.flatMap((object) => {
@@ -97,7 +97,7 @@ export class Planning {
     }
   }
 
-  /** What is to be applied is looked at first, unless nobody here watches it. */
+  /** Reads what is to be applied, unless no watch covers it. */
   async look(objects: readonly AnyObject[]): Promise<void> {
     for (const object of objects)
       if (this.reader.watches(object)) await this.contents.load({ type: object, key: keyOf(object) });
@@ -144,7 +144,7 @@ class Contents {
     return watches.every((watch) => this.scopes(demand, watch).every((scope) => this.isLoaded(scope)));
   };
 
-  /** What is asked for from now on is read anew. */
+  /** Forgets what was read. */
   forget(): void {
     this.loaded.clear();
   }
@@ -163,12 +163,12 @@ class Contents {
       });
   }
 
-  /** What no watch covers is refused by the reader. */
+  /** Returns none where no watch covers it, which the reader refuses. */
   private watchesFor({ type }: Demand): Watch[] {
     return this.props.watches.filter((watch) => groupKind(watch.type) === groupKind(type));
   }
 
-  /** What is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
+  /** Returns what is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
   private scopes(demand: Demand, watch: Watch): Scope[] {
     const all = scopesOf(watch, this.props.namespaces ?? []);
     const namespace = this.namespaceIn(demand);
@@ -281,7 +281,7 @@ function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {
   return objectId({ apiVersion, kind, ...splitKey(key) });
 }
 
-/** What a plan asks for: one object, the objects of an owner, or all of a type. */
+/** Request of a plan: one object, the objects of an owner, or all of a type. */
 type Demand =
   | { readonly type: TypeRef; readonly key: string }
   | { readonly type: TypeRef; readonly owner: string }
@@ -333,7 +333,7 @@ const MOST_ROUNDS = 5;
 export interface OnceProps {
   readonly controller: Controller;
   readonly transport: Transport;
-  /** Whether what isn't rendered any more is deleted. */
+  /** Delete what isn't rendered any more. */
   readonly prune: boolean;
   readonly now: () => Date;
   /**
@@ -345,7 +345,7 @@ export interface OnceProps {
 
 export interface OnceOutcome {
   readonly changes: ChangeSet;
-  /** What would be deleted, and isn't, since that wasn't asked for. */
+  /** Objects that would be deleted, and aren't, since that wasn't asked for. */
   readonly kept: readonly ObjectRef[];
   /** Why nothing could be planned; of several keys, for the first. */
   readonly error?: OperatorError;
@@ -353,7 +353,7 @@ export interface OnceOutcome {
 
 /**
  * Carries the plan for one custom resource out, once, as the controller would: its applies and deletes, and neither
- * status nor events, which somebody would have to keep true.
+ * status nor events, which nothing would keep true.
  *
  * **Guarantees.** Ownership, conflicts and hand-overs are judged by the code that `run` judges them by. What fails, and
  * may pass by itself, is planned and tried again for as long as `pause` allows.
@@ -413,7 +413,7 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
   }
 }
 
-/** Whether all that has failed may end by itself, but for a right that is missing. */
+/** Reports whether all that has failed may end by itself, but for a right that is missing. */
 function mayPass({ changes, error }: OnceOutcome): boolean {
   const errors = [...(error ? [error] : []), ...changes.flatMap((change) => change.error ?? [])];
   return errors.length > 0 && errors.every(passes);
@@ -424,7 +424,7 @@ function passes({ retry, reason, cause }: OperatorError): boolean {
   return reason !== 'Forbidden' || (cause instanceof ApiError && cause.newToAdmission);
 }
 
-/** Of several turns, what has come of an object: that it was made counts for more than that it then stood. */
+/** Joins the results of several turns: that an object was made counts for more than that it then stood. */
 function remember(results: Map<string, Change>, change: Change): void {
   const id = objectId(change.ref);
   const known = results.get(id);

@@ -11,10 +11,10 @@ import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
 import { keyOf, Planning } from './planning.js';
 
 /**
- * What would become of an object.
+ * Outcome for an object.
  *
  * - `created`, `changed`, `deleted`, `unchanged`: as the words say.
- * - `recreated`: deleted and made anew.
+ * - `recreated`: deleted and created again.
  * - `failed`: refused; `error` says why.
  * - `skipped`: not tried, because something before it failed.
  */
@@ -45,7 +45,7 @@ export function note(objects: Map<string, ObjectPreview>, found: ObjectPreview):
   objects.set(id, { ...found, leaves });
 }
 
-/** Of an object that exists in the dry run alone. */
+/** Completes an object that exists in the dry run alone. */
 export function layOver(objects: Map<string, ObjectPreview>, id: string, handed: HandedOver): void {
   const known = objects.get(id);
   if (known?.after) objects.set(id, { ...known, after: handed.laidOver(known.after) });
@@ -88,7 +88,7 @@ export interface PreviewProps {
   readonly blocking?: boolean;
 }
 
-/** What one controller would do. */
+/** Preview of one controller. */
 export class ControllerPreview {
   private readonly dryRun: DryRun;
   private readonly planning: Planning;
@@ -105,7 +105,7 @@ export class ControllerPreview {
     });
   }
 
-  /** Those that the custom resources map to, as they are and as they would be. */
+  /** Keys that the custom resources map to, as they are and as they would be. */
   keys(): readonly string[] {
     const { given } = this.props;
     return this.planning.keysOf(given.flatMap(({ before, after }) => [after, ...(before ? [before] : [])]));
@@ -141,7 +141,7 @@ export class ControllerPreview {
     return { objects: [...objects.values()], explanations, explainedBefore };
   }
 
-  /** What is said as things are, where something is touched for others than the custom resources that are given. */
+  /** Explains things as they are, where something is touched for others than the custom resources that are given. */
   private async explainedBefore(
     key: string,
     now: Date,
@@ -199,7 +199,7 @@ export class ControllerPreview {
     return { ...base, action: 'changed', before, after, takes };
   }
 
-  /** What was done in the dry run is taken for done, so that the next plan goes on from there. */
+  /** Takes what was done in the dry run for done, so that the next plan goes on from there. */
   private pretend(changes: ChangeSet, objects: ReadonlyMap<string, ObjectPreview>, made: Set<string>): void {
     for (const { ref, action } of changes) {
       const id = objectId(ref);
@@ -223,12 +223,12 @@ export class ControllerPreview {
 }
 
 /**
- * What the controllers would do if custom resources were as they are given.
+ * Previews what the controllers would do if custom resources were as they are given.
  *
  * **Guarantees.** Nothing is written. Plans, ownership and shared objects are judged by the code that `run` judges them
  * by.
  *
- * **Caveats.** Where an object has to be deleted before it is made anew, its defaults aren't known. What would follow
+ * **Caveats.** Where an object has to be deleted before it is created again, its defaults aren't known. What would follow
  * from what Kubernetes does of all this, such as a rollout, isn't either.
  *
  * @throws ApiError, or whatever the transport throws, where something that a plan needs can't be read
@@ -252,7 +252,7 @@ type Map_ = Readonly<Record<string, unknown>>;
 /** A field that passes to another manager, and what it comes to. */
 interface Handed {
   readonly path: Path;
-  /** @default - nobody says it any more, so it goes */
+  /** @default - no writer names it any more, so it goes */
   readonly value?: unknown;
 }
 
@@ -274,12 +274,12 @@ export class HandedOver {
     return [...this.byObject.keys()];
   }
 
-  /** What is tried of an apply. */
+  /** Returns what is tried of an apply. */
   without(object: AnyObject): AnyObject {
     return this.of(object).reduce((left, { path }) => withoutPath(left, path), object);
   }
 
-  /** What an object comes to once everything has been handed over. */
+  /** Returns an object as it is once everything has been handed over. */
   laidOver(object: AnyObject): AnyObject {
     return this.of(object).reduce(
       (left, { path, value }) =>
@@ -293,7 +293,7 @@ export class HandedOver {
   }
 }
 
-/** Who applies last has the last word, else the last step of those who hand over. */
+/** Returns the fields; the last apply decides their values, else the last step that hands over. */
 function handedIn(steps: readonly ApplyStep[]): Handed[] {
   const handing = steps.filter(({ handOver }) => handOver);
   const last = [...new Map(handing.map((step) => [step.fieldManager, step])).values()];
@@ -307,7 +307,7 @@ function handedIn(steps: readonly ApplyStep[]): Handed[] {
   });
 }
 
-/** Of what an object says beside which it is. */
+/** Returns the paths of all values but the identity. */
 function leaves({ apiVersion, kind, metadata, ...content }: AnyObject): Path[] {
   return leavesOf(content, []);
 }
