@@ -104,7 +104,7 @@ export function steps(sampleFile: string): readonly Step[] {
       run: (s) => apply(s, sampleFile),
     },
     { title: 'Its size changes: a pod is added', run: resize },
-    { title: 'The Deployment is edited by hand: it is put right', run: editByHand },
+    { title: 'The Deployment is edited by hand: it is corrected', run: editByHand },
     { title: 'The Deployment is deleted: it comes back', run: deleteDeployment },
     { title: 'The AppService is deleted: everything goes', run: deleteAll },
   ];
@@ -160,7 +160,7 @@ async function editByHand(scene: Scene): Promise<void> {
   show.say('A watch writes down every version of the Deployment, since the next ones will not last long.');
   const [history, end] = await followDeployment(scene);
   try {
-    show.say('Somebody puts a label on the Deployment, then another image into it, and then scales it to 5.');
+    show.say('A user puts a label on the Deployment, then another image into it, and then scales it to 5.');
     await cluster.kubectl.demonstrate('label', 'deployment', name, 'team=shop');
     await cluster.kubectl.demonstrate('set', 'image', `deployment/${name}`, `${name}=${wrongImage}`);
     await repaired(scene, history, 'IMAGE', wrongImage, sample.spec.image);
@@ -200,7 +200,7 @@ async function deleteDeployment(scene: Scene): Promise<void> {
   const { name } = sample.metadata;
   const { kubectl } = cluster;
   const old = (await kubectl.get('deployment', name))?.metadata.uid;
-  show.say('Somebody deletes the Deployment.');
+  show.say('A user deletes the Deployment.');
   await kubectl.demonstrate('delete', 'deployment', name);
   const deleted = Date.now();
   const uid = await inTime(scene, 'a new Deployment of the same name', async () => {
