@@ -1,4 +1,5 @@
 import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
+import { schemaBelow } from './crd.js';
 import type { CrdColumn, StructuralSchema } from './crd.js';
 import { checkOptions, isText, listOf, misdefined, optional } from './definition.js';
 import type { Option } from './definition.js';
@@ -260,7 +261,7 @@ function wrongDefault(schema: StructuralSchema): string | undefined {
 /** Returns where a value differs from its schema in type, enum or required members; one with a default may be left out. */
 function mismatch(schema: StructuralSchema | undefined, value: unknown, path: string): string | undefined {
   if (!schema) return undefined;
-  const { type, enum: values, required = [], properties = {}, additionalProperties, items } = schema;
+  const { type, enum: values, required = [], items } = schema;
   const place = path && ` at ${path.slice(1)}`;
   if (type && !isOfType(value, type)) return `is no ${type}${place}`;
   if (values && !values.some((known) => JSON.stringify(known) === JSON.stringify(value)))
@@ -268,13 +269,15 @@ function mismatch(schema: StructuralSchema | undefined, value: unknown, path: st
   if (Array.isArray(value))
     return first(value.map((item, index) => mismatch(items, item, `${path}.${index}`)));
   if (!isMap(value)) return undefined;
-  const of = (name: string): StructuralSchema | undefined => {
-    if (Object.hasOwn(properties, name)) return properties[name];
-    return typeof additionalProperties === 'object' ? additionalProperties : undefined;
-  };
-  const missing = required.find((name) => !Object.hasOwn(value, name) && !hasDefault(of(name)));
+  const missing = required.find(
+    (name) => !Object.hasOwn(value, name) && !hasDefault(schemaBelow(schema, name)),
+  );
   if (missing !== undefined) return `lacks ${`${path}.${missing}`.slice(1)}`;
-  return first(Object.entries(value).map(([name, member]) => mismatch(of(name), member, `${path}.${name}`)));
+  return first(
+    Object.entries(value).map(([name, member]) =>
+      mismatch(schemaBelow(schema, name), member, `${path}.${name}`),
+    ),
+  );
 }
 
 function first(found: readonly (string | undefined)[]): string | undefined {

@@ -1,4 +1,5 @@
 import { childrenFieldManager, replicasFieldManager } from './names.js';
+import { valueAt } from './object.js';
 import type { AnyObject, CustomResource, KubernetesObject } from './object.js';
 
 /** A field that passes from one field manager to another and has an owner all along. */
@@ -105,13 +106,10 @@ export function identityOf({ apiVersion, kind, metadata }: AnyObject): AnyObject
  * @param path as in `fieldsV1`: `f:spec`, `f:replicas`
  */
 export function managersOf({ metadata }: AnyObject, ...path: readonly string[]): string[] {
-  type Fields = Readonly<Record<string, unknown>> | undefined;
   const { managedFields = [] } = metadata as {
     readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
   };
   return managedFields
-    .filter(
-      ({ fieldsV1 }) => path.reduce<unknown>((at, step) => (at as Fields)?.[step], fieldsV1) !== undefined,
-    )
+    .filter(({ fieldsV1 }) => valueAt(fieldsV1, path) !== undefined)
     .map(({ manager = '' }) => manager);
 }

@@ -103,6 +103,11 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Returns what is at a path in a value, if anything. */
+export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>> | null)?.[step], value);
+}
+
 /** Returns JSON with sorted keys, at every depth. */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -1,3 +1,4 @@
+import { schemaBelow } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 
 /**
@@ -19,7 +20,7 @@ export function applyDefaults(value: unknown, schema: StructuralSchema | undefin
   const properties = schema.properties ?? {};
   const entries: [string, unknown][] = [];
   for (const [key, given] of Object.entries(value)) {
-    const property = propertySchema(schema, key);
+    const property = schemaBelow(schema, key);
     const field: unknown = isUnset(given, property) ? property?.default : given;
     if (field !== undefined) entries.push([key, applyDefaults(field, property)]);
   }
@@ -34,10 +35,4 @@ export function applyDefaults(value: unknown, schema: StructuralSchema | undefin
 /** Null where null isn't allowed: the API server takes it for missing. */
 function isUnset(value: unknown, schema: StructuralSchema | undefined): boolean {
   return value === null && schema !== undefined && schema.nullable !== true;
-}
-
-function propertySchema(schema: StructuralSchema, key: string): StructuralSchema | undefined {
-  const { properties, additionalProperties } = schema;
-  if (properties && Object.hasOwn(properties, key)) return properties[key];
-  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }

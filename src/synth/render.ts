@@ -151,7 +151,7 @@ class LazyResolver implements IResolver {
  * Anything else is returned as it is.
  * @see https://github.com/kubernetes/kubernetes/issues/108008
  */
-export function withEncodedSecret(object: AnyObject): AnyObject {
+function withEncodedSecret(object: AnyObject): AnyObject {
   if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
   const { stringData, data, ...rest } = object;
   const encoded = Object.entries(stringData).map(([key, value]): [string, unknown] => [

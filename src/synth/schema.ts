@@ -1,7 +1,8 @@
 import { Ajv } from 'ajv';
 import type { ErrorObject, SchemaValidateFunction } from 'ajv';
+import { schemaBelow } from '../contract/crd.js';
 import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
-import { canonicalJson } from '../contract/object.js';
+import { canonicalJson, valueAt } from '../contract/object.js';
 import { compileRegularExpression } from '../contract/regular-expression.js';
 import type { UnknownRule, Rules } from './cel/rules.js';
 import { compileRules } from './cel/rules.js';
@@ -131,16 +132,9 @@ function isOfEmbedded(schema: StructuralSchema, path: Path): boolean {
   let at: StructuralSchema | undefined = schema;
   for (const step of path) {
     if (at?.['x-kubernetes-embedded-resource'] === true && IDENTITY.includes(step)) return true;
-    at = schemaAt(at, step);
+    at = schemaBelow(at, step);
   }
   return false;
-}
-
-function schemaAt(schema: StructuralSchema | undefined, step: string | number): StructuralSchema | undefined {
-  if (typeof step === 'number') return schema?.items;
-  const { properties = {}, additionalProperties } = schema ?? {};
-  if (Object.hasOwn(properties, step)) return properties[step];
-  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
 /** Errors after which rules could fail in themselves; a field that is unknown is refused before anything else is asked. */
@@ -207,10 +201,7 @@ const MAX_REPLICAS = 2 ** 31 - 1;
 function checkReplicas(value: unknown, fieldPath: string | undefined): Problem[] {
   if (fieldPath === undefined) return [];
   const path = fieldPath.split('.').filter((step) => step !== '');
-  const replicas = path.reduce<unknown>(
-    (at, step) => (at as Readonly<Record<string, unknown>> | null | undefined)?.[step],
-    value,
-  );
+  const replicas = valueAt(value, path);
   if (typeof replicas !== 'number' || (replicas >= 0 && replicas <= MAX_REPLICAS)) return [];
   const message = `${showValue(replicas)} is not a number of replicas`;
   return [{ path, message, remedy: `give a number between 0 and ${MAX_REPLICAS}` }];

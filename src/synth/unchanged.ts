@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { schemaBelow } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { isMap } from '../contract/object.js';
 import type { Path } from './problem.js';
@@ -36,9 +37,7 @@ export function partOf({ schema, value, old }: Pair, step: string | number): Pai
   }
   if (!isMap(value) || !isMap(old) || !Object.hasOwn(value, step) || !Object.hasOwn(old, step))
     return undefined;
-  const { properties = {}, additionalProperties } = schema ?? {};
-  const other = typeof additionalProperties === 'object' ? additionalProperties : undefined;
-  const member = Object.hasOwn(properties, step) ? properties[step] : other;
+  const member = schemaBelow(schema, step);
   return member && { schema: member, value: value[step], old: old[step] };
 }
 

@@ -63,6 +63,7 @@ const CHECKS = {
 
 /** Names of the checks, in the order in which they run. */
 export type CheckName = keyof typeof CHECKS;
+const CHECK_NAMES = Object.keys(CHECKS) as CheckName[];
 
 /** Result of one check. */
 export interface CheckResult extends Outcome {
@@ -159,7 +160,9 @@ export async function sweep(
   samples: readonly AnyObject[],
   options: SweepOptions = {},
 ): Promise<SweepReport> {
-  requireUsable(kind, samples, options);
+  const problem = unusable(kind, samples, options);
+  if (problem !== undefined)
+    throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${problem}` });
   const { sandbox } = options;
   if (!sandbox)
     return withSandbox({ kinds: [kind] }, ({ cluster }) => sweepOn(cluster, kind, samples, options));
@@ -193,7 +196,7 @@ async function sweepOn(
       kubeconfig: await accountKubeconfig(cluster, user),
     };
     const results: CheckResult[] = [];
-    for (const check of checkNames()) {
+    for (const check of CHECK_NAMES) {
       if (checks && !checks.includes(check)) continue;
       const result = await resultOf(check, stand);
       results.push(result);
@@ -207,10 +210,6 @@ async function sweepOn(
     await withdraw(cluster, { user, rules: rulesFor([kind]) });
     await removeNamespace(cluster, user);
   }
-}
-
-function checkNames(): CheckName[] {
-  return Object.keys(CHECKS) as CheckName[];
 }
 
 async function resultOf(check: CheckName, stand: Stand): Promise<CheckResult> {
@@ -278,13 +277,7 @@ export function requireHeld(report: SweepReport): void {
   if (!report.held) throw new Error(formatReport(report));
 }
 
-/** Samples that the API server refuses, and checks that don't exist, would hold. @throws OperatorError `InvalidInput` */
-function requireUsable(kind: Kind, samples: readonly AnyObject[], options: SweepOptions): void {
-  const problem = unusable(kind, samples, options);
-  if (problem !== undefined)
-    throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${problem}` });
-}
-
+/** Samples that the API server refuses, and checks that don't exist, would hold. */
 function unusable(
   kind: Kind,
   samples: readonly AnyObject[],
@@ -306,11 +299,11 @@ function unusable(
     return problems.map((problem) => `sample ${index + 1}: ${formatProblem(problem)}`);
   });
   if (wrong.length > 0) return wrong.join('\n');
-  if (checks?.length === 0) return `checks is empty; leave it out to run all: ${checkNames().join(', ')}`;
+  if (checks?.length === 0) return `checks is empty; leave it out to run all: ${CHECK_NAMES.join(', ')}`;
   const paths = leavesOf(storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {}).flatMap(pathsTo);
   const fields = [...new Set(paths.map((path) => path.join('.')))];
   for (const [option, given, known] of [
-    ['checks', checks ?? [], checkNames()],
+    ['checks', checks ?? [], CHECK_NAMES],
     ['notWalked', notWalked, fields],
   ] as const) {
     const unknown = given.find((name) => !(known as readonly string[]).includes(name));

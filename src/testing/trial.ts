@@ -295,9 +295,9 @@ export class Trial implements AsyncDisposable {
     const cr = await this.get(name);
     const conditions = ['Ready', 'Reconciling', 'Stalled'].map((type) => {
       const { status = 'absent', reason = '' } = conditionOf(cr, type) ?? {};
-      return [type, `${status} ${reason}`];
+      return [type, `${status} ${reason}`] as const;
     });
-    return { '<found>': await this.left(), '<readiness>': Object.fromEntries(conditions) as unknown };
+    return { '<found>': await this.left(), '<readiness>': Object.fromEntries(conditions) };
   }
 
   /** Returns the objects that the operator applies or may apply to; without a custom resource, before and after it. */

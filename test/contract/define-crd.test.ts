@@ -70,25 +70,17 @@ describe('defineCrd', () => {
   });
 
   it('takes what is given', () => {
+    const names = { shortNames: ['gal'], categories: ['all'] };
     const crd = defineCrd({
-      ...PROPS,
-      ...{
-        version: 'v1beta1',
-        plural: 'gallery',
-        scope: 'Cluster',
-        shortNames: ['gal'],
-        categories: ['all'],
-      },
+      ...{ ...PROPS, ...names, version: 'v1beta1', plural: 'gallery', scope: 'Cluster' },
       rules: [{ rule: 'size(self.metadata.name) <= 52', message: 'too long' }],
       columns: [{ name: 'Image', type: 'string', jsonPath: '.spec.image' }],
     });
-    const [version] = crd.spec.versions;
     expect(crd.metadata.name).toBe('gallery.web.example.com');
-    expect(crd.spec).toMatchObject({ scope: 'Cluster', names: { shortNames: ['gal'], categories: ['all'] } });
-    expect(version?.name).toBe('v1beta1');
-    expect(version?.additionalPrinterColumns?.map(({ name }) => name)).toEqual([
-      ...['Ready', 'Reason', 'Image', 'Age', 'Message'],
-    ]);
+    expect(crd.spec).toMatchObject({ scope: 'Cluster', names, versions: [{ name: 'v1beta1' }] });
+    const [version] = crd.spec.versions;
+    const columns = version?.additionalPrinterColumns?.map(({ name }) => name);
+    expect(columns).toEqual(['Ready', 'Reason', 'Image', 'Age', 'Message']);
     expect(version?.schema.openAPIV3Schema['x-kubernetes-validations']).toHaveLength(1);
   });
 
@@ -105,17 +97,13 @@ describe('defineCrd', () => {
   it.each<[props: object, message: string]>([
     [{ specs: {} }, 'defineCrd: unknown option specs; did you mean spec?'],
     [{ group: 'web' }, 'group: is a domain in lower case, not "web"; write group: \'web.example.com\''],
-    [{ group: 'Web.example.com' }, 'defineCrd: group: is a domain in lower case'],
-    [{ group: `${'a'.repeat(64)}.com` }, 'defineCrd: group: is a domain in lower'],
     [{ group: 'batch.k8s.io' }, 'defineCrd: group: batch.k8s.io is kept for Kubernetes itself'],
     [{ kind: 'photo-gallery' }, 'defineCrd: kind: is one word in PascalCase, not "photo-gallery"'],
-    [{ kind: undefined }, 'defineCrd: kind: is one word in PascalCase, not nothing'],
     [{ plural: 'Galleries' }, 'defineCrd: plural: is in lower case, not "Galleries"'],
     [{ version: '1.0' }, "write version: 'v1'"],
     [{ scope: 'namespaced' }, `defineCrd: scope: is 'Namespaced' or 'Cluster', not "namespaced"`],
     [{ description: ' ' }, 'defineCrd: description: say what the kind is'],
     [{ spec: { type: 'string' } }, 'defineCrd: spec: is the schema of an object'],
-    [{ spec: undefined }, 'defineCrd: spec: is the schema of an object'],
     [
       { status: { conditions: { type: 'array' } } },
       'status.conditions: the operator writes it for every kind',
@@ -127,7 +115,6 @@ describe('defineCrd', () => {
     [spec({ a: { type: 'int' } }), 'defineCrd: spec.a: type: is one of string, integer'],
     [spec({ a: { items: { type: 'string' } } }), 'defineCrd: spec.a: has no type; write one of'],
     [spec({ a: { type: 'array' } }), "defineCrd: spec.a: doesn't say what is in the list"],
-    [spec({ a: { type: 'array', items: {} } }), 'defineCrd: spec.a.items: has no type'],
     [spec({ a: { type: 'string', enum: 'b' } }), "write enum: ['a', 'b']"],
     [spec({ a: { type: 'string', 'x-kubernetes-int-or-string': true } }), 'leave the type out'],
     [spec({}, { additionalProperties: { type: 'string' } }), 'choose one'],
@@ -145,13 +132,10 @@ describe('defineCrd', () => {
       'defineCrd: spec.a: has the default {"y":1}, which lacks x',
     ],
     [spec({ a: { type: 'array', items: POINT, default: [{ x: 1 }, {}] } }), 'which lacks 1.x'],
-    [spec({ a: { type: 'object', additionalProperties: POINT, default: { b: {} } } }), 'which lacks b.x'],
     [
       { shortNames: ['gal', 'GB'] },
       'defineCrd: shortNames: give a list of names in lower case, not ["gal","GB"]',
     ],
-    [{ shortNames: [1] }, 'defineCrd: shortNames: give a list of names in lower case, not [1]'],
-    [{ categories: ['All'] }, 'defineCrd: categories: give a list of names in lower case'],
     [
       { rules: ['x'] },
       "defineCrd: rules[0]: write { rule: 'self.metadata.name.size() <= 52', message: '...' }",
@@ -171,9 +155,7 @@ describe('defineCrd', () => {
       'spec.a: the key name has to be among',
     ],
     [spec({ a: { ...POINTS, 'x-kubernetes-list-map-keys': ['y'] } }), 'spec.a: the key y has to be among'],
-    [{ columns: {} }, 'defineCrd: columns: give a list'],
     [{ columns: [null] }, 'defineCrd: columns[0]: write { name:'],
-    [{ columns: [{ ...IMAGE, jsonPath: undefined }] }, 'columns[0]: jsonPath: a path begins with a dot'],
     [{ columns: [{ ...IMAGE, jsonPath: '$.spec.image' }] }, 'columns[0]: jsonPath: a path begins with a dot'],
     [{ columns: [{ ...IMAGE, name: 'Age' }] }, 'columns[0]: there is a column Age already'],
     [{ columns: [IMAGE, IMAGE] }, 'columns[1]: there is a column Image already; give it another name'],

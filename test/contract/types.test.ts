@@ -5,7 +5,7 @@ import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
-/** What the compiler holds: this file is checked by `tsc -p test`, and running it proves little more than that it loads. */
+/** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
 const crd = defineCrd({
   group: 'web.example.com',
   kind: 'Guestbook',
@@ -107,22 +107,6 @@ describe('the types of a CRD that defineCrd makes', () => {
     const misspelt = () => ({ readiness, fields: { ready: 1 } });
     // @ts-expect-error There is no such field.
     defineKind({ ...props, status: misspelt });
-  });
-
-  it('are none for a CRD in a file: the construct and the status say them', () => {
-    const url = new URL(
-      '../../examples/scheduled-task/scheduledtasks.tasks.example.com.yaml',
-      import.meta.url,
-    );
-    defineKind({
-      crd: url,
-      construct: Guestbook,
-      children: [],
-      status({ cr }) {
-        expectTypeOf(cr.spec).toEqualTypeOf<Spec>();
-        return { readiness: { phase: 'ready', reason: 'Available', message: '' }, fields: { active: 1 } };
-      },
-    });
   });
 });
 

@@ -3,6 +3,8 @@ import { Construct } from 'constructs';
 import { expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
 import { render } from '../../src/synth/render.js';
 import type { WidgetSpec } from './fixtures.js';
 import { widget, widgetKind } from './fixtures.js';
@@ -252,6 +254,29 @@ test('keys that every object of JavaScript has are keys like any other, in order
   });
   const keys = Object.keys(made?.metadata.annotations ?? {});
   expect(keys).toEqual([...keys].sort());
+});
+
+test.each<[what: string, given: object, rendered: object]>([
+  [
+    'a Secret is encoded, beside what was encoded before',
+    { type: 'Opaque', stringData: { b: 'grün' }, data: { a: 'MQ==' } },
+    { data: { a: 'MQ==', b: 'Z3LDvG4=' } },
+  ],
+  [
+    'a Secret wins over what is encoded under the same key, as in the API server',
+    { stringData: { a: '2' }, data: { a: 'MQ==' } },
+    { data: { a: 'Mg==' } },
+  ],
+  ['a Secret that is no map is left alone', { stringData: 'a' }, { stringData: 'a' }],
+  ['another kind is left alone', { kind: 'ConfigMap', stringData: { a: '1' } }, { stringData: { a: '1' } }],
+])('the text of %s', (_, given, rendered) => {
+  const kind = kindThat((scope) => configMap(scope, 'a', { kind: 'Secret', ...given }));
+  const children = [...kind.children, resourceType({ apiVersion: 'v1', kind: 'Secret' })];
+  const [made] = render({ ...kind, children }, widget());
+  expect([made?.stringData, made?.data]).toEqual([
+    (rendered as AnyObject).stringData,
+    (rendered as AnyObject).data,
+  ]);
 });
 
 test('an OperatorError of the construct comes through, from wherever it is thrown', () => {

@@ -9,7 +9,7 @@ import {
   isCelError,
   listType,
 } from '@bufbuild/cel';
-import type { CelList, CelMap, CelValue, CelEnv, CelFunc } from '@bufbuild/cel';
+import type { CelList, CelValue, CelEnv, CelFunc } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
 import { compileRegularExpression } from '../../contract/regular-expression.js';
 
@@ -26,52 +26,33 @@ export function typedList(items: readonly CelValue[], keys?: ItemKeys): CelList 
   return list;
 }
 
-/** Specifies whether a value is equal to another one, by the rules of the first. */
-type Equals = (a: CelValue, b: CelValue) => boolean;
+/** CEL without the changes of Kubernetes. */
+const plain = celEnv();
 
-/**
- * `==` of Kubernetes: as in CEL, but for lists of type `set` and `map`, in which the order means nothing.
- * @param scalars compares what is neither a list nor a map
- */
-function equality(scalars: Equals): Equals {
-  const equals: Equals = (a, b) => {
-    if (isCelList(a) && isCelList(b)) return a.size === b.size && equalLists(a, b);
-    if (isCelMap(a) && isCelMap(b)) return a.size === b.size && equalMaps(a, b);
-    return scalars(a, b);
-  };
-  const equalLists = (a: CelList, b: CelList): boolean => {
-    const keys = unordered.get(a);
-    const others = [...b];
-    if (keys === undefined) return [...a].every((item, index) => equals(item, others[index] as CelValue));
-    const items = [...a];
-    return others.every((other) => {
-      const match = items.find((item) => sameItem(item, other, keys, equals));
-      return match !== undefined && equals(match, other);
-    });
-  };
-  const equalMaps = (a: CelMap, b: CelMap): boolean =>
+/** `==` of Kubernetes: as in CEL, but for lists of type `set` and `map`, in which the order means nothing. */
+function equals(a: CelValue, b: CelValue): boolean {
+  if (isCelList(a) && isCelList(b)) return a.size === b.size && equalLists(a, b);
+  if (!isCelMap(a) || !isCelMap(b)) return plain.funcs.find('_==_')?.call(0, undefined, [a, b]) === true;
+  return (
+    a.size === b.size &&
     [...a].every(([key, value]) => {
       const other = b.get(key);
       return other !== undefined && equals(value, other);
-    });
-  return equals;
+    })
+  );
 }
 
-/** `+` of Kubernetes: a union for a list of type `set`, a merge for one of type `map`. */
-function concatenation(equals: Equals): (a: CelList, b: CelList) => CelList {
-  return (a, b) => {
-    const keys = unordered.get(a);
-    const items = [...a];
-    for (const added of b) {
-      const at = keys === undefined ? -1 : items.findIndex((item) => sameItem(item, added, keys, equals));
-      if (at === -1) items.push(added);
-      else items[at] = added;
-    }
-    return typedList(items, keys);
-  };
+function equalLists(a: CelList, b: CelList): boolean {
+  const keys = unordered.get(a);
+  const [items, others] = [[...a], [...b]];
+  if (keys === undefined) return items.every((item, index) => equals(item, others[index] as CelValue));
+  return others.every((other) => {
+    const match = items.find((item) => isSameItem(item, other, keys));
+    return match !== undefined && equals(match, other);
+  });
 }
 
-function sameItem(a: CelValue, b: CelValue, keys: ItemKeys, equals: Equals): boolean {
+function isSameItem(a: CelValue, b: CelValue, keys: ItemKeys): boolean {
   if (keys === 'value') return equals(a, b);
   if (!isCelMap(a) || !isCelMap(b)) return false;
   return keys.every((key) => {
@@ -80,20 +61,27 @@ function sameItem(a: CelValue, b: CelValue, keys: ItemKeys, equals: Equals): boo
   });
 }
 
+/** `+` of Kubernetes: a union for a list of type `set`, a merge for one of type `map`. */
+function concatenate(a: CelList, b: CelList): CelList {
+  const keys = unordered.get(a);
+  const items = [...a];
+  for (const added of b) {
+    const at = keys === undefined ? -1 : items.findIndex((item) => isSameItem(item, added, keys));
+    if (at === -1) items.push(added);
+    else items[at] = added;
+  }
+  return typedList(items, keys);
+}
+
 const { BOOL, DYN, INT, STRING } = CelScalar;
 const LIST = listType(DYN);
 
-/** `==` of plain CEL. */
-const plain = celEnv();
-const plainEquals: Equals = (a, b) => plain.funcs.find('_==_')?.call(0, undefined, [a, b]) === true;
-const equals = equality(plainEquals);
-
 /** Functions of CEL that Kubernetes changes. */
 const OVERRIDES: CelFunc[] = [
-  celFunc('_==_', [DYN, DYN], BOOL, (a, b) => equals(a, b)),
+  celFunc('_==_', [DYN, DYN], BOOL, equals),
   celFunc('_!=_', [DYN, DYN], BOOL, (a, b) => !equals(a, b)),
   celFunc('@in', [DYN, LIST], BOOL, (item, list) => [...list].some((other) => equals(other, item))),
-  celFunc('_+_', [LIST, LIST], LIST, concatenation(equals)),
+  celFunc('_+_', [LIST, LIST], LIST, concatenate),
 ];
 
 /**

@@ -2,7 +2,7 @@ import { celMap, CelScalar, isCelError, parse, plan } from '@bufbuild/cel';
 import type { CelInput, CelValue, CelResult } from '@bufbuild/cel';
 import type { StructuralSchema } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
-import { isMap } from '../../contract/object.js';
+import { isMap, valueAt } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
 import { showValue } from '../problem.js';
 import type { Path, Problem } from '../problem.js';
@@ -315,13 +315,6 @@ const MAX_MESSAGE_BYTES = 5 * 1024;
 function withValue(value: unknown, message: string): string {
   const isScalar = value !== null && value !== undefined && typeof value !== 'object';
   return isScalar ? `${showValue(value)} is refused: ${message}` : message;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (at, step) => (at as Record<string, unknown> | null | undefined)?.[step],
-    value,
-  );
 }
 
 interface Variables {

@@ -222,37 +222,10 @@ export const shiftCrd: CustomResourceDefinition = {
   },
 };
 
-const BOUNDS = new Set([
-  ...['enum', 'pattern', 'minimum', 'maximum', 'minLength', 'maxLength', 'maxItems', 'maxProperties'],
-  ...['required', 'allOf', 'oneOf', 'x-kubernetes-validations'],
-]);
-
-/** The same CRD before it had any bound or rule, so that objects can be there that it wouldn't take now. */
+/** The same CRD before it said anything of its parts, so that objects can be there that it wouldn't take now. */
 export function withoutBounds(crd: CustomResourceDefinition): CustomResourceDefinition {
-  const versions = crd.spec.versions.map((version) => {
-    const { openAPIV3Schema } = version.schema;
-    return { ...version, schema: { openAPIV3Schema: looser(openAPIV3Schema) } };
-  });
+  const any: StructuralSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: any, status: any } } } as const;
+  const versions = crd.spec.versions.map((version) => ({ ...version, schema }));
   return { ...crd, spec: { ...crd.spec, versions } };
-}
-
-function looser(schema: StructuralSchema): StructuralSchema {
-  const { properties, items, additionalProperties } = schema;
-  const keys = schema['x-kubernetes-list-map-keys'];
-  const { 'x-kubernetes-embedded-resource': isEmbedded, ...kept } = Object.fromEntries(
-    Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword)),
-  );
-  return {
-    ...kept,
-    // What isn't described would be dropped.
-    ...(isEmbedded === true && !properties?.kind && { 'x-kubernetes-embedded-resource': true }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, looser(value)])),
-    }),
-    // What tells items apart has to be required, or to have a default.
-    ...(items && {
-      items: { ...looser(items), ...(keys && items.required && { required: items.required }) },
-    }),
-    ...(typeof additionalProperties === 'object' && { additionalProperties: looser(additionalProperties) }),
-  };
 }
