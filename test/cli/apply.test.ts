@@ -5,13 +5,12 @@ import type { Applied } from '../../src/cli/apply.js';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import { render } from '../../src/synth/render.js';
 import { Api } from '../../src/engine/api.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { anObject, DEPLOYMENT, failure } from '../engine/support/builders.js';
 import { VirtualClock } from '../engine/support/virtual-clock.js';
-import { ListedServer } from './support/listed-server.js';
+import { StoredServer } from './support/stored-server.js';
 import { folderWith, Widget, widgetCrd, widgetKind } from '../synth/fixtures.js';
 import type { WidgetSpec } from '../synth/fixtures.js';
 
@@ -19,52 +18,7 @@ const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
 const document = (name: string, version = 'v1') =>
   `---\napiVersion: demo.example.com/${version}\nkind: Widget\nmetadata: { name: ${name} }\nspec: { image: nginx }\n`;
 
-type Intercept = (req: ApiRequest, server: Server) => ApiResponse | undefined;
-
-/** An API server that stores what it is given, and judges versions; `dryRun` stores nothing. */
-class Server implements Transport {
-  readonly host = 'api.test';
-  readonly objects = new Map<string, AnyObject>();
-  readonly writes: string[] = [];
-  private version = 100;
-
-  constructor(private readonly intercept: Intercept = () => undefined) {}
-
-  put(path: string, object: AnyObject): AnyObject {
-    const uid = this.objects.get(path)?.metadata.uid ?? object.metadata.uid ?? `uid-${++this.version}`;
-    const stored = { ...object, metadata: { ...object.metadata, uid, resourceVersion: `${++this.version}` } };
-    this.objects.set(path, stored);
-    return stored;
-  }
-
-  async request(req: ApiRequest): Promise<ApiResponse> {
-    await Promise.resolve();
-    const { method, path } = req;
-    const body = req.body as AnyObject;
-    const isDry = req.query?.dryRun === 'All';
-    if (method !== 'GET' && !isDry) this.writes.push(`${method} ${path}`);
-    const own = isDry ? undefined : this.intercept(req, this);
-    if (own) return own;
-    const place = method === 'POST' ? `${path}/${body.metadata.name}` : path;
-    const known = this.objects.get(place);
-    if (method === 'GET') {
-      if (known) return { status: 200, body: known };
-      return path.endsWith('s')
-        ? { status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }
-        : failure(404, 'NotFound', `${path} not found`);
-    }
-    if (method === 'PUT' && !known) return failure(404, 'NotFound', 'not found');
-    if (method === 'PUT' && known?.metadata.resourceVersion !== body.metadata.resourceVersion)
-      return failure(409, 'Conflict', 'the object has been modified');
-    const answer = isDry ? { ...body, metadata: { uid: 'dry', ...body.metadata } } : this.put(place, body);
-    return { status: known ? 200 : 201, body: answer };
-  }
-
-  stream = () => Promise.reject(new Error('no streams'));
-  close = () => Promise.resolve();
-}
-
-async function applied(server: Server, text: string, kind: OwnedKind = widgetKind()) {
+async function applied(server: StoredServer, text: string, kind: OwnedKind = widgetKind()) {
   const lines: string[] = [];
   const folder = folderWith({ 'a.yaml': text });
   const props = { kinds: [kind], render, transport: server, prune: false, namespace: 'shop' };
@@ -89,22 +43,22 @@ const live = (name: string): AnyObject => ({
 });
 
 /** An API server where another client comes in between before `web` is written, once. */
-function disturbed(disturb: (server: Server, known: AnyObject) => void): Server {
+function disturbed(disturb: (server: StoredServer, known: AnyObject) => void): StoredServer {
   let isDone = false;
-  const server = new Server(({ method, path }, self) => {
-    if (isDone || method !== 'PUT' || path !== `${PATH}/web`) return undefined;
+  const server = new StoredServer([], ({ method, path, query }, self) => {
+    if (isDone || query?.dryRun || method !== 'PUT' || path !== `${PATH}/web`) return undefined;
     isDone = true;
     disturb(self, self.objects.get(path)!);
     return undefined;
   });
-  server.put(`${PATH}/web`, live('web'));
+  server.put(live('web'));
   return server;
 }
 
 describe('between the trial and the write,', () => {
   test('a status that is written changes nothing', async () => {
     const server = disturbed((self, known) => {
-      self.put(`${PATH}/web`, { ...known, status: { ready: 1 } });
+      self.put({ ...known, status: { ready: 1 } });
     });
 
     expect(await applied(server, document('web'))).toEqual({
@@ -114,12 +68,11 @@ describe('between the trial and the write,', () => {
     expect(server.objects.get(`${PATH}/web`)?.spec).toEqual({ image: 'nginx' });
   });
 
-  test.each<[string, (server: Server, known: AnyObject) => void]>([
-    ['changed', (self, known) => void self.put(`${PATH}/web`, { ...known, spec: { image: 'mine' } })],
+  test.each<[string, (server: StoredServer, known: AnyObject) => void]>([
+    ['changed', (self, known) => void self.put({ ...known, spec: { image: 'mine' } })],
     [
       'changed',
-      (self, known) =>
-        void self.put(`${PATH}/web`, { ...known, metadata: { ...known.metadata, labels: { a: 'b' } } }),
+      (self, known) => void self.put({ ...known, metadata: { ...known.metadata, labels: { a: 'b' } } }),
     ],
     ['deleted', (self) => void self.objects.delete(`${PATH}/web`)],
   ])('one that was %s is left alone, and others are applied', async (what, disturb) => {
@@ -138,9 +91,9 @@ describe('between the trial and the write,', () => {
   });
 
   test('one that another client creates is left alone', async () => {
-    const server = new Server(({ method, path }, self) => {
-      if (method !== 'POST' || path !== PATH) return undefined;
-      self.put(`${PATH}/web`, live('web'));
+    const server = new StoredServer([], ({ method, path, query }, self) => {
+      if (query?.dryRun || method !== 'POST' || path !== PATH) return undefined;
+      self.put(live('web'));
       return failure(409, 'AlreadyExists', 'there is one');
     });
 
@@ -162,7 +115,7 @@ test('of a version that is served and not stored, what is carried out is what wa
   const kind = defineKind<WidgetSpec>({
     ...{ crd: { ...crd, spec: { ...spec, versions } }, construct: Widget, children },
   });
-  const server = new Server();
+  const server = new StoredServer();
 
   expect((await applied(server, document('web', 'v1beta1'), kind)).failed).toBe('');
   const map = server.objects.get('/api/v1/namespaces/shop/configmaps/web');
@@ -180,11 +133,12 @@ function deployment(available: number): AnyObject {
     ...{ observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: available },
     conditions: [{ type: 'Available', status: available === 1 ? 'True' : 'False' }],
   };
-  const metadata = { uid: 'uid-d', generation: 1, ownerReferences: [owner] };
+  const labels = { 'kosmos.io/appservice': 'web' };
+  const metadata = { uid: 'uid-d', generation: 1, labels, ownerReferences: [owner] };
   return anObject(DEPLOYMENT, 'web', metadata, { spec: { replicas: 1 }, status });
 }
 
-async function waited(server: ListedServer, afterMilliseconds = 60_000, interrupted = new AbortController()) {
+async function waited(server: StoredServer, afterMilliseconds = 60_000, interrupted = new AbortController()) {
   const clock = new VirtualClock();
   const late = new AbortController();
   clock.setTimer(60_000, () => {
@@ -207,7 +161,7 @@ async function waited(server: ListedServer, afterMilliseconds = 60_000, interrup
   return { outcome: () => outcome, told, waiting, clock };
 }
 
-const serverOf = (...deployments: AnyObject[]) => new ListedServer({ appservices: [app], deployments });
+const serverOf = (...deployments: AnyObject[]) => new StoredServer([app, ...deployments]);
 
 describe('without an operator, a custom resource is', () => {
   test('ready once its children are', async () => {

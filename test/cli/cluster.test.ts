@@ -134,28 +134,6 @@ function clientOf(refusal: ApiResponse | Error, asked: ApiRequest[] = []): Clust
   return new ClusterClient(transport);
 }
 
-test('a list of metadata asks for nothing else, so that no Secret is read', async () => {
-  const asked: ApiRequest[] = [];
-  const page = { metadata: { resourceVersion: '1' }, items: [{ metadata: { name: 'a' } }] };
-  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-  const client = clientOf({ status: 200, body: page }, asked);
-
-  expect(await client.list(secrets, { namespace: 'ops', metadataOnly: true })).toEqual([
-    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' } },
-  ]);
-  await client.list(secrets, { namespace: 'ops' });
-  expect(asked.map(({ accept }) => accept)).toEqual([
-    'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
-    undefined,
-  ]);
-});
-
-test('an empty list of metadata, which has null for its items, has none', async () => {
-  const client = clientOf({ status: 200, body: { metadata: { resourceVersion: '1' }, items: null } });
-  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-  expect(await client.list(secrets, { metadataOnly: true })).toEqual([]);
-});
-
 const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
 
 describe('namespacedTypes', () => {

@@ -5,24 +5,20 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { changesBetween, Follower } from '../../src/cli/dev/follower.js';
 import type { Change } from '../../src/cli/dev/follower.js';
 import { placeOf, readLogLine, sampleSources } from '../../src/cli/dev/load.js';
-import type { Sample } from '../../src/cli/dev/load.js';
 import { isIgnored } from '../../src/cli/dev/session.js';
-import { loadStand, Samples } from '../../src/cli/dev/stand.js';
+import { loadStand } from '../../src/cli/dev/stand.js';
 import type { StandModule } from '../../src/cli/dev/stand.js';
-import { lineView, terminalView } from '../../src/cli/dev/view.js';
-import type { View } from '../../src/cli/dev/view.js';
+import { terminalView } from '../../src/cli/dev/view.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../../src/cli/tree/model.js';
 import type { SeenKind } from '../../src/cli/tree/collect.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { Api } from '../../src/engine/api.js';
-import type { Cluster } from '../../src/install/cluster.js';
 import * as devStand from '../../src/testing/dev-stand.js';
 import { anObject, CONFIG_MAP, configMap, failure, ownedBy, WIDGET } from '../engine/support/builders.js';
 import { VirtualClock } from '../engine/support/virtual-clock.js';
 import { folderWith } from '../synth/fixtures.js';
-import { ListedServer } from './support/listed-server.js';
+import { StoredServer } from './support/stored-server.js';
 
 const { signal } = new AbortController();
 const now = new Date('2026-01-01T00:01:00Z');
@@ -70,84 +66,6 @@ describe('loading', () => {
     const ignored = ['node_modules', 'dist', '.git', 'kind.ts~', '.kind.ts.swp', '4913', 'dev.log'];
     const counting = ['kind.ts', 'script.sh', 'nginx.conf', 'samples', 'v1.yaml'];
     expect([...ignored, ...counting].filter(isIgnored)).toEqual(ignored);
-  });
-});
-
-describe('samples in the cluster', () => {
-  const type = resourceType({ apiVersion: 'example.com/v1', kind: 'Note' });
-  const sample = (name: string, text: string): Sample => {
-    const metadata = { name, namespace: 'default' };
-    return { type, object: { apiVersion: 'example.com/v1', kind: 'Note', metadata, spec: { text } } };
-  };
-
-  /** Keeps of a spec what its schema knows. */
-  class FakeCluster implements Pick<Cluster, 'apply' | 'find' | 'delete'> {
-    readonly done: string[] = [];
-    refused: string | undefined;
-    reason = 'Invalid';
-    /** So many answers still use the previous schema. */
-    stale = 0;
-
-    find: Cluster['find'] = (found, key) =>
-      Promise.resolve({ ...sample('any', '').object, kind: found.kind, metadata: { name: key } });
-
-    apply: Cluster['apply'] = (_, object) => {
-      const { name } = object.metadata;
-      if (name === this.refused)
-        return Promise.reject(new OperatorError({ reason: this.reason, message: 'too long' }));
-      this.done.push(`apply ${name}`);
-      this.stale -= 1;
-      return Promise.resolve({ object: this.stale >= 0 ? { ...object, spec: {} } : object, created: true });
-    };
-
-    delete: Cluster['delete'] = (_, { metadata }) => {
-      this.done.push(`delete ${metadata.name}`);
-      return Promise.resolve();
-    };
-  }
-
-  let cluster: FakeCluster;
-  let clock: VirtualClock;
-  let samples: Samples;
-  beforeEach(() => {
-    cluster = new FakeCluster();
-    clock = new VirtualClock();
-    samples = new Samples(cluster, clock);
-  });
-
-  test('are applied when they are new or changed, deleted when they are removed; a refused one is reported and retried', async () => {
-    cluster.refused = 'bad';
-    const wanted = [sample('bad', 'a'), sample('good', 'a'), sample('edited', 'a')];
-    expect(await samples.update(wanted, false, signal)).toEqual([
-      'Note default/bad is refused by the cluster: too long',
-    ]);
-    cluster.refused = undefined;
-    cluster.done.length = 0;
-    expect(await samples.update([sample('bad', 'a'), sample('edited', 'b')], false, signal)).toEqual([]);
-    expect(cluster.done).toEqual(['delete default/good', 'apply bad', 'apply edited']);
-  });
-
-  test('are sent again after a change of a CRD until it is served, and are refused at once otherwise', async () => {
-    cluster.stale = 2;
-    const updated = samples.update([sample('web', 'a')], true, signal);
-    await clock.advance(1000);
-    expect(await updated).toEqual([]);
-    expect(cluster.done).toEqual(['apply web', 'apply web', 'apply web']);
-
-    cluster.stale = 1;
-    expect(await samples.update([sample('web', 'b')], false, signal)).toEqual([
-      expect.stringContaining('a field of its spec was dropped'),
-    ]);
-  });
-
-  test('of a kind that was removed are new when the kind comes back, and are not deleted meanwhile', async () => {
-    await samples.update([sample('web', 'a')], false, signal);
-    samples.forget('others.example.com');
-    await samples.update([sample('web', 'a')], false, signal);
-    samples.forget('notes.example.com');
-    await samples.update([], false, signal);
-    await samples.update([sample('web', 'a')], false, signal);
-    expect(cluster.done).toEqual(['apply web', 'apply web']);
   });
 });
 
@@ -236,7 +154,7 @@ describe('changes', () => {
 
 describe('the follower', () => {
   const kind = { name: 'widget', type: WIDGET, children: [CONFIG_MAP], formerChildren: [] };
-  let server: ListedServer;
+  let server: StoredServer;
   let clock: VirtualClock;
   let follower: Follower;
   let documents: StatusDocument[];
@@ -244,11 +162,10 @@ describe('the follower', () => {
   let troubles: (readonly string[])[];
 
   beforeEach(() => {
-    server = new ListedServer({
-      widgets: [anObject(WIDGET, 'a', { uid: 'uid-a', resourceVersion: '1' })],
-      configmaps: [configMap('a', '5', { ownerReferences: [ownedBy('a')] })],
-      events: [],
-    });
+    server = new StoredServer([
+      anObject(WIDGET, 'a', { uid: 'uid-a' }),
+      configMap('a', '5', { labels: { 'demo.example.com/widget': 'a' }, ownerReferences: [ownedBy('a')] }),
+    ]);
     clock = new VirtualClock();
     [documents, changes, troubles] = [[], [], []];
     follower = new Follower({
@@ -280,9 +197,9 @@ describe('the follower', () => {
     expect(troubles.at(-1)).toEqual(['List widgets: 403 not you']);
 
     follower.stop();
-    const { lists } = server;
+    const { length } = server.requests;
     await clock.advance(60_000);
-    expect(server.lists).toBe(lists);
+    expect(server.requests).toHaveLength(length);
   });
 
   test('reports no object as gone whose version is not served', async () => {
@@ -361,40 +278,5 @@ describe('views', () => {
     view.report('late');
     view.redraw();
     expect(written).toBe('');
-  });
-
-  let lines: string[];
-  let view: View;
-  beforeEach(() => {
-    lines = [];
-    view = lineView(
-      () => now,
-      (line) => void lines.push(line.replace('2026-01-01T00:01:00Z ', '').trimEnd()),
-    );
-  });
-
-  test('lines: everything that is new, once', () => {
-    for (const times of [1, 2]) {
-      view.show({ controller: 'runs', hints: ['Ctrl-C', '  export KUBECONFIG=/k'] });
-      view.show({ document: documentOf(note(times === 1 ? 'Reconciling' : 'Ready')) });
-    }
-    view.show({ document: documentOf(note('Ready')) });
-    view.changes([
-      { isGone: false, text: 'ConfigMap a: .b 1 -> 2' },
-      { isGone: true, text: 'Note default/hello: gone' },
-    ]);
-    view.show({ document: documentOf() });
-    expect(lines).toEqual([
-      ...['runs', 'Ctrl-C', '  export KUBECONFIG=/k', 'Note default/hello: Reconciling Available: Done'],
-      ...['Note default/hello: Ready Available: Done', 'ConfigMap a: .b 1 -> 2'],
-      'Note default/hello: is gone',
-    ]);
-  });
-
-  test('lines: what is wrong, when it comes and when it is corrected', () => {
-    for (const lines of [['line 4'], ['line 4'], ['line 5']])
-      view.show({ troubles: [{ title: 'Wrong', lines }] });
-    view.show({ troubles: [] });
-    expect(lines).toEqual(['Wrong', '  line 4', 'Wrong', '  line 5', 'No longer so: Wrong']);
   });
 });

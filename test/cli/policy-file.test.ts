@@ -1,19 +1,14 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliError } from '../../src/cli/exit.js';
 import { FollowedPolicy } from '../../src/cli/policy-file.js';
-import { readPolicy } from '../../src/cli/policy-file.js';
 import { parsePolicy } from '../../src/cli/policy.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Kind, Policy } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { eventually } from '../../src/testing/eventually.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
 import { settled, VirtualClock } from '../engine/support/virtual-clock.js';
-import { folderWith } from '../synth/fixtures.js';
 
 const GONE = new CliError('policy.yaml: there is no such file', 2);
 
@@ -193,26 +188,4 @@ test('what a kind can’t work with is refused as a whole, be it right by the sc
     },
   ]);
   expect(await counted(metrics)).toContain('reconstruct_policy_refused 1');
-});
-
-test('a change is seen behind the links of a mounted ConfigMap', async () => {
-  const folder = folderWith();
-  const put = (version: string, text: string): void => {
-    mkdirSync(join(folder, version));
-    writeFileSync(join(folder, version, 'policy.yaml'), text);
-    symlinkSync(version, join(folder, '..data_tmp'));
-    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-  };
-  put('..2026_01', large);
-  symlinkSync('..data/policy.yaml', join(folder, 'policy.yaml'));
-  const path = join(folder, 'policy.yaml');
-  const { policy, look } = await following(large, () => readPolicy(path));
-
-  put('..2026_02', small);
-  rmSync(join(folder, '..2026_01'), { recursive: true });
-
-  await eventually(async () => {
-    await look(1);
-    expect(policy.current).toEqual({ appservice: { maxSize: 3 } });
-  });
 });

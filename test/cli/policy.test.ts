@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
-import { program } from '../../src/cli/commands.js';
+import { expect, test } from 'vitest';
 import { readPolicy } from '../../src/cli/policy-file.js';
 import { parsePolicy } from '../../src/cli/policy.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { folderWith, widgetKind } from '../synth/fixtures.js';
+import { widgetKind } from '../synth/fixtures.js';
 
 const POLICY = 'appservice:\n  securityProfile: Baseline\n  maxSize: 3\n';
 const ALLOWED = { appservice: { securityProfile: 'Baseline', maxSize: 3 } };
@@ -75,34 +72,4 @@ test('registries are hosts, with or without a path', () => {
   for (const name of good) expect(registry(name)).toBeDefined();
   const bad = ['nginx', 'library/nginx', 'https://ghcr.io', 'ghcr.io//shop', '/shop', ''];
   for (const name of bad) expect(() => registry(name)).toThrow();
-});
-
-test('synth refuses what the policy forbids, with its place, and renders what it allows', async () => {
-  const web = (size: number): string =>
-    `apiVersion: kosmos.io/v1\nkind: AppService\nmetadata: { name: web }\nspec:\n  size: ${size}\n  image: nginx\n`;
-  const folder = folderWith({
-    'big.yaml': web(4),
-    'small.yaml': web(3),
-    'policy.yml': 'appservice: { maxSize: 3 }',
-  });
-  const synth = (file: string, output: string) =>
-    program().parseAsync(
-      ['synth', join(folder, file), '-o', output, '--policy', join(folder, 'policy.yml')],
-      { from: 'user' },
-    );
-  vi.stubEnv('CDK8S_OUTDIR', undefined);
-  const output = join(folder, 'out');
-
-  await expect(synth('big.yaml', output)).rejects.toMatchObject({
-    reason: 'InvalidInput',
-    lines: [
-      `${join(folder, 'big.yaml')}: document 1, line 5: spec.size: 4 is more than the policy's maxSize, 3; give 3 or less`,
-    ],
-  });
-  await synth('small.yaml', output);
-
-  expect(readFileSync(join(output, 'default.appservice.kosmos.io.web.yaml'), 'utf8')).toContain(
-    'replicas: 3',
-  );
-  vi.unstubAllEnvs();
 });

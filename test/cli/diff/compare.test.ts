@@ -5,10 +5,11 @@ import { compare, refusals } from '../../../src/cli/diff.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { Transport } from '../../../src/engine/transport.js';
 import { render } from '../../../src/synth/render.js';
 import { failure } from '../../engine/support/builders.js';
 import { folderWith, widgetKind } from '../../synth/fixtures.js';
+import { StoredServer } from '../support/stored-server.js';
 
 const WEB = `apiVersion: demo.example.com/v1
 kind: Widget
@@ -16,30 +17,6 @@ metadata: { name: web }
 spec: { image: nginx }
 `;
 const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
-
-/** An API server that has nothing; `answer` says what it makes of other requests. */
-function serverOf(answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined) {
-  const requests: ApiRequest[] = [];
-  const transport: Transport = {
-    host: 'api.test',
-    request: (req) => {
-      requests.push(req);
-      return Promise.resolve(answer(req) ?? usual(req));
-    },
-    stream: () => Promise.reject(new Error('no streams')),
-    close: () => Promise.resolve(),
-  };
-  return { transport, requests };
-}
-
-function usual({ method, path, body }: ApiRequest): ApiResponse {
-  const sent = body as AnyObject;
-  if (method !== 'GET') return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'dry' } } };
-  const isList = path.endsWith('s');
-  return isList
-    ? { status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }
-    : failure(404, 'NotFound', `${path} not found`);
-}
 
 async function compared(
   transport: Transport,
@@ -67,7 +44,7 @@ describe('a comparison', () => {
     const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', spec: { image: 'nginx' } };
     const racing = (writes: number) => {
       let version = 0;
-      return serverOf(({ method, path, body }) => {
+      return new StoredServer([], ({ method, path, body }) => {
         if (path !== `${PATH}/web`) return undefined;
         const now = { ...live, metadata: { ...metadata, resourceVersion: String(version) } };
         if (method === 'GET') return { status: 200, body: now };
@@ -75,21 +52,21 @@ describe('a comparison', () => {
         return isOld ? failure(409, 'Conflict', 'the object has been modified') : { status: 200, body };
       });
     };
-    const { transport, requests } = racing(2);
+    const server = racing(2);
 
-    expect((await compared(transport)).objects[0]).toMatchObject({
+    expect((await compared(server)).objects[0]).toMatchObject({
       ...{ action: 'unchanged', ref: { kind: 'Widget', name: 'web' } },
     });
-    const puts = requests.filter(({ method }) => method === 'PUT');
+    const puts = server.requests.filter(({ method }) => method === 'PUT');
     expect(puts.map(({ body }) => (body as AnyObject).metadata.resourceVersion)).toEqual(['0', '1', '2']);
-    await expect(compared(racing(Infinity).transport)).rejects.toMatchObject({ exitCode: 3 });
+    await expect(compared(racing(Infinity))).rejects.toMatchObject({ exitCode: 3 });
   });
 
   test("of what can't be rendered, as where a policy forbids it, names the place too", async () => {
     const denied = () => {
       throw new OperatorError({ reason: 'PolicyDenied', message: 'not this image', path: ['spec', 'image'] });
     };
-    await expect(compared(serverOf().transport, WEB, { render: denied })).rejects.toMatchObject({
+    await expect(compared(new StoredServer(), WEB, { render: denied })).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringMatching(/a.yaml: document 1, line 4: not this image$/) as string,
     });
@@ -104,8 +81,8 @@ describe('a comparison', () => {
       /^Widget isn't installed in the cluster; install it with .*, or apply the CRD$/,
     ],
   ])('that is answered with %i ends with exit code 3', async (code, reason, message, told) => {
-    const { transport } = serverOf(() => failure(code, reason, message));
-    await expect(compared(transport)).rejects.toMatchObject({
+    const server = new StoredServer([], () => failure(code, reason, message));
+    await expect(compared(server)).rejects.toMatchObject({
       exitCode: 3,
       message: expect.stringMatching(told) as string,
     });
@@ -114,22 +91,22 @@ describe('a comparison', () => {
   const unsupported = failure(400, 'BadRequest', 'admission webhook "v.test" does not support dry run');
 
   test("of a child that a webhook doesn't try says so of the cluster", async () => {
-    const { transport } = serverOf(({ method }) => (method === 'PATCH' ? unsupported : undefined));
-    const outcome = await compared(transport);
+    const server = new StoredServer([], ({ method }) => (method === 'PATCH' ? unsupported : undefined));
+    const outcome = await compared(server);
     expect(refusals(outcome)).toEqual([expect.stringContaining('does not support dry run')]);
   });
 
   test('of a custom resource where no operator looks warns that nothing follows from it', async () => {
     const warnings: string[] = [];
     const warn = (line: string) => void warnings.push(line);
-    const { objects } = await compared(serverOf().transport, WEB, { render, namespaces: ['a', 'b'] }, warn);
+    const { objects } = await compared(new StoredServer(), WEB, { render, namespaces: ['a', 'b'] }, warn);
 
     expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual(['created Widget']);
     expect(warnings).toEqual([
       'Widget shop/web: no operator watches shop, only a, b, so nothing would be made of it',
     ]);
 
-    await compared(serverOf().transport, WEB, { render, namespaces: ['shop'] }, warn);
+    await compared(new StoredServer(), WEB, { render, namespaces: ['shop'] }, warn);
     expect(warnings).toHaveLength(1);
   });
 });

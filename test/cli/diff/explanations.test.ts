@@ -3,11 +3,10 @@ import { expect, test } from 'vitest';
 import { compare } from '../../../src/cli/diff.js';
 import type { Explanation } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { render } from '../../../src/synth/render.js';
-import { failure } from '../../engine/support/builders.js';
 import { folderWith } from '../../synth/fixtures.js';
+import { StoredServer } from '../support/stored-server.js';
 import { liveJob, liveWatcher } from '../../kinds/job-watcher/fixtures.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 
@@ -20,28 +19,13 @@ function watcherOf(name: string, spec: JobWatcherSpec): AnyObject {
 }
 
 /** An API server that has these watchers and two completed Jobs. */
-function serverOf(watchers: readonly AnyObject[]): Transport {
-  const list = (items: readonly AnyObject[]): ApiResponse => ({
-    status: 200,
-    body: { metadata: { resourceVersion: '9' }, items },
-  });
-  const answer = ({ method, path, body }: ApiRequest): ApiResponse => {
-    if (path.endsWith('/jobs')) return list(JOBS);
-    if (method === 'GET' && path.endsWith('/jobwatchers')) return list(watchers);
-    const live = watchers.find(({ metadata }) => path.endsWith(`/jobwatchers/${metadata.name}`));
+function serverOf(watchers: readonly AnyObject[]): StoredServer {
+  return new StoredServer([...watchers, ...JOBS], ({ method, body }) => {
     const sent = body as AnyObject;
-    if (method === 'PUT')
-      return { status: 200, body: { ...sent, metadata: { ...sent.metadata, generation: 2 } } };
-    if (method === 'POST')
-      return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'new' } } };
-    return live ? { status: 200, body: live } : failure(404, 'NotFound', `${path} not found`);
-  };
-  return {
-    host: 'api.test',
-    request: (req) => Promise.resolve(answer(req)),
-    stream: () => Promise.reject(new Error('no streams')),
-    close: () => Promise.resolve(),
-  };
+    return method === 'PUT'
+      ? { status: 200, body: { ...sent, metadata: { ...sent.metadata, generation: 2 } } }
+      : undefined;
+  });
 }
 
 async function explained(

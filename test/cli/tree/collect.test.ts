@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { collect, lister, look, refuseMissing } from '../../../src/cli/tree/collect.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { anObject, DEPLOYMENT, failure } from '../../engine/support/builders.js';
+import { StoredServer } from '../support/stored-server.js';
 
 const label = 'kosmos.io/appservice';
 const owner = (name: string) => ({
@@ -25,67 +26,13 @@ function deployment(name: string, meta: object = {}): AnyObject {
   return anObject(DEPLOYMENT, name, metadata, { spec });
 }
 
-/** Lists that know label selectors and names; what isn't there is empty, and `unserved` isn't served. */
-function apiOf(
+const apiOf = (
   objects: readonly AnyObject[],
   answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined,
-) {
-  const asked: string[] = [];
-  const transport: Transport = {
-    host: 'api.test',
-    request: (req) => {
-      const { labelSelector = '', fieldSelector = '' } = req.query ?? {};
-      const plural = req.path.split('/').at(-1)!;
-      asked.push([plural, labelSelector, fieldSelector].filter((part) => part !== '').join(' '));
-      const [name, value] = labelSelector.split('=');
-      const items = objects
-        .filter(({ kind }) => plural === `${kind.toLowerCase()}s`)
-        .filter(({ metadata }) => !fieldSelector || fieldSelector === `metadata.name=${metadata.name}`)
-        .filter(
-          ({ metadata: { labels = {} } }) =>
-            !name || (value === undefined ? name in labels : labels[name] === value),
-        );
-      return Promise.resolve(
-        answer(req) ?? { status: 200, body: { metadata: { resourceVersion: '1' }, items } },
-      );
-    },
-    stream: () => Promise.reject(new Error('no streams')),
-    close: () => Promise.resolve(),
-  };
-  return { api: new Api(transport), asked };
-}
+): { readonly api: Api } => ({ api: new Api(new StoredServer(objects, answer)) });
 
 const now = new Date('2026-01-01T00:00:00Z');
 const one = [{ kind: appService, name: 'web' }];
-
-test('all of a kind cost as many lists as one of it, and no list of what is others’', async () => {
-  const { api, asked } = apiOf([
-    app('a'),
-    app('b'),
-    app('c'),
-    deployment('a'),
-    deployment('b'),
-    deployment('c'),
-  ]);
-  const { resources } = await collect(
-    { targets: [{ kind: appService }], namespace: 'shop' },
-    lister(api),
-    now,
-  );
-
-  expect(resources.map(({ children }) => children.length)).toEqual([1, 1, 1]);
-  expect(asked.sort()).toEqual([
-    'appservices',
-    'deployments app.kubernetes.io/part-of=reconstruct',
-    `deployments ${label}`,
-    'events',
-    `horizontalpodautoscalers ${label}`,
-    `httproutes ${label}`,
-    `poddisruptionbudgets ${label}`,
-    `pods ${label}`,
-    `services ${label}`,
-  ]);
-});
 
 describe('what is refused', () => {
   const refusing = (plurals: readonly string[]) => (req: ApiRequest) =>
