@@ -307,27 +307,21 @@ function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tr
   return { ...tree, state: isReady ? 'ready' : isStuck ? 'stuck' : 'pending' };
 }
 
-/** Returns lines on what isn't ready yet and, once there were some, on what has become of it. */
-function progressOf({ resource, byChildren, state }: Tree, hasBegun: boolean): Line[] {
+/** Returns lines on what isn't ready; on all of it, where that was reported before. */
+function progressOf({ resource, byChildren, state }: Tree, all: boolean): Line[] {
   if (!resource) return [];
   return [
-    ...(byChildren || (!hasBegun && state === 'ready') ? [] : [resourceLine(resource)]),
+    ...(byChildren || (!all && state === 'ready') ? [] : [resourceLine(resource)]),
     ...resource.children.flatMap((child) => [
-      ...(hasBegun || child.phase !== 'ready' ? [childLine(child)] : []),
-      ...child.pods.filter(({ message }) => message !== undefined).map(podLine),
+      ...(all || child.phase !== 'ready' ? [childLine(child)] : []),
+      ...child.pods.filter(({ ready, message }) => !ready && (message !== undefined || !all)).map(podLine),
     ]),
   ];
 }
 
-function reasonsOf({ name, resource, byChildren, state }: Tree, when: string): string[] {
-  if (state === 'ready') return [];
-  if (!resource) return [`${name} isn't ready${when}`, '  it is gone'];
-  const { children, notes } = resource;
-  const lines = [
-    ...(byChildren ? [] : [resourceLine(resource)]),
-    ...children.filter(({ phase }) => phase !== 'ready').map(childLine),
-    ...children.flatMap(({ pods }) => pods.filter(({ ready }) => !ready).map(podLine)),
-  ];
-  const reasons = [...lines.map(([, text]) => text), ...notes].map((line) => `  ${line}`);
-  return [`${name} isn't ready${when}`, ...reasons];
+function reasonsOf(tree: Tree, when: string): string[] {
+  if (tree.state === 'ready') return [];
+  const lines = progressOf(tree, false).map(([, text]) => text);
+  const reasons = tree.resource ? [...lines, ...tree.resource.notes] : ['it is gone'];
+  return [`${tree.name} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];
 }

@@ -56,12 +56,11 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, report:
   // It has no label; without an installation, it is that of a local process.
   const lease = installed[0] && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
   if (lease) installed.splice(1, 0, { type: leaseType, object: lease });
-  const left = purge ? await leavings(namespace, kinds, cluster) : NOTHING;
+  const left = purge ? await leavings(namespace, kinds, cluster) : { shares: [], definitions: [] };
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
   if (installed.length === 0 && !home && left.definitions.length + left.shares.length === 0)
     report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
-  else if (props.dryRun) await preview(installed, left, home, cluster, report);
   else await remove(props, installed, home, cluster, report);
 }
 
@@ -81,73 +80,54 @@ function stillInUse(message: string): OperatorError {
 }
 
 async function remove(
-  { purge: isPurge, namespace, kinds }: UninstallProps,
+  { purge: isPurge, namespace, kinds, dryRun }: UninstallProps,
   installed: readonly Installed[],
   home: AnyObject | undefined,
   cluster: Cluster,
   report: Report,
 ): Promise<void> {
-  const removed = async (one: Installed, propagation: 'Background' | 'Foreground'): Promise<void> => {
-    await cluster.delete(one.type, one.object, propagation);
-    report(`${nameOf(one.object)} deleted`);
+  const wouldGo = new Set<string>();
+  const removed = async ({ type, object }: Installed, propagation: 'Background' | 'Foreground') => {
+    if (dryRun) wouldGo.add(objectId(object));
+    else await cluster.delete(type, object, propagation);
+    report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}`);
   };
-  const gone = ({ type, object }: Installed): Promise<void> =>
-    cluster.until(async () => {
-      const found = await cluster.find(type, keyOf(object));
-      return found?.metadata.uid === object.metadata.uid ? `${type.kind} ${keyOf(object)} is gone` : '';
-    });
-  const others: Installed[] = [];
-  for (const one of installed) {
-    if (one.type !== deploymentType) {
-      others.push(one);
-      continue;
-    }
-    // With its Pods, so that none of them writes any more.
-    await removed(one, 'Foreground');
-    await gone(one);
-  }
+  const gone = async ({ type, object }: Installed): Promise<void> => {
+    const isThere = async (): Promise<boolean> =>
+      (await cluster.find(type, keyOf(object)))?.metadata.uid === object.metadata.uid;
+    if (!dryRun)
+      await cluster.until(async () => ((await isThere()) ? `${type.kind} ${keyOf(object)} is gone` : ''));
+  };
+  // With its Pods, so that none of them writes any more.
+  const controllers = installed.filter(({ type }) => type === deploymentType);
+  for (const one of controllers) await removed(one, 'Foreground');
+  for (const one of controllers) await gone(one);
   let refusals: readonly OperatorError[] = [];
   if (isPurge) {
     // What was read before may not be all: the controller has worked until now.
     const { shares, definitions } = await leavings(namespace, kinds, cluster);
-    refusals = await releaseAll(shares, cluster, report);
-    const deleted = new Set<string | undefined>();
+    refusals = await releaseAll(shares, cluster, dryRun, report);
+    const seen = new Set<string | undefined>();
     await cluster.until(async () => {
       const left = await resourcesOf(definitions, cluster);
-      for (const one of left.filter(({ object }) => !deleted.has(object.metadata.uid))) {
+      for (const one of left.filter(({ object }) => !seen.has(object.metadata.uid))) {
         // It stays until its objects are gone: without its CRD, garbage collection can't look up the owner.
         await removed(one, 'Foreground');
-        deleted.add(one.object.metadata.uid);
+        seen.add(one.object.metadata.uid);
       }
-      return left[0] ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
+      return left[0] && !dryRun ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
     });
     for (const one of definitions) await removed(one, 'Background');
     for (const one of definitions) await gone(one);
   }
-  for (const one of others) await removed(one, 'Background');
-  const why = home ? await leftoversIn(namespace, cluster) : '';
-  if (home && why !== '') report(`${nameOf(home)} stays, ${why}`);
+  for (const one of installed) if (!controllers.includes(one)) await removed(one, 'Background');
+  const why = home ? await leftoversIn(namespace, cluster, wouldGo) : '';
+  if (home && why !== '') report(`${nameOf(home)} ${dryRun ? 'would stay' : 'stays'}, ${why}`);
   else if (home) {
     await removed({ type: namespaceType, object: home }, 'Background');
     await gone({ type: namespaceType, object: home });
   }
   if (refusals[0]) throw refusals[0];
-}
-
-async function preview(
-  installed: readonly Installed[],
-  { shares, resources, definitions }: Leavings,
-  home: AnyObject | undefined,
-  cluster: Cluster,
-  report: Report,
-): Promise<void> {
-  for (const { object, fieldManager } of shares)
-    report(`${nameOf(object)} would be released from ${fieldManager}`);
-  const going = [...resources, ...installed, ...definitions].map(({ object }) => object);
-  for (const object of going) report(`${nameOf(object)} would be deleted`);
-  if (!home) return;
-  const why = await leftoversIn(home.metadata.name, cluster, new Set(going.map(objectId)));
-  report(`${nameOf(home)} would ${why === '' ? 'be deleted' : `stay, ${why}`}`);
 }
 
 /** Reports whether Kubernetes itself puts this into every namespace, or leaves it there for a while. */
@@ -162,11 +142,7 @@ function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
  * be Secrets in it.
  * @param going ids of what goes anyway
  */
-async function leftoversIn(
-  namespace: string,
-  cluster: Cluster,
-  going: ReadonlySet<string> = new Set(),
-): Promise<string> {
+async function leftoversIn(namespace: string, cluster: Cluster, going: ReadonlySet<string>): Promise<string> {
   const { types, unseen } = await cluster.namespacedTypes();
   const seen = new Map<string, AnyObject>();
   const unlisted = [...unseen];
@@ -206,13 +182,11 @@ interface Share extends Installed {
 interface Leavings {
   readonly shares: readonly Share[];
   readonly definitions: readonly Installed[];
-  readonly resources: readonly Installed[];
 }
 
-const NOTHING: Leavings = { shares: [], definitions: [], resources: [] };
-
 /**
- * Finds what a purge takes. CRDs that weren't installed with the operator stay, and their custom resources with them.
+ * Finds what a purge takes beside the installation. CRDs that weren't installed with the operator stay, and their custom
+ * resources with them.
  * @throws OperatorError `StillInUse` where another operator needs the CRDs, `UnknownKind` where one of them is of none of
  * these kinds
  */
@@ -235,8 +209,7 @@ async function leavings(namespace: string, kinds: readonly Kind[], cluster: Clus
         'into shared objects would stay: name the configuration with that kind by --config, or delete the CRD yourself first',
     });
   const definitions = found.map((object) => ({ type: definitionType, object }));
-  const resources = await resourcesOf(definitions, cluster);
-  return { shares: await sharesOf(kinds, cluster), definitions, resources };
+  return { shares: await sharesOf(kinds, cluster), definitions };
 }
 
 async function resourcesOf(definitions: readonly Installed[], cluster: Cluster): Promise<Installed[]> {
@@ -276,10 +249,15 @@ async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share
 async function releaseAll(
   shares: readonly Share[],
   cluster: Cluster,
+  dryRun: boolean,
   report: Report,
 ): Promise<readonly OperatorError[]> {
   const refusals: OperatorError[] = [];
   for (const { type, object, fieldManager } of shares) {
+    if (dryRun) {
+      report(`${nameOf(object)} would be released from ${fieldManager}`);
+      continue;
+    }
     const { namespace, name, uid } = object.metadata;
     const nothing = {
       ...{ apiVersion: type.apiVersion, kind: type.kind },

@@ -40,7 +40,7 @@ export async function runDev(samples: readonly string[], flags: DevOptions): Pro
   view.report('The sandbox starts');
   await withControlPlane(startStand, view.report, async (stand, signal) => {
     const guard = await startGuard();
-    const session = new Session({ options, view, guard, stand, signal });
+    const session = new Session(options, view, guard, stand, signal);
     signal.addEventListener('abort', view.close);
     try {
       await session.run();
@@ -104,12 +104,8 @@ function openView(): View {
 }
 
 /** Folders that an author doesn't write; and names of backups, swap files, probes and logs that editors and tools write. */
-const IGNORED =
+export const IGNORED =
   /^(node_modules|dist|vendor)$|^\.|~$|\.(sw[a-z]|tmp|bak|log)$|^#.*#$|^\d+$|___jb_(tmp|old)___$/;
-
-export function isIgnored(name: string): boolean {
-  return IGNORED.test(name);
-}
 
 /** Modules and data: their removal counts. Other files may have been temporary ones of a tool. */
 const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
@@ -119,19 +115,11 @@ const QUIET_MILLISECONDS = 150;
 
 const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
 
-interface SessionProps {
-  readonly options: ProjectOptions;
-  readonly view: View;
-  readonly guard: Guard;
-  readonly stand: Stand;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Keeps a cluster as the files of a project say, and shows it. A file that can't be loaded or applied changes nothing: the controller and
  * the samples go on as before.
  */
-export class Session {
+class Session {
   private readonly troubles = new Map<(typeof ABOUT)[number], Trouble>();
   private readonly root: string;
   private readonly saved = new Set<string>();
@@ -143,16 +131,22 @@ export class Session {
   private isStale = true;
   private sources: readonly string[] = [];
 
-  constructor(private readonly props: SessionProps) {
-    this.root = dirname(resolve(props.options.config ?? 'any'));
+  constructor(
+    private readonly options: ProjectOptions,
+    private readonly view: View,
+    private readonly guard: Guard,
+    private readonly stand: Stand,
+    private readonly signal: AbortSignal,
+  ) {
+    this.root = dirname(resolve(options.config ?? 'any'));
   }
 
   async run(): Promise<void> {
-    const { signal } = this.props;
+    const { signal } = this;
     const watcher = watch(this.root, {
       ...{ ignoreInitial: true, followSymlinks: false },
       // A report of a reload would cause the next one.
-      ignored: (path, stats) => path !== this.root && (isIgnored(basename(path)) || isOwnOutput(stats)),
+      ignored: (path, stats) => path !== this.root && (IGNORED.test(basename(path)) || isOwnOutput(stats)),
     });
     this.watcher = watcher;
     watcher.on('all', (_, path) => this.saved.add(resolve(path)));
@@ -181,7 +175,7 @@ export class Session {
   }
 
   private isOver(): boolean {
-    return this.props.signal.aborted;
+    return this.signal.aborted;
   }
 
   private async reload(): Promise<void> {
@@ -201,14 +195,12 @@ export class Session {
       this.watcher?.add(project.sources.filter((source) => !resolve(source).startsWith(this.root + sep)));
       await this.apply(project);
     } catch (error) {
-      if (!this.isOver())
-        this.props.view.report(`The save couldn't be processed: ${messageOf(error)}`, 'error');
+      if (!this.isOver()) this.view.report(`The save couldn't be processed: ${messageOf(error)}`, 'error');
     }
   }
 
   private async load(): Promise<Project | undefined> {
-    const { options, guard, signal } = this.props;
-    const result = await loadProject(options, this.root, guard, signal);
+    const result = await loadProject(this.options, this.root, this.guard, this.signal);
     if (this.isOver()) return undefined;
     const noKinds = 'It has no kinds: list one that defineKind has made, or name some with --kinds';
     const isEmpty = 'project' in result && result.project.kinds.length === 0;
@@ -221,7 +213,7 @@ export class Session {
   }
 
   private async apply({ kinds, rules, samples }: Project): Promise<void> {
-    const { view, stand, signal } = this.props;
+    const { view, stand } = this;
     this.connected ??= this.connect();
     const { refused, changed, left } = await stand.install(kinds, rules);
     if (this.isOver()) return;
@@ -237,7 +229,7 @@ export class Session {
     if (this.isStale || !this.stopController) await this.restart(kinds);
     const valid = 'valid' in samples ? samples.valid : [];
     if ('valid' in samples) {
-      const rejected = await this.connected.samples.update(valid, changed, signal);
+      const rejected = await this.connected.samples.update(valid, changed, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
     }
@@ -248,8 +240,8 @@ export class Session {
   }
 
   private connect() {
-    const { view, stand } = this.props;
-    const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
+    const { view } = this;
+    const access = clusterAccess({ kubeconfig: this.stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
     const follower = new Follower({
       ...{ api: new Api(transport), clock: systemClock },
@@ -271,7 +263,7 @@ export class Session {
 
   /** Two controllers never run at the same time. */
   private async restart(kinds: Project['kinds']): Promise<void> {
-    const { view, stand, guard, options } = this.props;
+    const { view, stand, guard, options } = this;
     view.show({ controller: 'the controller starts' });
     await this.stopController?.();
     this.stopController = undefined;
@@ -300,7 +292,7 @@ export class Session {
   private trouble(about: (typeof ABOUT)[number], title: string, lines: readonly string[]): void {
     if (lines.length > 0) this.troubles.set(about, { title, lines });
     else if (!this.troubles.delete(about)) return;
-    this.props.view.show({ troubles: ABOUT.flatMap((each) => this.troubles.get(each) ?? []) });
+    this.view.show({ troubles: ABOUT.flatMap((each) => this.troubles.get(each) ?? []) });
   }
 }
 

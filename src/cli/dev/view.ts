@@ -4,7 +4,7 @@ import { rfc3339Seconds } from '../../contract/conditions.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type { StatusDocument } from '../tree/model.js';
-import { goneText, isEvent, linesOf, newLines, textOf } from '../tree/text.js';
+import { lineNews, textOf } from '../tree/text.js';
 import type { Change } from './follower.js';
 import type { Sample } from './load.js';
 import type { ControlPlane } from './stand.js';
@@ -100,9 +100,7 @@ function boardText({ document, troubles, controller, hints }: Board, now: Date, 
 
 export function lineView(now: () => Date, write: (text: string) => void): View {
   let board = START;
-  /** Those of the last document, and all events before: one may be out of sight for a while. */
-  let known: ReadonlyMap<string, string> = new Map();
-
+  const newsOf = lineNews();
   const report = (text: string): void => {
     for (const line of text.split('\n')) write(`${rfc3339Seconds(now())} ${plain(line)}\n`);
   };
@@ -120,10 +118,7 @@ export function lineView(now: () => Date, write: (text: string) => void): View {
       for (const text of troubles.map(linesOfTrouble)) if (!reported.includes(text)) report(text);
       for (const { title } of before.troubles)
         if (!troubles.some((trouble) => trouble.title === title)) report(`No longer so: ${title}`);
-      if (!document || document === before.document) return;
-      const lines = linesOf(document);
-      newLines(known, lines, goneText(document)).forEach(report);
-      known = new Map([...[...known].filter(([key]) => isEvent(key)), ...lines]);
+      if (document && document !== before.document) newsOf(document).forEach(report);
     },
     changes: (changes) => {
       // The document says what is gone.

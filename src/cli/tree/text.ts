@@ -249,18 +249,22 @@ export function podLine(pod: PodStatus): Line {
   return [`${OBJECT}${pod.uid}`, `${describeRef(pod)}: ${podText(pod)}${why}`];
 }
 
-export function isEvent(key: string): boolean {
-  return key.startsWith(EVENT);
-}
-
 const GONE = 'is gone';
 
-/** Returns what is reported of an object that a document no longer has: it may exist where a type can't be listed. */
-export function goneText({ resources }: StatusDocument): string {
-  const isWhole = resources.every(
-    ({ notServed = [], unseen = [] }) => notServed.length + unseen.length === 0,
-  );
-  return isWhole ? GONE : 'is not seen any more';
+/** Returns a function that takes each document, and returns the lines that are new in it. */
+export function lineNews(): (document: StatusDocument) => string[] {
+  let known: ReadonlyMap<string, string> = new Map();
+  return (document) => {
+    const lines = linesOf(document);
+    const isWhole = document.resources.every(
+      ({ notServed = [], unseen = [] }) => notServed.length + unseen.length === 0,
+    );
+    // What a document no longer has may exist where a type can't be listed.
+    const news = newLines(known, lines, isWhole ? GONE : 'is not seen any more');
+    // An event may be out of sight for a while.
+    known = new Map([...[...known].filter(([key]) => key.startsWith(EVENT)), ...lines]);
+    return news;
+  };
 }
 
 /**
@@ -317,15 +321,15 @@ const HOME = '\u001b[H\u001b[J';
  * line for each document that differs.
  */
 export function watchText({ isJson, isTTY, width, paint }: WatchProps) {
-  let last: { readonly json: string; readonly lines: ReadonlyMap<string, string> } | undefined;
+  let last: string | undefined;
+  const newsOf = lineNews();
   return (document: StatusDocument, now: Date): string => {
     const before = last;
-    last = { json: `${JSON.stringify(document)}\n`, lines: linesOf(document) };
-    if (isJson) return last.json === before?.json ? '' : last.json;
+    last = `${JSON.stringify(document)}\n`;
+    if (isJson) return last === before ? '' : last;
     if (isTTY) return HOME + textOf(document, { now, paint, width });
-    if (!before) return textOf(document, { now, paint });
-    return newLines(before.lines, last.lines, goneText(document))
-      .map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`)
-      .join('');
+    const news = newsOf(document);
+    if (before === undefined) return textOf(document, { now, paint });
+    return news.map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`).join('');
   };
 }
