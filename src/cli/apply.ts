@@ -24,8 +24,8 @@ import { CliError, untilInterrupted } from './exit.js';
 import { responsibleOperator } from './operators.js';
 import { plain, print, warn } from './output.js';
 import { policyOf } from './policy-file.js';
-import { follow, look } from './tree/collect.js';
-import type { ResourceStatus, StatusDocument } from './tree/model.js';
+import { follow, look, wordByChildren } from './tree/model.js';
+import type { ResourceStatus, StatusDocument, Verdict } from './tree/model.js';
 import { childLine, newLines, podLine, resourceLine } from './tree/text.js';
 import type { Line } from './tree/text.js';
 
@@ -246,7 +246,8 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
   let trees: readonly Tree[] | undefined;
   let notes: readonly string[] = [];
   let lines = new Map<string, string>();
-  const has = (state: Tree['state']) => trees?.some((tree) => tree.state === state) ?? true;
+  const isStalled = (): boolean => trees?.some(({ word }) => word === 'Stalled') ?? false;
+  const isReady = (): boolean => trees?.every(({ word }) => word === 'Ready') ?? false;
   await follow({
     ...{ api, clock, signal: AbortSignal.any([late, signal]) },
     look: async (list) => {
@@ -267,12 +268,12 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
       const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
       for (const line of newLines(lines, progress)) await report(line);
       lines = new Map([...lines, ...progress]);
-      return has('stuck') || !has('pending');
+      return isStalled() || isReady();
     },
   });
-  if (!has('stuck') && !has('pending')) return;
+  if (isReady()) return;
   if (signal.aborted) throw new CliError('Interrupted: what was applied stays', 3);
-  const when = has('stuck') && trees ? '' : ` after ${timeoutMilliseconds / 1000} s`;
+  const when = isStalled() ? '' : ` after ${timeoutMilliseconds / 1000} s`;
   if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
   const names = applied.map(({ given }) => nameOf(given));
   throw new CliError(
@@ -285,33 +286,28 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
 /** A custom resource that is waited for. */
 interface Tree {
   readonly name: string;
+  /** @default - it is gone */
   readonly resource: ResourceStatus | undefined;
   /** No operator reports on it. */
   readonly byChildren: boolean;
-  /** `stuck`: it doesn't become ready by itself. */
-  readonly state: 'ready' | 'stuck' | 'pending';
+  readonly word: Verdict['word'];
 }
 
 function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tree {
   const resource = resources.find((each) => objectId(each) === objectId(given.after));
-  const tree = { name: nameOf(given), resource, byChildren: operator === undefined };
-  if (!resource) return { ...tree, state: 'pending' };
-  const { verdict, children, unseen = [] } = resource;
-  // Children that can't be seen may be in any state; a right that is missing doesn't come by waiting.
-  const [isReady, isStuck] = tree.byChildren
-    ? [
-        unseen.length === 0 && children.every(({ phase }) => phase === 'ready'),
-        children.some(({ phase }) => phase === 'stalled') || unseen.some(({ forbidden }) => forbidden),
-      ]
-    : [verdict.current && verdict.word === 'Ready', verdict.current && verdict.word === 'Stalled'];
-  return { ...tree, state: isReady ? 'ready' : isStuck ? 'stuck' : 'pending' };
+  const byChildren = operator === undefined;
+  const tree = { name: nameOf(given), resource, byChildren };
+  if (!resource) return { ...tree, word: 'Unknown' };
+  const { verdict } = resource;
+  const own = verdict.current ? verdict.word : 'Reconciling';
+  return { ...tree, word: byChildren ? wordByChildren(resource) : own };
 }
 
 /** Returns lines on what isn't ready; on all of it, where that was reported before. */
-function progressOf({ resource, byChildren, state }: Tree, all: boolean): Line[] {
+function progressOf({ resource, byChildren, word }: Tree, all: boolean): Line[] {
   if (!resource) return [];
   return [
-    ...(byChildren || (!all && state === 'ready') ? [] : [resourceLine(resource)]),
+    ...(byChildren || (!all && word === 'Ready') ? [] : [resourceLine(resource)]),
     ...resource.children.flatMap((child) => [
       ...(all || child.phase !== 'ready' ? [childLine(child)] : []),
       ...child.pods.filter(({ ready, message }) => !ready && (message !== undefined || !all)).map(podLine),
@@ -320,7 +316,7 @@ function progressOf({ resource, byChildren, state }: Tree, all: boolean): Line[]
 }
 
 function reasonsOf(tree: Tree, when: string): string[] {
-  if (tree.state === 'ready') return [];
+  if (tree.word === 'Ready') return [];
   const lines = progressOf(tree, false).map(([, text]) => text);
   const reasons = tree.resource ? [...lines, ...tree.resource.notes] : ['it is gone'];
   return [`${tree.name} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { applyInstallation } from '../install/apply.js';
-import type { InstallRequest } from '../install/apply.js';
-import { helmChart } from '../install/chart.js';
 import {
+  applyInstallation,
   availableMonitoring,
   foreignNamespaces,
   installableKinds,
   kindsForAnyCluster,
-} from '../install/installable.js';
+} from '../install/apply.js';
+import type { InstallRequest } from '../install/apply.js';
+import { helmChart } from '../install/chart.js';
 import { installManifests } from '../install/manifests.js';
 import { INSTALL_NAME } from '../install/names.js';
 import type { InstallProps, MonitoringPart } from '../install/props.js';

@@ -18,8 +18,7 @@ import {
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
-import type { List, SeenKind } from './tree/collect.js';
-import type { OperatorStatus } from './tree/model.js';
+import type { List, OperatorStatus, SeenKind } from './tree/model.js';
 
 export interface KindInNamespace {
   readonly kind: SeenKind;

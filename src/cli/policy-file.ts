@@ -74,9 +74,9 @@ const POLL_MILLISECONDS = 2_000;
  * complete.
  */
 export class FollowedPolicy {
-  private inForce: Policy;
+  current: Policy;
   /** Digests of the policy in force, of the last content that was read, and of the last that was acted upon. */
-  private digestInForce: string;
+  digest: string;
   private seen: string;
   private settled: string;
 
@@ -84,20 +84,12 @@ export class FollowedPolicy {
     private readonly props: FollowedPolicyProps,
     text: string,
   ) {
-    this.inForce = props.parse(props.file, text);
-    this.digestInForce = this.seen = this.settled = digestOf(text);
+    this.current = props.parse(props.file, text);
+    this.digest = this.seen = this.settled = digestOf(text);
   }
 
   static async open(props: FollowedPolicyProps): Promise<FollowedPolicy> {
     return new FollowedPolicy(props, await props.read());
-  }
-
-  get current(): Policy {
-    return this.inForce;
-  }
-
-  get digest(): string {
-    return this.digestInForce;
   }
 
   /** Polls the file until the signal aborts; this doesn't keep the process alive. */
@@ -136,7 +128,7 @@ export class FollowedPolicy {
 
   private put(policy: Policy, digest: string, follower: PolicyFollower): void {
     const { file, kinds, log, metrics } = this.props;
-    const changed = kinds.filter(({ name }) => !isDeepStrictEqual(this.inForce[name], policy[name]));
+    const changed = kinds.filter(({ name }) => !isDeepStrictEqual(this.current[name], policy[name]));
     const [waiting = [], followed = []] = [true, false].map((atStart) =>
       changed
         .filter(({ policyAtStart = false }) => policyAtStart === atStart)
@@ -144,8 +136,8 @@ export class FollowedPolicy {
         .sort(),
     );
     const kept = kinds.filter(({ policyAtStart }) => policyAtStart);
-    this.inForce = { ...policy, ...Object.fromEntries(kept.map(({ name }) => [name, this.inForce[name]])) };
-    this.digestInForce = digest;
+    this.current = { ...policy, ...Object.fromEntries(kept.map(({ name }) => [name, this.current[name]])) };
+    this.digest = digest;
     const isAll = waiting.length === 0;
     metrics.policyChanges.inc({ outcome: isAll ? 'in_force' : 'needs_restart' });
     metrics.policyRefused.set(0);

@@ -8,8 +8,8 @@ import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { paint, print } from './output.js';
-import { follow, lister, look, refuseMissing } from './tree/collect.js';
-import type { List, Target } from './tree/collect.js';
+import { follow, lister, look, refuseMissing } from './tree/model.js';
+import type { List, Target } from './tree/model.js';
 import { noneOf, textOf, watchText } from './tree/text.js';
 
 interface StatusOptions extends SharedOptions {

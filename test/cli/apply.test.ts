@@ -144,13 +144,13 @@ async function waited(server: StoredServer, afterMilliseconds = 60_000, interrup
   clock.setTimer(60_000, () => {
     late.abort();
   });
-  const told: string[] = [];
+  const reported: string[] = [];
   let outcome: string | undefined;
   const waiting = waitUntilReady(waitedFor, {
     ...{ api: new Api(server), clock, signal: interrupted.signal, late: late.signal },
     timeoutMilliseconds: 60_000,
     report: (line) => {
-      told.push(line);
+      reported.push(line);
       return Promise.resolve();
     },
   }).then(
@@ -158,7 +158,7 @@ async function waited(server: StoredServer, afterMilliseconds = 60_000, interrup
     (error: unknown) => (outcome = (error as Error).message),
   );
   await clock.advance(afterMilliseconds);
-  return { outcome: () => outcome, told, waiting, clock };
+  return { outcome: () => outcome, reported, waiting, clock };
 }
 
 const serverOf = (...deployments: AnyObject[]) => new StoredServer([app, ...deployments]);

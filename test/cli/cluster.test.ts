@@ -37,7 +37,7 @@ describe('the version', () => {
   });
 
   test.each([['a page'], [{ hello: 'there' }]])(
-    'that is none (%j) is told: it is no API server',
+    'that is none (%j) is reported: it is no API server',
     async (body) => {
       await expect(requireVersion(clusterThat({ status: 200, body }), 'api.test')).rejects.toMatchObject({
         exitCode: 3,
@@ -54,7 +54,7 @@ describe('the version', () => {
       new AggregateError([new Error('connect ECONNREFUSED ::1:1'), new Error('b')], ''),
       'connect ECONNREFUSED ::1:1',
     ],
-  ])('that is not to be had is told with the reason (%#)', async (error, why) => {
+  ])('that is unavailable is reported with the reason (%#)', async (error, why) => {
     await expect(requireVersion(clusterThat(error), 'api.test')).rejects.toMatchObject({
       exitCode: 3,
       message: `The cluster at api.test doesn't answer: ${why}; check --kubeconfig and --context, and that the cluster is up`,
@@ -67,7 +67,7 @@ describe('the version', () => {
     ).resolves.toBeUndefined();
   });
 
-  test('that is refused for want of credentials is told with the remedy', async () => {
+  test('that is refused for want of credentials is reported with the remedy', async () => {
     const refused = requireVersion(clusterThat(failure(401, 'Unauthorized', 'Unauthorized')), 'api.test');
     const error = asCliError(await refused.catch((thrown: unknown) => thrown));
     expect(error).toMatchObject({
@@ -138,8 +138,8 @@ const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
 
 describe('namespacedTypes', () => {
   test.each([
-    ['is told of where the API behind it is down', 503, ['down.io/v1']],
-    ['is told of where it may not be looked at', 403, ['down.io/v1']],
+    ['is reported where the API behind it is down', 503, ['down.io/v1']],
+    ['is reported where it may not be read', 403, ['down.io/v1']],
     ['is nothing where it has gone meanwhile', 404, []],
   ])('has every type of whatever version once; a group %s', async (_, status, unseen) => {
     const found = await clientOf({ status, body: 'service unavailable' }).namespacedTypes();
@@ -164,7 +164,7 @@ describe('a type on which there is no right', () => {
     namespaced: true,
   });
 
-  test('is none where it is not served: that is told to everybody, and a refusal comes first', async () => {
+  test('is none where it is not served: discovery is open to all, and a refusal comes first', async () => {
     const client = clientOf(refused);
     expect(await client.list(typeOf('a.io/v1', 'unknowns'))).toEqual([]);
     expect(await client.find(typeOf('a.io/v1', 'unknowns'), 'ops/a')).toBeUndefined();
@@ -172,7 +172,7 @@ describe('a type on which there is no right', () => {
 
   test.each([
     ['it is served', 'a.io/v1', 'as'],
-    ['nobody may see what is served', 'down.io/v1', 'downs'],
+    ['discovery is refused', 'down.io/v1', 'downs'],
   ])('is an error where %s', async (_, apiVersion, plural) => {
     const client = clientOf(refused);
     const type = typeOf(apiVersion, plural);

@@ -80,7 +80,7 @@ test.each<[text: string, expected: string | RegExp]>([
   expect(message).toMatch(expected);
 });
 
-test('a definition that cannot work is told with the line where it stands', async () => {
+test('a definition that cannot work is reported with its line', async () => {
   const defineCrd = pathToFileURL(join(import.meta.dirname, '../../src/contract/define-crd.ts')).href;
   const text = `import { defineCrd } from '${defineCrd}';\n\nexport default defineCrd({ group: 'web' });`;
   const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
@@ -89,7 +89,7 @@ test('a definition that cannot work is told with the line where it stands', asyn
   );
 });
 
-test('a module of TypeScript that is imported under another name is told with its own', async () => {
+test('a module of TypeScript that is imported under another name is reported with its own name', async () => {
   // As Node throws it, which has no say over modules in this test.
   const missing =
     "const url = new URL('./kind.js', import.meta.url).href; throw Object.assign(new Error(url), { url, code: 'ERR_MODULE_NOT_FOUND' });";

@@ -41,11 +41,11 @@ async function refusal(
   objects: readonly AnyObject[],
 ): Promise<readonly string[] | undefined> {
   const cluster = { list: () => Promise.resolve(objects) } as unknown as Cluster;
-  const told = await refuseDataLoss([change], cluster).then(
+  const refused = await refuseDataLoss([change], cluster).then(
     () => undefined,
     (error: unknown) => error as { readonly lines: readonly string[] },
   );
-  return told?.lines.slice(0, -1);
+  return refused?.lines.slice(0, -1);
 }
 
 const of = 'CustomResourceDefinition books.example.com:';

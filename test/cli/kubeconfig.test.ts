@@ -117,7 +117,7 @@ const refusal = (content: string): Promise<unknown> =>
 const again = ({ transport }: { readonly transport: Transport }): Promise<unknown> =>
   transport.request({ method: 'GET', path: '/version' });
 
-/** A credential plugin: a script of the shell. It notes that it was run, and what it was told. */
+/** A credential plugin: a script of the shell. It notes that it was run, and its input. */
 function plugin(name: string, script: string, mode?: number): string {
   return file(
     name,
@@ -207,7 +207,7 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
 
 describe('a credential plugin', () => {
   test.each([V1, 'client.authentication.k8s.io/v1beta1'])(
-    'of %s is found beside the kubeconfig, and told what client-go tells',
+    'of %s is found beside the kubeconfig, and gets what client-go gives',
     async (apiVersion) => {
       plugin('bin/login', `test "$LEVEL" = high && echo '${credential({ token: 'issued' }, apiVersion)}'`);
       const env = [{ name: 'LEVEL', value: 'high' }];

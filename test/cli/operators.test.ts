@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
 import type { OperatorContextProps } from '../../src/cli/operators.js';
 import { policyParser } from '../../src/cli/policy-file.js';
-import type { List } from '../../src/cli/tree/collect.js';
+import type { List } from '../../src/cli/tree/model.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { ApiError } from '../../src/engine/api-error.js';

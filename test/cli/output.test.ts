@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textOf as diffText } from '../../src/cli/diff/text.js';
+import { textOf as diffText } from '../../src/cli/diff.js';
 import { plain, plainAll } from '../../src/cli/output.js';
 import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';

@@ -77,7 +77,7 @@ async function counted(metrics: Metrics): Promise<string[]> {
   return text.split('\n').filter((line) => line.startsWith('reconstruct_policy_'));
 }
 
-test('what the file says anew is in force after two looks, and is reported with a digest', async () => {
+test('what the file says is in force after two polls, and is reported with a digest', async () => {
   const { policy, write, look, lines, reported, metrics } = await following(large);
   const before = policy.digest;
   write(small);

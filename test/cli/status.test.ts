@@ -27,7 +27,7 @@ test.each([
   expect(() => targetOf(text, builtInKinds)).toThrow(expect.objectContaining({ exitCode: 2 }) as Error);
 });
 
-test('a name of two kinds asks for the group, which tells them apart', () => {
+test('a name of two kinds asks for the group, which distinguishes them', () => {
   const kinds = [...builtInKinds, appServiceOfExample];
   expect(() => targetOf('appservice/web', kinds)).toThrow(
     'several kinds are called appservice; write appservice.kosmos.io/web or appservice.app.example.com/web',

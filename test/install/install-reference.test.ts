@@ -28,10 +28,10 @@ test.each(kinds.map((kind) => [kind.name, kind] as const))(
     const own = new Set([kind.type.plural, `${kind.type.plural}/status`]);
     const needed = [...rulesFor([kind]), ...leaseRules()].flatMap(({ resources }) => resources);
     const rows = rowsBelow('## Rights').filter(([of]) => of === `\`${name}\`` || of === 'each');
-    const told = rows
+    const reported = rows
       .filter(([, resources]) => !resources!.startsWith('with'))
       .flatMap(([, resources]) => [...resources!.matchAll(/`([a-z/]+)`/g)].map(([, resource]) => resource!));
-    expect([...new Set(told.filter((resource) => resource !== '/status'))].sort()).toEqual(
+    expect([...new Set(reported.filter((resource) => resource !== '/status'))].sort()).toEqual(
       [...new Set(needed.filter((resource) => !own.has(resource)))].sort(),
     );
   },

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { objectId } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { installManifests } from '../../src/install/manifests.js';
@@ -52,27 +51,6 @@ describe('installManifests', () => {
     expect(rest.at(-1)).toBe('Deployment');
     for (const { crd } of kinds)
       expect(all.find(({ metadata }) => metadata.name === crd.metadata.name)?.spec).toEqual(crd.spec);
-  });
-
-  it('has what watches over it only where that is asked for', () => {
-    const before = new Set(manifests().map(objectId));
-    const labels = { release: 'prometheus' };
-    const parts = ['service-monitor', 'rules', 'dashboard'] as const;
-    const all = manifests({ monitoring: { parts, labels } });
-    const added = all.filter((object) => !before.has(objectId(object)));
-    expect(added.map(({ kind, metadata: { namespace, name } }) => `${kind} ${namespace}/${name}`)).toEqual([
-      'ConfigMap ops/reconstruct-dashboard',
-      'ServiceMonitor ops/reconstruct',
-      'PrometheusRule ops/reconstruct',
-    ]);
-    for (const { metadata } of added)
-      expect(metadata.labels).toMatchObject({ ...labels, 'reconstruct.kosmos.io/installation': 'ops' });
-    expect(added[0]?.metadata.labels?.grafana_dashboard).toBe('1');
-    expect(all.at(-1)?.kind).toBe('Deployment');
-    const one = manifests({ monitoring: { parts: ['rules'] } });
-    expect(one.filter((object) => !before.has(objectId(object))).map(({ kind }) => kind)).toEqual([
-      'PrometheusRule',
-    ]);
   });
 
   it('lets Prometheus find the metrics of this installation, by the names that the alerts ask for', () => {
@@ -128,7 +106,7 @@ function argumentsOf(objects: readonly AnyObject[]): readonly string[] {
 describe('what users may do', () => {
   const inCluster = (role: string): Rule[] => rulesOf(manifests(), 'ClusterRole', `reconstruct:ops:${role}`);
 
-  it('is nothing but to read the status, whoever writes', () => {
+  it('is nothing but to read the status, by no role', () => {
     for (const role of ['view', 'edit', 'admin'])
       expect([[], ['get']]).toContainEqual(verbsOn(inCluster(role), 'appservices/status'));
   });

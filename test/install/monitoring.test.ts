@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { applyInstallation } from '../../src/install/apply.js';
+import { applyInstallation, availableMonitoring } from '../../src/install/apply.js';
 import { alertGroups, dashboardText } from '../../src/install/chart.js';
-import { availableMonitoring } from '../../src/install/installable.js';
 import { MONITORING_PARTS, RUNBOOKS } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -137,11 +136,11 @@ describe('monitoring', () => {
     ['what there is', [rules], ['rules', 'dashboard'], ['servicemonitors']],
     ['the dashboard', [], ['dashboard'], ['servicemonitors', 'prometheusrules']],
   ])('takes %s, and names what the cluster lacks', async (_, present, taken, lacking) => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const cluster = new MemoryCluster(present);
-    const { parts } = await availableMonitoring(monitoring, cluster, (line) => told.push(line));
+    const { parts } = await availableMonitoring(monitoring, cluster, (line) => reported.push(line));
     expect(parts).toEqual(taken);
-    expect(told.map((line) => /^There is no CustomResourceDefinition (\w+)\./.exec(line)?.[1])).toEqual(
+    expect(reported.map((line) => /^There is no CustomResourceDefinition (\w+)\./.exec(line)?.[1])).toEqual(
       lacking,
     );
   });

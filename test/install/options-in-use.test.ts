@@ -19,11 +19,11 @@ const monitoring = {
 };
 
 let cluster: MemoryCluster;
-let told: string[];
+let reported: string[];
 
 beforeEach(() => {
   cluster = new MemoryCluster();
-  told = [];
+  reported = [];
 });
 
 /** @returns what was written */
@@ -32,7 +32,7 @@ async function install(
   request?: InstallRequest,
 ): Promise<readonly string[]> {
   cluster.writes.length = 0;
-  await applyInstallation({ ...bare, ...changed }, cluster, (line) => told.push(line), request);
+  await applyInstallation({ ...bare, ...changed }, cluster, (line) => reported.push(line), request);
   return cluster.writes;
 }
 
@@ -127,10 +127,10 @@ describe('an installation with the options in use', () => {
   });
 });
 
-describe('types that nobody may look at', () => {
+describe('types that may not be listed', () => {
   beforeEach(async () => {
     await install({ monitoring: { parts: ['dashboard'] } });
-    told.length = 0;
+    reported.length = 0;
     const list = cluster.list.bind(cluster);
     cluster.list = (type, scope) =>
       type.apiVersion === 'monitoring.coreos.com/v1'
@@ -144,11 +144,11 @@ describe('types that nobody may look at', () => {
       `${type}.monitoring.coreos.com may not be listed: what an earlier installation has of them stays`,
   );
 
-  it('are told of by uninstall, which removes all the rest', async () => {
+  it('are reported by uninstall, which removes all the rest', async () => {
     await uninstall({ namespace: 'ops', kinds, purge: false, dryRun: false }, cluster, (line) =>
-      told.push(line),
+      reported.push(line),
     );
-    expect(told.slice(0, 2)).toEqual(lines);
+    expect(reported.slice(0, 2)).toEqual(lines);
     expect(cluster.all.map(({ kind }) => kind)).toEqual([
       'CustomResourceDefinition',
       'CustomResourceDefinition',

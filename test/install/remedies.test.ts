@@ -14,7 +14,7 @@ function remediesIn(text: string): string[] {
   return [...joined.matchAll(/["`]reconstruct install --apply[^"`]*["`].{0,60}/g)].map(([remedy]) => remedy);
 }
 
-test('whoever is told to install again is told to do so with the options in use', () => {
+test('every remedy that installs again keeps the options in use', () => {
   const remedies = files.flatMap((file) =>
     remediesIn(readFileSync(join(root, file), 'utf8')).map((remedy) => `${file}: ${remedy}`),
   );

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { applyInstallation } from '../../src/install/apply.js';
-import { installableKinds } from '../../src/install/installable.js';
+import { applyInstallation, installableKinds } from '../../src/install/apply.js';
 import { installManifests } from '../../src/install/manifests.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';

@@ -6,9 +6,8 @@ import type { Api } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
 import { showValue } from '../../synth/problem.js';
 import { fieldChanges, shown } from '../diff/fields.js';
-import { collect, follow } from '../tree/collect.js';
-import type { SeenKind } from '../tree/collect.js';
-import type { StatusDocument } from '../tree/model.js';
+import { collect, follow } from '../tree/model.js';
+import type { SeenKind, StatusDocument } from '../tree/model.js';
 
 export interface Change {
   readonly isGone: boolean;

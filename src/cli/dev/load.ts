@@ -59,8 +59,9 @@ export interface Project {
   readonly kinds: readonly LoadedKind[];
   readonly rules: readonly PolicyRule[];
   readonly sources: readonly string[];
-  /** All of them, or a line for each mistake in them, with its place. */
-  readonly samples: { readonly valid: readonly Sample[] } | { readonly problems: readonly string[] };
+  readonly samples: readonly Sample[];
+  /** A line for each mistake in the samples, with its place; then there are no samples. */
+  readonly mistakes: readonly string[];
 }
 
 type Outcome =
@@ -103,7 +104,7 @@ export async function loadProject(
   root: string,
   guard: Guard,
   signal: AbortSignal,
-): Promise<{ readonly project: Project } | { readonly problems: readonly string[] }> {
+): Promise<{ readonly project?: Project; readonly problems: readonly string[] }> {
   const isOver = (): boolean => signal.aborted;
   if (isOver()) return { problems: [] };
   const args = [
@@ -124,7 +125,7 @@ export async function loadProject(
   ending.addEventListener('abort', () => child.kill('SIGKILL'));
   const [exitCode, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   const { outcome } = received;
-  if (outcome && 'project' in outcome) return outcome;
+  if (outcome && 'project' in outcome) return { ...outcome, problems: [] };
   if (isOver()) return { problems: [] };
   if (ending.aborted)
     return { problems: [`Loading took longer than ${LONGEST_LOAD_SECONDS} s and was stopped`] };
@@ -188,6 +189,8 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
   if (config !== undefined) await import(pathToFileURL(resolve(config)).href);
   // A configuration is about its own kinds.
   const kinds = await loadKinds({ config, kinds: named, ...(!named && { builtIn: [] }) });
+  if (kinds.length === 0)
+    throw new CliError('It has no kinds: list one that defineKind has made, or name some with --kinds', 2);
   const sources = sampleSources(samples, dirname(config ?? 'any'));
   return {
     kinds: kinds.map((kind) => {
@@ -196,20 +199,21 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
     }),
     rules: installedRules(kinds, { namespace: DEFAULT_NAMESPACE }),
     sources,
-    samples: sources.length === 0 ? { valid: [] } : await readSamples(sources, kinds),
+    ...(await readSamples(sources, kinds)),
   };
 }
 
-async function readSamples(sources: readonly string[], kinds: readonly Kind[]): Promise<Project['samples']> {
+async function readSamples(sources: readonly string[], kinds: readonly Kind[]) {
+  if (sources.length === 0) return { samples: [], mistakes: [] };
   try {
     const inputs = await readCustomResources({ sources, kinds, namespace: 'default' });
     // As they are written: defaults are the API server's.
-    const valid = inputs.map(({ type, cr: { metadata }, document }) => ({
+    const samples = inputs.map(({ type, cr: { metadata }, document }) => ({
       ...{ type, object: { ...(document.value as AnyObject), metadata } },
     }));
-    return { valid };
+    return { samples, mistakes: [] };
   } catch (error) {
-    if (error instanceof InputError) return { problems: error.lines };
+    if (error instanceof InputError) return { samples: [], mistakes: error.lines };
     throw error;
   }
 }

@@ -200,19 +200,16 @@ class Session {
   }
 
   private async load(): Promise<Project | undefined> {
-    const result = await loadProject(this.options, this.root, this.guard, this.signal);
+    const { project, problems } = await loadProject(this.options, this.root, this.guard, this.signal);
     if (this.isOver()) return undefined;
-    const noKinds = 'It has no kinds: list one that defineKind has made, or name some with --kinds';
-    const isEmpty = 'project' in result && result.project.kinds.length === 0;
-    const problems = 'problems' in result ? result.problems : isEmpty ? [noKinds] : [];
     const meanwhile = this.stopController
       ? `the controller goes on with what was loaded at ${this.loadedAt}`
       : 'no controller runs';
     this.trouble('configuration', `The configuration can't be loaded; ${meanwhile}`, problems);
-    return 'project' in result && !isEmpty ? result.project : undefined;
+    return project;
   }
 
-  private async apply({ kinds, rules, samples }: Project): Promise<void> {
+  private async apply({ kinds, rules, samples, mistakes }: Project): Promise<void> {
     const { view, stand } = this;
     this.connected ??= this.connect();
     const { refused, changed, left } = await stand.install(kinds, rules);
@@ -227,15 +224,13 @@ class Session {
     }
     this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
     if (this.isStale || !this.stopController) await this.restart(kinds);
-    const valid = 'valid' in samples ? samples.valid : [];
-    if ('valid' in samples) {
-      const rejected = await this.connected.samples.update(valid, changed, this.signal);
+    if (mistakes.length === 0) {
+      const rejected = await this.connected.samples.update(samples, changed, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
     }
-    view.show({ hints: usage(stand, valid[0]) });
-    const problems = 'problems' in samples ? samples.problems : [];
-    this.trouble('samples', 'The samples have mistakes; the last good ones stay', problems);
+    view.show({ hints: usage(stand, samples[0]) });
+    this.trouble('samples', 'The samples have mistakes; the last good ones stay', mistakes);
     if (!this.isOver()) this.connected.follower.follow(kinds);
   }
 

@@ -80,11 +80,11 @@ describe('a comparison', () => {
       '404 page not found',
       /^Widget isn't installed in the cluster; install it with .*, or apply the CRD$/,
     ],
-  ])('that is answered with %i ends with exit code 3', async (code, reason, message, told) => {
+  ])('that is answered with %i ends with exit code 3', async (code, reason, message, line) => {
     const server = new StoredServer([], () => failure(code, reason, message));
     await expect(compared(server)).rejects.toMatchObject({
       exitCode: 3,
-      message: expect.stringMatching(told) as string,
+      message: expect.stringMatching(line) as string,
     });
   });
 

@@ -46,7 +46,7 @@ async function explained(
   return [...explanations];
 }
 
-test('another custom resource for which something changes is told of, before and after', async () => {
+test('another custom resource for which something changes is shown, before and after', async () => {
   const suspended = watcherOf('sweeper', { completedTTL: '1s', suspend: true });
   const other = watcherOf('other', { completedTTL: '1s', priority: -1, jobNamePatterns: ['pi'] });
   const untouched = watcherOf('untouched', { completedTTL: '1s', jobNamePatterns: ['none'] });
@@ -63,11 +63,11 @@ test('another custom resource for which something changes is told of, before and
       ['other', true],
     ]),
   );
-  const told = found.find(({ of }) => of.name === 'other')!;
-  expect(told.summary).toBe(
+  const another = found.find(({ of }) => of.name === 'other')!;
+  expect(another.summary).toBe(
     'would delete 1 of 1 Job matched; as things are, it would delete 0 of 1 Job matched',
   );
-  expect(told.tables![0]!.rows).toMatchObject([['default/pi', 'completed', expect.anything(), '1 s']]);
+  expect(another.tables![0]!.rows).toMatchObject([['default/pi', 'completed', expect.anything(), '1 s']]);
 });
 
 test('one that is new takes from another what it decides on', async () => {

@@ -23,7 +23,7 @@ test('a field that is another, one that comes and one that goes', () => {
   ]);
 });
 
-test('items of a list by the key that tells them apart, whatever their order', () => {
+test('items of a list by the key that identifies them, whatever their order', () => {
   const containers = [
     { name: 'new', image: 'new:1' },
     { name: 'web', image: 'web:2' },

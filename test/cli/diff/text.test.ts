@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jsonOf, textOf } from '../../../src/cli/diff/text.js';
-import { refusals } from '../../../src/cli/diff.js';
+import { jsonOf, refusals, textOf } from '../../../src/cli/diff.js';
 import type { Paint } from '../../../src/cli/output.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -97,7 +96,7 @@ describe('the values of a Secret', () => {
   const outcome = { objects: [secret], explanations: [] };
   const values = /aGlkZGVu|b2xkCg|bmV3Cg|Z29uZQo|bW9yZQo/;
 
-  test('are told apart, and never shown', () => {
+  test('are distinguished, and never shown', () => {
     const text = textOf(outcome, plain);
     expect(text).toContain('.data.other\n- (redacted, before)\n+ (redacted, after)\n');
     expect(text).toContain('.data.more\n+ (redacted)\n');
@@ -145,7 +144,7 @@ test('JSON has every object, also those that stay, and says whether anything dif
   });
 });
 
-test('what the cluster refuses is told apart from what differs', () => {
+test('what the cluster refuses is reported apart from what differs', () => {
   const forbidden = previewOf('Service', 'failed', {
     error: new OperatorError({ reason: 'Forbidden', message: 'may not patch services' }),
   });

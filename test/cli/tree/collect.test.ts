@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collect, lister, look, refuseMissing } from '../../../src/cli/tree/collect.js';
+import { collect, lister, look, refuseMissing } from '../../../src/cli/tree/model.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
@@ -85,7 +85,7 @@ test('a type of children that is not served is one note, and none where it need 
   expect(resources[0]).not.toHaveProperty('unseen');
 });
 
-test('a kind that is not installed is told with what installs it', async () => {
+test('a kind that is not installed is reported with what installs it', async () => {
   const { api } = apiOf([], () => failure(404, undefined, '404 page not found'));
   await expect(look({ targets: one, namespace: 'shop' }, lister(api))).rejects.toMatchObject({
     exitCode: 3,

@@ -34,8 +34,8 @@ describe('the verdict', () => {
     [['Ready False', 'Stalled True', 'Reconciling True'], 'Stalled', 'StalledReason'],
     [['Ready Unknown'], 'Reconciling', 'ReadyReason'],
     [[], 'Unknown', 'NotSeen'],
-  ])('of %j is %s', (told, word, reason) => {
-    const conditions = told.map((each) => condition(...(each.split(' ') as [string, string])));
+  ])('of %j is %s', (given, word, reason) => {
+    const conditions = given.map((each) => condition(...(each.split(' ') as [string, string])));
     const verdict = verdictOf(cr({ observedGeneration: 2, conditions }));
     expect(verdict).toMatchObject({ word, reason, current: true });
   });
@@ -140,7 +140,7 @@ describe('a pod', () => {
   });
 });
 
-test('events are told by what they matter: warnings, those of the custom resource, the rest', () => {
+test('events are sorted by what they matter: warnings, those of the custom resource, the rest', () => {
   const event = (reason: string, type: string, uid: string, second: number): AnyObject =>
     anObject(
       { apiVersion: 'events.k8s.io/v1', kind: 'Event' },
