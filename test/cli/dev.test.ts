@@ -10,7 +10,6 @@ import { loadStand } from '../../src/cli/dev/stand.js';
 import type { StandModule } from '../../src/cli/dev/stand.js';
 import { terminalView } from '../../src/cli/dev/view.js';
 import type { EventStatus, ResourceStatus, SeenKind, StatusDocument } from '../../src/cli/tree/model.js';
-import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
 import * as devStand from '../../src/testing/dev-stand.js';
@@ -19,7 +18,6 @@ import { VirtualClock } from '../engine/support/virtual-clock.js';
 import { folderWith } from '../synth/fixtures.js';
 import { StoredServer } from './support/stored-server.js';
 
-const { signal } = new AbortController();
 const now = new Date('2026-01-01T00:01:00Z');
 
 test('the testing kit exports what dev expects, by name and type', async () => {
