@@ -1,17 +1,11 @@
 import { hash } from 'node:crypto';
 import type {
   V1Container,
-  V1ContainerPort,
   V1DeploymentSpec,
-  V1PodDisruptionBudgetSpec,
   V1PodSpec,
   V1ServicePort,
   V1ServiceSpec,
-  V1TopologySpreadConstraint,
-  V1Volume,
-  V1VolumeMount,
   V2HorizontalPodAutoscalerSpec,
-  V2MetricSpec,
 } from '@kubernetes/client-node';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
@@ -22,7 +16,7 @@ import { given, type Wire } from '../common.js';
 import { strategyOf } from './hand-over.js';
 import { checkPolicy } from './policy.js';
 import { DEFAULT_PROTOCOL, serviceType } from './spec.js';
-import type { AppServiceSpec, Autoscaling, FileMount, Route } from './spec.js';
+import type { AppServiceSpec, FileMount, Route } from './spec.js';
 
 /** The properties of the construct. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;
@@ -39,11 +33,12 @@ export type AppServiceProps = CustomResourceProps<AppServiceSpec>;
 export class AppService extends Construct {
   constructor(scope: Construct, id: string, props: AppServiceProps) {
     super(scope, id);
-    const { spec } = props;
-    const app = identityOf(props);
-    checkName(app.name);
-    checkPolicy(props);
+    const { spec, apiVersion: version = 'kosmos.io/v1' } = props;
     const { name, namespace } = props.metadata;
+    checkName(name);
+    checkPolicy(props);
+    const own = { apiVersion: version, kind: 'AppService' };
+    const app = { name, labels: childLabels(own, name), selector: selectorLabels(own, name) };
     // Labels and annotations of the custom resource belong to whatever set them there.
     const metadata = { name, ...(namespace && { namespace }), labels: app.labels };
     const children = [
@@ -67,11 +62,6 @@ interface Identity {
   readonly labels: Readonly<Record<string, string>>;
   /** Selects the pods, by the one label that never changes: a Deployment's selector is immutable. */
   readonly selector: Readonly<Record<string, string>>;
-}
-
-function identityOf({ metadata: { name }, apiVersion = 'kosmos.io/v1' }: AppServiceProps): Identity {
-  const kind = { apiVersion, kind: 'AppService' };
-  return { name, labels: childLabels(kind, name), selector: selectorLabels(kind, name) };
 }
 
 /**
@@ -170,10 +160,7 @@ function podSecurity(spec: AppServiceSpec): Partial<Wire<V1PodSpec>> {
  * instead; one without a selector, which would count no pod at all, gets ours.
  * @see https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/
  */
-function spreadConstraints(
-  { selector }: Identity,
-  { topologySpread }: AppServiceSpec,
-): Wire<V1TopologySpreadConstraint>[] {
+function spreadConstraints({ selector }: Identity, { topologySpread }: AppServiceSpec) {
   if (!topologySpread) return [];
   const labelSelector = { matchLabels: selector };
   const byDefault = ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map((topologyKey) => ({
@@ -192,11 +179,11 @@ function inOrder(files: readonly FileMount[]): FileMount[] {
 }
 
 /** Read-only unless it is set otherwise, but for an emptyDir, which would stay empty. */
-function volumeMount({ path, emptyDir, readOnly = !emptyDir }: FileMount): Wire<V1VolumeMount> {
+function volumeMount({ path, emptyDir, readOnly = !emptyDir }: FileMount) {
   return { name: volumeName(path), mountPath: path, ...(readOnly && { readOnly }) };
 }
 
-function volume({ path, ...file }: FileMount): Wire<V1Volume> {
+function volume({ path, ...file }: FileMount) {
   const name = volumeName(path);
   const { configMap, secret, emptyDir, persistentVolumeClaim, token } = file;
   const keys = given(configMap ?? secret ?? { name }, 'items', 'defaultMode', 'optional');
@@ -243,16 +230,14 @@ function serviceSpec({ selector }: Identity, spec: AppServiceSpec): Wire<V1Servi
  * @throws OperatorError `PortNameConflict` where a name would stand on two container ports; a container's port
  *   names are unique, whatever the protocol
  */
-function containerPorts(ports: readonly Wire<V1ServicePort>[]): Wire<V1ContainerPort>[] {
-  const found = new Map<string, Wire<V1ContainerPort>>();
+function containerPorts(ports: readonly Wire<V1ServicePort>[]): NonNullable<Wire<V1Container>['ports']> {
+  const found = new Map<string, { containerPort: number; protocol: string; name?: string }>();
   const named = new Map<string, { readonly port: string; readonly index: number }>();
   ports.forEach(({ port, protocol = DEFAULT_PROTOCOL, targetPort: name }, index) => {
     const containerPort = typeof name === 'number' ? name : port;
     const key = `${containerPort}/${protocol}`;
-    if (typeof name !== 'string') {
-      if (!found.has(key)) found.set(key, { containerPort, protocol });
-      return;
-    }
+    if (!found.has(key)) found.set(key, { containerPort, protocol });
+    if (typeof name !== 'string') return;
     const holder = named.get(name);
     if (holder && holder.port !== key)
       throw new OperatorError({
@@ -276,19 +261,20 @@ function autoscalerSpec(
 ): Wire<V2HorizontalPodAutoscalerSpec> | undefined {
   if (!autoscaling) return undefined;
   // The two that need only a number come first, then those that are given whole.
-  const byNumber = (['cpu', 'memory'] as const).flatMap((resource) => utilization(resource, autoscaling));
+  const byNumber = (['cpu', 'memory'] as const).flatMap((resource) => {
+    const target = {
+      type: 'Utilization',
+      ...given({ averageUtilization: autoscaling[resource] }, 'averageUtilization'),
+    };
+    return autoscaling[resource] === undefined
+      ? []
+      : { type: 'Resource', resource: { name: resource, target } };
+  });
   return {
     scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
     ...given(autoscaling, 'minReplicas', 'maxReplicas', 'behavior'),
     ...given({ metrics: [...byNumber, ...(autoscaling.metrics ?? [])] }, 'metrics'),
   };
-}
-
-function utilization(name: 'cpu' | 'memory', { [name]: percent }: Autoscaling): Wire<V2MetricSpec>[] {
-  if (percent === undefined) return [];
-  return [
-    { type: 'Resource', resource: { name, target: { type: 'Utilization', averageUtilization: percent } } },
-  ];
 }
 
 /**
@@ -300,7 +286,7 @@ function utilization(name: 'cpu' | 'memory', { [name]: percent }: Autoscaling): 
 function disruptionBudgetSpec(
   { selector }: Identity,
   { disruption, size, autoscaling }: AppServiceSpec,
-): Wire<V1PodDisruptionBudgetSpec> | undefined {
+): object | undefined {
   if (!disruption || (autoscaling?.maxReplicas ?? size) < 2) return undefined;
   return {
     maxUnavailable: disruption.maxUnavailable ?? 1,

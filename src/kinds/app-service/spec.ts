@@ -120,11 +120,11 @@ export interface ServiceOptions {
   readonly trafficDistribution?: string;
 }
 
-/** The counters of a Deployment, with its meanings. */
-export type ReplicaCounts = Omit<Wire<V1DeploymentStatus>, 'observedGeneration' | 'conditions'>;
-
 /** The fields of a Deployment's status, but with the generation and the conditions of the custom resource. */
-export interface AppServiceStatus extends ReplicaCounts {
+export interface AppServiceStatus extends Omit<
+  Wire<V1DeploymentStatus>,
+  'observedGeneration' | 'conditions'
+> {
   readonly observedGeneration?: number;
   readonly selector?: string;
   readonly ports?: readonly Pick<Wire<V1ServicePort>, 'name' | 'port' | 'nodePort' | 'protocol'>[];

@@ -216,7 +216,7 @@ function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
     namespace === job.metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
   return {
     object: job,
-    propagation: watcher.propagation,
+    propagation: watcher.propagationPolicy ?? 'Background',
     announce: {
       ...{ type: 'Normal', reason: 'TTLExpired', action: 'Delete' },
       note: `${who} deletes it: it ${finish.outcome} at ${finishedAt}, and its TTL is ${ttlSeconds} s`,

@@ -150,19 +150,23 @@ export function judge(job: KeptJob, matching: readonly Watcher[], isProtected: b
   if (never !== undefined) return matching.map((watcher) => ({ watcher, stays: never }));
   const alone = matching.map((watcher) => verdictOf(job, finish as Finish, watcher));
   const active = alone.filter(({ watcher }) => !watcher.dryRun);
-  const priority = active.reduce((most, { watcher }) => Math.max(most, watcher.priority), -Infinity);
-  const top = active.filter(({ watcher }) => watcher.priority === priority);
+  const priority = active.reduce((most, { watcher }) => Math.max(most, priorityOf(watcher)), -Infinity);
+  const top = active.filter(({ watcher }) => priorityOf(watcher) === priority);
   const due = top.filter((verdict) => 'ttlSeconds' in verdict);
   const decider = due.length === top.length ? due.sort(longestFirst)[0] : undefined;
   return alone.map((verdict) => {
     const { watcher } = verdict;
     const other: Verdict = { watcher, stays: 'DecidedByOther' };
-    if (watcher.priority < priority) return other;
-    if (watcher.priority > priority || 'stays' in verdict) return verdict;
+    if (priorityOf(watcher) < priority) return other;
+    if (priorityOf(watcher) > priority || 'stays' in verdict) return verdict;
     return verdict === decider || (watcher.dryRun && decider && longestFirst(verdict, decider) < 0)
       ? verdict
       : other;
   });
+}
+
+function priorityOf({ priority = 0 }: Watcher): number {
+  return priority;
 }
 
 /** Returns why a Job stays whatever watches it. */
@@ -182,22 +186,22 @@ function longestFirst(a: Due, b: Due): number {
 
 /** Returns the verdict of a watcher on a finished Job if it were the only one. */
 function verdictOf(job: KeptJob, { outcome }: Finish, watcher: Watcher): Verdict {
-  const { allowsShorter, suspended } = watcher;
   const stays = skipReason(job, watcher);
   if (stays !== undefined) return { watcher, stays };
   const own = watcher.ttlSeconds[outcome];
   const wanted = typeof job.overrides === 'object' ? job.overrides[outcome] : undefined;
   // An annotation may always lengthen the time, and shorten it where that is allowed. No TTL is the longest there is.
-  const mayOverride = wanted !== undefined && (allowsShorter || (own !== undefined && wanted > own));
+  const mayOverride =
+    wanted !== undefined && (watcher.allowShorterOverrides || (own !== undefined && wanted > own));
   const ttlSeconds = mayOverride ? wanted : own;
   if (ttlSeconds === undefined) return { watcher, stays: 'NoTTL' };
-  return suspended ? { watcher, stays: 'Suspended' } : { watcher, ttlSeconds };
+  return watcher.suspend ? { watcher, stays: 'Suspended' } : { watcher, ttlSeconds };
 }
 
-function skipReason(job: KeptJob, { ownerPolicy, skipsTracked }: Watcher): Reason | undefined {
-  if (job.nativeTtl && ownerPolicy.ttlSecondsAfterFinished === 'Skip') return 'NativeTTL';
-  if (job.managedElsewhere && ownerPolicy.managedBy === 'Skip') return 'ManagedElsewhere';
-  if (job.tracked && skipsTracked) return 'Tracked';
+function skipReason(job: KeptJob, { ownerPolicy = {}, tracked }: Watcher): Reason | undefined {
+  if (job.nativeTtl && ownerPolicy.ttlSecondsAfterFinished !== 'Delete') return 'NativeTTL';
+  if (job.managedElsewhere && ownerPolicy.managedBy !== 'Delete') return 'ManagedElsewhere';
+  if (job.tracked && tracked !== 'Delete') return 'Tracked';
   const owner = controllerOf(job);
   if (!owner) return undefined;
   if (owner.kind !== 'CronJob' || groupOf(owner.apiVersion) !== 'batch') return 'Owned';

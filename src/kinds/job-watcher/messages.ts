@@ -51,12 +51,12 @@ export function conditionsOf(
 }
 
 function readiness(
-  { suspended, dryRun, limits, frequencySeconds }: Watcher,
+  { suspend, dryRun, limits, frequencySeconds }: Watcher,
   { exceeded, matched }: WatcherPass,
   errors: readonly OperatorError[],
 ): Readiness {
   const ready = (reason: string, message: string): Readiness => ({ phase: 'ready', reason, message });
-  if (suspended) return ready('Suspended', 'Nothing is deleted until spec.suspend is false or removed');
+  if (suspend) return ready('Suspended', 'Nothing is deleted until spec.suspend is false or removed');
   if (exceeded !== undefined) {
     const most = (['maxPerRun', 'maxPercent'] as const).flatMap((limit) =>
       limits?.[limit] === undefined ? [] : [`${limit} ${limits[limit]}`],

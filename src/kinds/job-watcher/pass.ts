@@ -150,36 +150,24 @@ function newestOf({ verdicts, watchers, jobs }: PassInput) {
   return { of, all: new Set([...of].flatMap(([{ dryRun }, its]) => (dryRun ? [] : [...its]))) };
 }
 
-type Member = Pick<DueJob, 'job' | 'finish'>;
-
-/**
- * Returns the newest finished Jobs of each group: of one controller, else of one namespace and value of the label.
- * @param jobs those that the watcher matches
- */
-export function newest(keepLast: KeepLast, jobs: Iterable<KeptJob>): ReadonlySet<KeptJob> {
-  const groups = new Map<string, Member[]>();
+/** Returns the newest finished Jobs of each group: of one controller, else of one namespace and value of the label. */
+function newest(keepLast: KeepLast, jobs: readonly KeptJob[]): ReadonlySet<KeptJob> {
+  const groups = new Map<string, Pick<DueJob, 'job' | 'finish'>[]>();
   for (const job of jobs) {
     const { finish, metadata } = job;
     if (finish === undefined || finish === 'unclear' || metadata.deletionTimestamp !== undefined) continue;
-    addTo(groups, `${finish.outcome} ${groupOf(job, keepLast.groupByLabel)}`, { job, finish });
+    const value = metadata.labels?.[keepLast.groupByLabel ?? ''];
+    const controller = controllerOf(job);
+    const named = `namespace ${metadata.namespace}${value === undefined ? '' : ` ${value}`}`;
+    const group = controller ? `owner ${controller.uid}` : named;
+    addTo(groups, `${finish.outcome} ${group}`, { job, finish });
   }
   const kept = [...groups.values()].flatMap((members) => {
-    const most = keepLast[(members[0] as Member).finish.outcome] ?? 0;
-    return members.sort(newestFirst).slice(0, most);
+    // Always the same order, also of those that finished in the same second.
+    members.sort((a, b) => b.finish.at - a.finish.at || (a.job.metadata.name < b.job.metadata.name ? -1 : 1));
+    return members.slice(0, members[0] && (keepLast[members[0].finish.outcome] ?? 0));
   });
   return new Set(kept.map(({ job }) => job));
-}
-
-function groupOf(job: KeptJob, label: string | undefined): string {
-  const controller = controllerOf(job);
-  if (controller) return `owner ${controller.uid}`;
-  const value = label === undefined ? undefined : job.metadata.labels?.[label];
-  return `namespace ${job.metadata.namespace}${value === undefined ? '' : ` ${value}`}`;
-}
-
-/** Always the same order, also of those that finished in the same second. */
-function newestFirst(a: Member, b: Member): number {
-  return b.finish.at - a.finish.at || (a.job.metadata.name < b.job.metadata.name ? -1 : 1);
 }
 
 /** Holds what is due against the watcher's limits. */

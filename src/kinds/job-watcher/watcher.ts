@@ -5,24 +5,18 @@ import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';
-import type { JobWatcherSpec, KeepLast, LabelSelector, Limits, LiveWatcher } from './spec.js';
+import type { JobWatcherSpec, LabelSelector, LiveWatcher } from './spec.js';
 
-/** A JobWatcher that is ready to judge. */
-export interface Watcher {
+/** A JobWatcher that is ready to judge: its spec, of which the durations are seconds and the patterns compiled. */
+export interface Watcher extends Omit<
+  JobWatcherSpec,
+  'completedTTL' | 'failedTTL' | 'frequency' | 'selector'
+> {
   /** `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
   readonly ttlSeconds: Readonly<Partial<Record<Outcome, number>>>;
   readonly frequencySeconds: number;
-  readonly priority: number;
-  readonly dryRun: boolean;
-  readonly suspended: boolean;
-  readonly ownerPolicy: Required<NonNullable<JobWatcherSpec['ownerPolicy']>>;
-  readonly skipsTracked: boolean;
-  readonly propagation: 'Background' | 'Foreground';
-  readonly limits?: Limits;
-  readonly keepLast?: KeepLast;
-  readonly allowsShorter: boolean;
   /** Its patterns may name other namespaces, and count in its own alone. */
   readonly isScopeLimited: boolean;
   /** Where it acts, the admin's protected namespaces not left out. @default - in its own namespace alone */
@@ -39,35 +33,22 @@ const DEFAULT_FREQUENCY = '1m';
  *   today, and `NamespaceNotPermitted` where nothing can be in its scope
  */
 export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings): Watcher {
-  const namespace = metadata.namespace ?? '';
-  const { completedTTL, failedTTL, frequency = DEFAULT_FREQUENCY, limits, keepLast, selector = {} } = spec;
+  const { namespace = '', name } = metadata;
+  const { completedTTL, failedTTL, frequency, selector = {}, namespacePatterns, ...others } = spec;
   const { jobNamePatterns } = spec;
   checkPatterns(spec);
   return {
-    key: objectKey(metadata.namespace, metadata.name),
+    ...others,
+    key: objectKey(namespace, name),
     namespace,
     ttlSeconds: {
       ...(completedTTL !== undefined && { completed: seconds(completedTTL, 'completedTTL') }),
       ...(failedTTL !== undefined && { failed: seconds(failedTTL, 'failedTTL') }),
     },
-    frequencySeconds: Math.max(1, seconds(frequency, 'frequency')),
-    priority: spec.priority ?? 0,
-    dryRun: spec.dryRun ?? false,
-    suspended: spec.suspend ?? false,
-    ownerPolicy: {
-      cronJob: 'Delete',
-      managedBy: 'Skip',
-      ttlSecondsAfterFinished: 'Skip',
-      ...spec.ownerPolicy,
-    },
-    skipsTracked: spec.tracked !== 'Delete',
-    propagation: spec.propagationPolicy ?? 'Background',
-    ...(limits && { limits }),
-    ...(keepLast && { keepLast }),
-    allowsShorter: spec.allowShorterOverrides ?? false,
-    ...scope(namespace, spec.namespacePatterns, settings),
-    coversJob: (name, labels, found) =>
-      selects(selector, labels) && (!jobNamePatterns || findsOne(jobNamePatterns, name, found)),
+    frequencySeconds: Math.max(1, seconds(frequency ?? DEFAULT_FREQUENCY, 'frequency')),
+    ...scope(namespace, namespacePatterns, settings),
+    coversJob: (job, labels, found) =>
+      selects(selector, labels) && (!jobNamePatterns || findsOne(jobNamePatterns, job, found)),
   };
 }
 
@@ -99,26 +80,20 @@ function seconds(text: string, field: string): number {
   });
 }
 
-/** A JobWatcher, and what its spec is read as. */
+/** A JobWatcher, and the reading of its spec. */
 export interface ReadWatcher {
   readonly cr: LiveWatcher;
   readonly watcher: Watcher | OperatorError;
 }
 
+/** What is known of one generation. */
 interface Known {
   readonly generation: number | undefined;
   /** Of its patterns. */
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
-  /** @default - it wasn't read yet */
   read?: Watcher | OperatorError;
-  /** @default - the patterns of others have left room for its own so far */
+  /** Set where the patterns of others have left no room for its own. */
   crowded?: OperatorError;
-}
-
-/** Size of the patterns of one namespace, each counted once. */
-interface Taken {
-  readonly patterns: Set<string>;
-  size: number;
 }
 
 /**
@@ -137,36 +112,34 @@ export class WatcherSet {
    */
   read(crs: readonly LiveWatcher[], isTimeUp: () => boolean): readonly ReadWatcher[] | undefined {
     const all = new Map<string, ReadWatcher>();
-    const byNamespace = new Map<string, Taken>();
+    /** By namespace, its patterns, each counted once. */
+    const taken = new Map<string, { readonly patterns: Set<string>; size: number }>();
     for (const cr of [...crs].sort(oldestFirst)) {
       const { namespace = '', uid = '', generation } = cr.metadata;
       let known = this.known.get(uid);
       const isNew = known?.generation !== generation;
       if (!known || isNew) known = { generation, sizes: attempt(() => patternSizes(cr.spec)) };
       this.known.set(uid, known);
-      const taken = byNamespace.get(namespace) ?? { patterns: new Set(), size: 0 };
-      byNamespace.set(namespace, taken);
-      all.set(uid, { cr, watcher: this.readOne(cr, known, taken) });
+      const its = taken.get(namespace) ?? { patterns: new Set(), size: 0 };
+      taken.set(namespace, its);
+      const sizes = known.sizes instanceof OperatorError ? [] : [...known.sizes];
+      const added = sizes.filter(([pattern]) => !its.patterns.has(pattern));
+      const size = added.reduce((sum, [, one]) => sum + one, 0);
+      let watcher: ReadWatcher['watcher'];
+      if (known.sizes instanceof OperatorError) watcher = known.sizes;
+      else if (its.size + size > MAX_NAMESPACE_SIZE) {
+        const what = `the patterns have a size of ${size}, for which those of older JobWatchers in ${namespace} leave no room`;
+        watcher = known.crowded ??= tooLarge(what, MAX_NAMESPACE_SIZE, ['spec']);
+      } else {
+        its.size += size;
+        for (const [pattern] of added) its.patterns.add(pattern);
+        watcher = known.read ??= attempt(() => readWatcher(cr, this.settings));
+      }
+      all.set(uid, { cr, watcher });
       if (isNew && isTimeUp()) return undefined;
     }
     for (const uid of this.known.keys()) if (!all.has(uid)) this.known.delete(uid);
     return [...all.values()];
-  }
-
-  private readOne(cr: LiveWatcher, known: Known, taken: Taken): Watcher | OperatorError {
-    const { sizes } = known;
-    if (sizes instanceof OperatorError) return sizes;
-    const added = [...sizes].filter(([pattern]) => !taken.patterns.has(pattern));
-    const size = added.reduce((sum, [, its]) => sum + its, 0);
-    if (taken.size + size > MAX_NAMESPACE_SIZE)
-      return (known.crowded ??= tooLarge(
-        `the patterns have a size of ${size}, for which those of older JobWatchers in ${cr.metadata.namespace} leave no room`,
-        MAX_NAMESPACE_SIZE,
-        ['spec'],
-      ));
-    taken.size += size;
-    for (const [pattern] of added) taken.patterns.add(pattern);
-    return (known.read ??= attempt(() => readWatcher(cr, this.settings)));
   }
 }
 

@@ -90,7 +90,8 @@ describe('by several', () => {
     ['but none below', tracked, [one('x', { tracked: 'Delete', priority: 1 }), short], [1, decided]],
     [
       'a suspended one still decides',
-      ...([completed(), [short, one('urgent', { priority: 1, suspend: true })]] as const),
+      completed(),
+      [short, one('urgent', { priority: 1, suspend: true })],
       [decided, 'Suspended'],
     ],
     ['a dry run neither deletes nor protects', completed(), [short, dry], [1, 2]],

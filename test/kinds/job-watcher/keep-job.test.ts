@@ -32,10 +32,12 @@ describe('finished', () => {
     expect(finishOf(status)).toBeUndefined();
   });
 
-  test.each([
+  test.each<[conditions: object[]]>([
     [[ended('Complete'), ended('Failed')]],
     [[{ type: 'Complete', status: 'True' }]],
-    ...['', 'yesterday', '2026-01-01', '2026-13-01T00:00:00Z', 1767225605].map((time) => [[complete(time)]]),
+    ...['', 'yesterday', '2026-01-01', '2026-13-01T00:00:00Z', 1767225605].map((time): [object[]] => [
+      [complete(time)],
+    ]),
   ])('unclear, so never deleted: %j', (conditions) => {
     expect(finishOf({ conditions })).toBe('unclear');
   });
