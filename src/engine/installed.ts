@@ -4,11 +4,11 @@ import { describeRef, groupOf, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Logger } from '../telemetry/logger.js';
-import type { Api, Scope } from './api.js';
+import type { Api } from './api.js';
 import { ApiError } from './api-error.js';
-import type { Store, StoreReader, Unserved } from './cache.js';
-import type { Clock, Timer } from './clock.js';
+import type { StoreReader, Unserved } from './cache.js';
+import type { Timer } from './clock.js';
+import type { ReflectorProps } from './reflector.js';
 import { backoffDelay, RETRY, WATCH } from './retry.js';
 
 /** The failure that a list of the kind ends, whenever it comes. */
@@ -42,10 +42,7 @@ export function checkServed(object: AnyObject, reader: StoreReader): void {
   });
 }
 
-interface SchemaChangesProps {
-  readonly api: Api;
-  readonly scope: Scope;
-  readonly clock: Clock;
+interface SchemaChangesProps extends Pick<ReflectorProps, 'api' | 'scope' | 'clock'> {
   /** Called when objects may have changed although their versions haven't. */
   readonly onChange: () => void;
 }
@@ -133,18 +130,6 @@ export async function doubtOf(
   }
 }
 
-interface MissingKindProps {
-  readonly api: Api;
-  readonly scope: Scope;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  readonly optional?: boolean;
-  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
-  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
-}
-
 /**
  * Decides what becomes of a watch whose kind the API server doesn't serve.
  *
@@ -159,7 +144,7 @@ export class MissingKind {
   private doubt: Doubt | undefined;
   private readonly fields: object;
 
-  constructor(private readonly props: MissingKindProps) {
+  constructor(private readonly props: Omit<ReflectorProps, 'metrics'>) {
     const { type, namespace } = props.scope;
     this.fields = { resource: type.plural, watchNamespace: namespace };
   }
