@@ -328,7 +328,7 @@ class DemandingReader implements SweepReader {
 }
 
 /** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
-const MOST_ROUNDS = 5;
+export const MOST_ROUNDS = 5;
 
 export interface OnceProps {
   readonly controller: Controller;

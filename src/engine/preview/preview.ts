@@ -8,7 +8,7 @@ import { applySteps } from '../carry-out.js';
 import { holdsDeletionsBack } from '../delete.js';
 import type { Transport } from '../transport.js';
 import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
-import { keyOf, Planning } from './planning.js';
+import { keyOf, MOST_ROUNDS, Planning } from './planning.js';
 
 /**
  * Outcome for an object.
@@ -59,9 +59,6 @@ export function asDeleted(object: AnyObject, failed: boolean): ObjectPreview {
 export function asFailed(ref: ObjectRef, error: OperatorError): ObjectPreview {
   return { ref, action: 'failed', error, takes: [], leaves: [] };
 }
-
-/** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
-const MOST_ROUNDS = 5;
 
 export interface Preview {
   readonly objects: readonly ObjectPreview[];
