@@ -10,7 +10,7 @@ import { checkNames, isDnsLabel, isDnsSubdomain } from './formats.js';
 import { fileName } from './output.js';
 import { formatProblem, InputError, showValue } from './problem.js';
 import type { Problem } from './problem.js';
-import { compileSchema, optionsFor, unknownRules } from './schema.js';
+import { unknownRules, validatorOf } from './schema.js';
 import type { Validate } from './schema.js';
 
 export interface CheckOptions {
@@ -238,7 +238,7 @@ export class KnownKinds {
     const converted = { apiVersion: kind.type.apiVersion };
     return {
       kind,
-      validate: compileSchema(schema, optionsFor(version)),
+      validate: validatorOf(version),
       withDefaults: (value) => applyDefaults(value, schema) as object,
       // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
       stored: (value) =>

@@ -41,14 +41,14 @@ test.each<[pattern: string, message: string]>([
 
 describe('the size of a regular expression', () => {
   test('is never less than what it is compiled to', () => {
-    const small = patterns(3_000, 5).flatMap((pattern) => {
+    const small = patterns(1_200, 5).flatMap((pattern) => {
       try {
         return [[pattern, RE2JS.compile(pattern).re2().prog.numInst()] as const];
       } catch {
         return [];
       }
     });
-    expect(small.length).toBeGreaterThan(500);
+    expect(small.length).toBeGreaterThan(300);
     expect(small.filter(([pattern, size]) => sizeOfRegularExpression(pattern) < size)).toEqual([]);
   });
 
