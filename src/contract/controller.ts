@@ -281,7 +281,7 @@ export interface Explanation {
   readonly summary: string;
   /** Specifies whether something in the cluster would change that the plan's applies don't show. */
   readonly differs: boolean;
-  /** Keys of what would go, or change: where they differ by a change of another custom resource, this one is shown too. @default - none */
+  /** Keys of what would go or change: one whose keys differ by a change of another one is shown too. @default - none */
   readonly touches?: readonly string[];
   /** @default - none */
   readonly tables?: readonly Table[];

@@ -94,7 +94,7 @@ export interface Kind {
   /** Options of `run`, `synth`, `diff` and `install` for this kind; only of kinds that come with the project. @default - none */
   readonly flags?: readonly KindFlag[];
   readonly rendering: Rendering;
-  /** Least of Kubernetes' user-facing roles that may write its custom resources: `admin` where they reach beyond their namespace. @default edit */
+  /** User-facing role that may write its custom resources: `admin` where they reach beyond their namespace. @default edit */
   readonly writers?: 'edit' | 'admin';
   /**
    * The kind as the engine runs it: one controller, or several with a queue each. The rights of the operator follow

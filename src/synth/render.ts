@@ -37,7 +37,7 @@ export const render: Render = (kind, cr, policy) => {
 /** Constructs that have made the same objects twice. */
 const compared = new WeakSet<RenderedKind['construct']>();
 
-/** Renders without that check, which replaces clock and random numbers: for the controller, which compares with its last rendering. */
+/** Renders without that check: for the controller, which compares with its last rendering. */
 export const renderOnce: Render = (kind, cr, policy) => {
   const resolver = new LazyResolver();
   let objects: AnyObject[];
@@ -252,7 +252,8 @@ function checkLengths(what: string, ownersName: string, object: AnyObject): void
 const SPELLED = 'constructor\0reconstruct';
 
 /**
- * A map with the key `constructor`, as cdk8s takes it: by that member it distinguishes maps from classes. `copyPlain` brings the key back.
+ * A map with the key `constructor`, as cdk8s takes it, which distinguishes maps from classes by that member. `copyPlain`
+ * brings the key back.
  * @returns nothing where there is no such key
  */
 function spelledForCdk8s(map: unknown): object | undefined {

@@ -34,7 +34,7 @@ it('is in the reference, each metric with its labels and its meaning', async () 
       help.replace(/<\w+>/g, '`$&`'),
     ])
     .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-  const table = await asMarkdown([['name', 'type', 'labels', 'meaning'], ...rows]);
+  const table = asMarkdown([['name', 'type', 'labels', 'meaning'], ...rows]);
   const text = readFileSync(reference, 'utf8').replace(/(?:^\|.*\n)+/m, () => table);
   await expect(text).toMatchFileSnapshot(reference);
 });
