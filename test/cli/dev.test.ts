@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { changesBetween, Follower } from '../../src/cli/dev/follower.js';
+import { changesBetween, followKinds } from '../../src/cli/dev/follower.js';
 import type { Change } from '../../src/cli/dev/follower.js';
 import { placeOf, readLogLine, sampleSources } from '../../src/cli/dev/load.js';
 import { IGNORED } from '../../src/cli/dev/session.js';
@@ -67,13 +67,13 @@ describe('loading', () => {
 });
 
 test.each([
-  ['what the author prints', 'hello', { tone: 'news', text: 'hello' }],
+  ['what the author prints', 'hello', ['hello', 'news']],
   ['the start of a controller', { msg: 'Controller started', controller: 'note' }, 'note'],
   ['a line that is not shown', {}, undefined],
   [
     'a warning, with its subject and cause',
     { level: 'warn', controller: 'note', namespace: 'a', name: 'b', error: 'may not\nlist' },
-    { tone: 'warning', text: 'note a/b: Said: may not' },
+    ['note a/b: Said: may not', 'warning'],
   ],
   [
     'a failure of a custom resource, which its status shows',
@@ -90,11 +90,7 @@ test.each([
     },
     undefined,
   ],
-  [
-    'an error',
-    { level: 'error', err: { message: 'boo', stack: 'boo at' } },
-    { tone: 'error', text: 'Said: boo' },
-  ],
+  ['an error', { level: 'error', err: { message: 'boo', stack: 'boo at' } }, ['Said: boo', 'error']],
 ])('of the output of a controller: %s', (_, entry, line) => {
   const text = typeof entry === 'string' ? entry : JSON.stringify({ level: 'info', msg: 'Said', ...entry });
   expect(readLogLine(text)).toEqual(line);
@@ -136,7 +132,8 @@ describe('the follower', () => {
   const kind = { name: 'widget', type: WIDGET, children: [CONFIG_MAP], formerChildren: [] };
   let server: StoredServer;
   let clock: VirtualClock;
-  let follower: Follower;
+  let kinds: readonly object[];
+  let stopping: AbortController;
   let documents: StatusDocument[];
   let changes: Change[];
   let troubles: (readonly string[])[];
@@ -146,19 +143,18 @@ describe('the follower', () => {
       anObject(WIDGET, 'a', { uid: 'uid-a' }),
       configMap('a', '5', { labels: { 'demo.example.com/widget': 'a' }, ownerReferences: [ownedBy('a')] }),
     ]);
-    clock = new VirtualClock();
+    [clock, kinds, stopping] = [new VirtualClock(), [kind], new AbortController()];
     [documents, changes, troubles] = [[], [], []];
-    follower = new Follower({
-      ...{ api: new Api(server), clock },
+  });
+  const look = (): void => {
+    void followKinds({
+      ...{ api: new Api(server), clock, signal: stopping.signal, kinds: () => kinds as SeenKind[] },
       onDocument: (document, all) => {
         documents.push(document);
         changes.push(...all);
       },
       onTrouble: (lines) => void troubles.push(lines),
     });
-  });
-  const look = (props: object = kind): void => {
-    follower.follow([props as SeenKind]);
   };
 
   test('reports a look that fails, and retries until it succeeds or is stopped', async () => {
@@ -172,11 +168,8 @@ describe('the follower', () => {
     await clock.advance(1_000);
     expect(documents.map(({ resources }) => resources.map(({ name }) => name))).toEqual([['a']]);
     expect(troubles.at(-1)).toEqual([]);
-    server.refused.set('widgets', failure(403, 'Forbidden', 'not you'));
-    await clock.advance(1_000);
-    expect(troubles.at(-1)).toEqual(['List widgets: 403 not you']);
 
-    follower.stop();
+    stopping.abort();
     const { length } = server.requests;
     await clock.advance(60_000);
     expect(server.requests).toHaveLength(length);
@@ -186,11 +179,11 @@ describe('the follower', () => {
     look();
     await clock.advance(0);
     server.refused.set('configmaps', failure(404, undefined, '404 page not found'));
-    look({ ...kind, children: [{ ...CONFIG_MAP, apiVersion: 'v9' }] });
-    await clock.advance(0);
+    kinds = [{ ...kind, children: [{ ...CONFIG_MAP, apiVersion: 'v9' }] }];
+    await clock.advance(1_000);
     server.refused.clear();
-    look();
-    await clock.advance(0);
+    kinds = [kind];
+    await clock.advance(1_000);
     expect(documents).toHaveLength(3);
     expect(changes.map(({ text }) => text)).toEqual(['Widget shop/a: created', 'ConfigMap shop/a: created']);
   });

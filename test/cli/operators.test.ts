@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
 import type { OperatorContextProps } from '../../src/cli/operators.js';
 import { policyParser } from '../../src/cli/policy-file.js';
@@ -240,44 +240,36 @@ describe('the context of a diff', () => {
   describe('has the policy', () => {
     const PLACE = 'ConfigMap ops/reconstruct-policy';
     const clusterWith = (text: string) => new MemoryCluster(installed({ policy: { text, parsed: {} } }));
+    const without = Object.assign(clusterWith('{}'), { find: () => Promise.resolve(undefined) });
+    const small = { maxSize: 3 };
 
-    test('that is given, of which a kind has its section', async () => {
-      const allowed = { appservice: { maxSize: 3 } };
-      const { contextFor, said } = contextIn(clusterWith('{}'), { policy: allowed });
-      const { policy, render: restricted } = await contextFor(appService, []);
-      expect(policy).toEqual({ maxSize: 3 });
-      expect(() => restricted(appService, cr)).toThrow('maxSize');
+    test.each<[what: string, MemoryCluster, Partial<OperatorContextProps>, object | undefined, string[]]>([
+      ['that is given', clusterWith('{}'), { policy: { appservice: small } }, small, []],
+      [
+        'of the operator, read once, and noted',
+        ...([clusterWith('appservice: { maxSize: 3 }'), {}, small] as const),
+        [`Judged by the policy of the operator in ops: ${PLACE}`],
+      ],
+      [
+        "that forbids nothing where it can't be read, with a warning",
+        ...([without, {}, undefined] as const),
+        [
+          `warning: The policy of the operator in ops can't be read (there is no policy.yaml in the ${PLACE}): that it ` +
+            'forbids nothing is assumed; give it with --policy',
+        ],
+      ],
+    ])('%s', async (_, cluster, given, section, lines) => {
+      const find = vi.spyOn(cluster, 'find');
+      const { contextFor, said } = contextIn(cluster, given);
       expect(await contextFor(jobWatcher, [])).not.toHaveProperty('policy');
-      expect(said).toEqual([]);
-    });
-
-    test('of the operator, read once, and noted', async () => {
-      const cluster = clusterWith('appservice: { maxSize: 3 }');
-      let reads = 0;
-      const find = cluster.find.bind(cluster);
-      cluster.find = (type, key) => {
-        reads++;
-        return find(type, key);
-      };
-      const { contextFor, said } = contextIn(cluster);
-      await contextFor(jobWatcher, []);
-      expect(reads).toBe(0);
-      expect((await contextFor(appService, [])).policy).toEqual({ maxSize: 3 });
+      expect(find).not.toHaveBeenCalled();
+      const { policy, render: restricted } = await contextFor(appService, ['shop']);
       await contextFor(appService, []);
-      expect(reads).toBe(1);
-      expect(said).toEqual([`Judged by the policy of the operator in ops: ${PLACE}`]);
-    });
-
-    test("that forbids nothing where it can't be read, with a warning", async () => {
-      const cluster = clusterWith('{}');
-      cluster.find = () => Promise.resolve(undefined);
-      const { contextFor, said } = contextIn(cluster);
-      const { render: unrestricted } = await contextFor(appService, []);
-      expect(unrestricted(appService, routed)).toHaveLength(3);
-      expect(said).toEqual([
-        `warning: The policy of the operator in ops can't be read (there is no policy.yaml in the ${PLACE}): that it ` +
-          'forbids nothing is assumed; give it with --policy',
-      ]);
+      expect(policy).toEqual(section);
+      if (section) expect(() => restricted(appService, cr)).toThrow('maxSize');
+      else expect(restricted(appService, routed)).toHaveLength(3);
+      expect(find.mock.calls.length).toBeLessThan(2);
+      expect(said).toEqual(lines);
     });
 
     test('that is invalid ends the diff, since only the operator knows the one before', async () => {

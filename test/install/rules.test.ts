@@ -3,7 +3,7 @@ import { watchesFor } from '../../src/contract/owned-children.js';
 import type { Watch } from '../../src/contract/controller.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { leaseRules, rulesFor } from '../../src/install/rules.js';
+import { rulesFor } from '../../src/install/rules.js';
 
 const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
 
@@ -86,15 +86,5 @@ describe('rulesFor', () => {
     expect(asked).toHaveBeenCalledWith(
       expect.objectContaining({ flags: { '--a': 'b' }, operatorNamespace: 'ops' }),
     );
-  });
-});
-
-describe('leaseRules', () => {
-  it('touches the one lease alone, but for making it, which no name can be asked for', () => {
-    const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
-    expect(leaseRules()).toEqual([
-      { ...leases, verbs: ['create'] },
-      { ...leases, verbs: ['get', 'update'], resourceNames: ['reconstruct'] },
-    ]);
   });
 });

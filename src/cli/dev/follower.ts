@@ -18,69 +18,53 @@ export interface Change {
 interface FollowerProps {
   readonly api: Api;
   readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The kinds to look at now. */
+  readonly kinds: () => readonly SeenKind[];
   /** Called with each look, and the changes since the previous one, which explain the status. */
   readonly onDocument: (document: StatusDocument, changes: readonly Change[]) => void;
   /** Called with each look. @param lines why it failed; none where it succeeded */
   readonly onTrouble: (lines: readonly string[]) => void;
 }
 
-export class Follower {
-  private kinds = '';
-  private known: readonly AnyObject[] = [];
-  private stopping: AbortController | undefined;
-
-  constructor(private readonly props: FollowerProps) {}
-
-  /** Looks at these kinds from now on; does nothing where they are the same as before. */
-  follow(kinds: readonly SeenKind[]): void {
-    const id = JSON.stringify(kinds);
-    if (id === this.kinds) return;
-    this.stop();
-    this.kinds = id;
-    this.stopping = new AbortController();
-    const { api, clock, onTrouble, onDocument } = this.props;
-    const targets = kinds.map((kind) => ({ kind }));
-    let objects: AnyObject[] = [];
-    let unlisted = new Set<string>();
-    void follow({
-      ...{ api, clock, signal: this.stopping.signal },
-      look: (list) => {
-        [objects, unlisted] = [[], new Set()];
-        const recorded: typeof list = async (scope) => {
-          try {
-            const found = await list(scope);
-            objects.push(...found);
-            return found;
-          } catch (error) {
-            unlisted.add(groupKind(scope.type));
-            throw error;
-          }
-        };
-        return collect({ targets, operators: false }, recorded, new Date());
-      },
-      onDocument: (document) => {
-        onTrouble([]);
-        const crs = new Set(document.resources.map(({ uid }) => uid));
-        // They may still exist.
-        const unseen = this.known.filter((object) => unlisted.has(groupKind(object)));
-        const ours = [...unseen, ...objects].filter(
-          (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
-        );
-        const changes = changesBetween(this.known, ours);
-        this.known = ours;
-        onDocument(document, changes);
-        return false;
-      },
-      onFailed: (error) => {
-        onTrouble([messageOf(error)]);
-      },
-    });
-  }
-
-  stop(): void {
-    this.stopping?.abort();
-    this.kinds = '';
-  }
+/** Looks at custom resources and their children again and again. */
+export async function followKinds({ kinds, onDocument, onTrouble, ...props }: FollowerProps): Promise<void> {
+  let known: readonly AnyObject[] = [];
+  let objects: AnyObject[] = [];
+  let unlisted = new Set<string>();
+  await follow({
+    ...props,
+    look: (list) => {
+      [objects, unlisted] = [[], new Set()];
+      const recorded: typeof list = async (scope) => {
+        try {
+          const found = await list(scope);
+          objects.push(...found);
+          return found;
+        } catch (error) {
+          unlisted.add(groupKind(scope.type));
+          throw error;
+        }
+      };
+      const targets = kinds().map((kind) => ({ kind }));
+      return collect({ targets, operators: false }, recorded, new Date());
+    },
+    onDocument: (document) => {
+      onTrouble([]);
+      const crs = new Set(document.resources.map(({ uid }) => uid));
+      // They may still exist.
+      const unseen = known.filter((object) => unlisted.has(groupKind(object)));
+      const ours = [...unseen, ...objects].filter(
+        (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
+      );
+      onDocument(document, changesBetween(known, ours));
+      known = ours;
+      return false;
+    },
+    onFailed: (error) => {
+      onTrouble([messageOf(error)]);
+    },
+  });
 }
 
 /** Compares two looks: of custom resources their spec, of their children everything but what controllers report. */

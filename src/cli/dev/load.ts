@@ -44,10 +44,7 @@ export function projectOptions(samples: readonly string[], { config, kinds }: Sh
 }
 
 /** A kind as far as it is data, so that it can be sent to another process. */
-export interface LoadedKind extends Pick<OwnedKind, 'name' | 'type' | 'crd'> {
-  readonly children: readonly ResourceType[];
-  readonly formerChildren: readonly ResourceType[];
-}
+export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children' | 'formerChildren'>;
 
 /** A custom resource from a file, as it is written, with its namespace. */
 export interface Sample {
@@ -246,10 +243,7 @@ export function sampleSources(named: readonly string[], folder: string): string[
 const GRACE_MILLISECONDS = 5_000;
 
 /** A warning or error of the controller, or output of the author's code. */
-interface ControllerLine {
-  readonly tone: Tone;
-  readonly text: string;
-}
+type ControllerLine = readonly [text: string, tone: Tone];
 
 interface ControllerProps {
   readonly guard: Guard;
@@ -257,7 +251,7 @@ interface ControllerProps {
   readonly config: string | undefined;
   readonly kinds: readonly LoadedKind[];
   readonly onStarted: () => void;
-  readonly onLine: (line: ControllerLine) => void;
+  readonly onLine: (...line: ControllerLine) => void;
   /** Called when it has ended unexpectedly. @param how as in `exit code 1` */
   readonly onEnd: (how: string) => void;
 }
@@ -279,7 +273,7 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   const starting = kinds.map(({ name }) => name);
   const read = (text: string): void => {
     const line = isStopping ? undefined : readLogLine(text);
-    if (typeof line === 'object') onLine(line);
+    if (typeof line === 'object') onLine(...line);
     else if (line !== undefined && starting.includes(line)) {
       starting.splice(starting.indexOf(line), 1);
       if (starting.length === 0) onStarted();
@@ -310,8 +304,7 @@ export function readLogLine(line: string): ControllerLine | string | undefined {
   } catch {
     // Not of the controller.
   }
-  if (!isMap(entry) || !('level' in entry) || typeof entry.msg !== 'string')
-    return { tone: 'news', text: line };
+  if (!isMap(entry) || !('level' in entry) || typeof entry.msg !== 'string') return [line, 'news'];
   const { level, msg, controller, kind, namespace, name, err, error, reason } = entry;
   if (/^controller started$/i.test(msg) && typeof controller === 'string') return controller;
   const isWarning = level === 'warn';
@@ -324,5 +317,5 @@ export function readLogLine(line: string): ControllerLine | string | undefined {
   const key = typeof name === 'string' ? objectKey(namespace as string | undefined, name) : '';
   const subject = [kind ?? controller, key].filter(Boolean).join(' ');
   const texts = [subject, msg, msg.includes(cause) ? '' : cause].filter(Boolean);
-  return { tone: isWarning ? 'warning' : 'error', text: texts.join(': ') };
+  return [texts.join(': '), isWarning ? 'warning' : 'error'];
 }

@@ -14,7 +14,7 @@ import type { SharedOptions } from '../commands.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { paint } from '../output.js';
 import { packageVersion } from '../version.js';
-import { Follower } from './follower.js';
+import { followKinds } from './follower.js';
 import { loadProject, projectOptions, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
 import { loadStand, Samples } from './stand.js';
@@ -130,6 +130,8 @@ class Session {
   /** The controller hasn't loaded the files as they are. */
   private isStale = true;
   private sources: readonly string[] = [];
+  private kinds: Project['kinds'] = [];
+  private following: Promise<void> | undefined;
 
   constructor(
     private readonly options: ProjectOptions,
@@ -231,29 +233,27 @@ class Session {
     }
     view.show({ hints: usage(stand, samples[0]) });
     this.trouble('samples', 'The samples have mistakes; the last good ones stay', mistakes);
-    if (!this.isOver()) this.connected.follower.follow(kinds);
+    this.kinds = kinds;
+    if (!this.isOver()) this.following ??= this.connected.follow();
   }
 
   private connect() {
     const { view } = this;
     const access = clusterAccess({ kubeconfig: this.stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    const follower = new Follower({
-      ...{ api: new Api(transport), clock: systemClock },
-      onDocument: (document, changes) => {
-        view.changes(changes);
-        view.show({ document });
-      },
-      onTrouble: (lines) => {
-        this.trouble('look', "The custom resources can't be read, retrying", lines);
-      },
-    });
-    const close = async (): Promise<void> => {
-      follower.stop();
-      await transport.close();
-    };
     const samples = new Samples(new ClusterClient(retryingTransport(transport)), systemClock);
-    return { follower, samples, close };
+    const follow = (): Promise<void> =>
+      followKinds({
+        ...{ api: new Api(transport), clock: systemClock, signal: this.signal, kinds: () => this.kinds },
+        onDocument: (document, changes) => {
+          view.changes(changes);
+          view.show({ document });
+        },
+        onTrouble: (lines) => {
+          this.trouble('look', "The custom resources can't be read, retrying", lines);
+        },
+      });
+    return { samples, follow, close: () => transport.close() };
   }
 
   /** Two controllers never run at the same time. */
@@ -272,7 +272,7 @@ class Session {
       onStarted: () => {
         view.show({ controller: `the controller runs what was loaded at ${at}` });
       },
-      onLine: ({ text, tone }) => {
+      onLine: (text, tone) => {
         if (!this.isOver()) view.report(text, tone);
       },
       onEnd: (how) => {
