@@ -11,6 +11,7 @@ import { UndiciTransport } from '../engine/transport.js';
 import type { Transport } from '../engine/transport.js';
 import { isPartial } from '../install/cluster.js';
 import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
+import type { SharedOptions } from './commands.js';
 import { CliError } from './exit.js';
 import { packageVersion } from './version.js';
 
@@ -26,10 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   KindNotServed: `install it with ${INSTALL_IT}`,
 };
 
-interface ClusterOptions {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
+type ClusterOptions = Pick<SharedOptions, 'kubeconfig' | 'context'>;
 
 /**
  * Finds the cluster that the options name.

@@ -6,13 +6,11 @@ import type { Kind, Policy } from '../contract/kind.js';
 import type { Clock } from '../engine/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 
-interface PolicyFlags {
-  readonly policy?: string;
-  readonly config?: string;
-}
+type PolicyFlags = Pick<SharedOptions, 'policy' | 'config'>;
 
 /** Makes a policy of a text. @param name named in messages @throws CliError with exit code 2 */
 export type PolicyParser = (name: string, text: string) => Policy;

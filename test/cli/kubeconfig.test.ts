@@ -364,10 +364,4 @@ describe('a proxy', () => {
     expect(asked).toEqual([`api.example.com:443 ${login}`]);
     expect(seen[0]).toMatchObject({ authorization: 'Bearer t', httpVersion: '2.0' });
   });
-
-  test.each(['localhost', '127.0.0.1'])('of the environment is not used for %s', async (host) => {
-    vi.stubEnv('HTTPS_PROXY', proxy);
-    await sentBy(kubeconfig({}, away(`${host}:${port}`)));
-    expect(asked).toEqual([]);
-  });
 });

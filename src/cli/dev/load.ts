@@ -22,12 +22,9 @@ import type { Guard } from './stand.js';
 import type { Tone } from './view.js';
 
 /** Options of the command; the path of the configuration, too, where it is the usual one. */
-export interface ProjectOptions {
+export interface ProjectOptions extends Pick<SharedOptions, 'config' | 'kinds'> {
   /** Files, folders and patterns. Empty: the usual places. */
   readonly samples: readonly string[];
-  readonly config?: string;
-  /** @defaultValue those of the configuration */
-  readonly kinds?: readonly string[];
 }
 
 /** @throws CliError with exit code 2 where neither a configuration nor kinds are there */

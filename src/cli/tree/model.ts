@@ -429,7 +429,8 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
     const namespace = type.namespaced ? scope.namespace : undefined;
     try {
       const crs = await list(scopeOf({ type, namespace, name: target.name }));
-      found.push({ target, crs: [...crs].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)) });
+      const keyOf = ({ metadata }: AnyObject): string => objectKey(metadata.namespace, metadata.name);
+      found.push({ target, crs: [...crs].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) });
     } catch (error) {
       refused.push(missed(type, error));
     }
@@ -464,10 +465,6 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
     ...(missing.length > 0 && { notInstalled: missing.map(({ type }) => type.kind) }),
     ...(unreadable.length > 0 && { unreadable: unreadable.map(({ type }) => type.kind) }),
   };
-}
-
-function sortKey({ metadata: { namespace = '', name } }: AnyObject): string {
-  return `${namespace}/${name}`;
 }
 
 const podType = resourceType({ apiVersion: 'v1', kind: 'Pod' });
