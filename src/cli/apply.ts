@@ -63,7 +63,7 @@ const FIRST_PAUSE_MILLISECONDS = 250;
 const MAX_PAUSE_MILLISECONDS = 2_000;
 const PATIENCE_MILLISECONDS = 10_000;
 
-export interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
+interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
   readonly render: Render;
   /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;

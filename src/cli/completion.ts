@@ -77,7 +77,7 @@ export async function printCompletions(
  *
  * @param words of the command line, without the program; `--flag=value` may be three
  */
-export function completions(program: Command, words: readonly string[]): string[] {
+function completions(program: Command, words: readonly string[]): string[] {
   const joined = words
     .join('\n')
     .replaceAll(/^(--[^\n=]+)\n=(?:\n|$)/gm, '$1=')

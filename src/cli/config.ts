@@ -25,7 +25,7 @@ export interface Config {
   readonly builtIn?: boolean;
 }
 
-export interface LoadKindsOptions {
+interface LoadKindsOptions {
   /** @default - `reconstruct.config.mjs` in the working directory, if it exists */
   readonly config?: string | undefined;
   /**

@@ -20,7 +20,7 @@ import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 import type { List, OperatorStatus, SeenKind } from './tree/model.js';
 
-export interface KindInNamespace {
+interface KindInNamespace {
   readonly kind: SeenKind;
   readonly namespace?: string | undefined;
 }

@@ -13,7 +13,7 @@ import { CliError } from './exit.js';
 type PolicyFlags = Pick<SharedOptions, 'policy' | 'config'>;
 
 /** Makes a policy of a text. @param name named in messages @throws CliError with exit code 2 */
-export type PolicyParser = (name: string, text: string) => Policy;
+type PolicyParser = (name: string, text: string) => Policy;
 
 /** Returns a parser that knows the sections of every kind, also of those that `--kinds` leaves out. */
 export async function policyParser({ config }: PolicyFlags): Promise<PolicyParser> {

@@ -7,15 +7,11 @@ export interface InstallProps {
   /** Watched with Roles in them, and nothing cluster-wide. @default - all, with a ClusterRole */
   readonly watchNamespaces?: readonly string[];
   readonly replicas: number;
+  /** Of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;
   /** @default - none, which allows all but routes */
-  readonly policy?: InstalledPolicy;
+  readonly policy?: { readonly text: string; readonly parsed: Policy };
   readonly monitoring?: MonitoringProps;
-}
-
-export interface InstalledPolicy {
-  readonly text: string;
-  readonly parsed: Policy;
 }
 
 /**

@@ -49,7 +49,7 @@ export interface ResourceStatus extends ObjectStatus {
   readonly facts: readonly Fact[];
   readonly children: readonly ChildStatus[];
   /** Types of children that couldn't be listed, so that some may be missing. @default - none */
-  readonly unseen?: readonly UnseenType[];
+  readonly unseen?: readonly { readonly plural: string; readonly forbidden: boolean }[];
   /** Required types of children that the API server doesn't serve, as in `deployments of apps/v9`. @default - none */
   readonly notServed?: readonly string[];
   /** The last events of the resource, its children and their pods: warnings first, then its own, then the rest. */
@@ -70,17 +70,12 @@ export interface Verdict {
   readonly byChildren?: boolean;
 }
 
-export interface Fact {
+interface Fact {
   /** As in `Programmed` or `last run`. */
   readonly name: string;
   readonly text: string;
   /** @default - it is neither good nor bad */
   readonly good?: boolean;
-}
-
-export interface UnseenType {
-  readonly plural: string;
-  readonly forbidden: boolean;
 }
 
 export interface ChildStatus extends ObjectStatus {
@@ -111,7 +106,7 @@ export interface EventStatus {
 }
 
 /** Returns the members that every object of the tree has. */
-export function objectStatus(object: AnyObject): ObjectStatus {
+function objectStatus(object: AnyObject): ObjectStatus {
   const { creationTimestamp, uid = '' } = object.metadata;
   return { ...refOf(object), uid, ...(creationTimestamp !== undefined && { created: creationTimestamp }) };
 }
@@ -214,7 +209,7 @@ function jobWatcherFacts({ status }: AnyObject): Readonly<Record<string, string 
 }
 
 /** Returns the state of a child, with those of the pods that it has made. */
-export function childStatus(child: AnyObject, pods: readonly AnyObject[]): ChildStatus {
+function childStatus(child: AnyObject, pods: readonly AnyObject[]): ChildStatus {
   const { phase, message } = childReadiness(child);
   const own = pods.filter((pod) => isPodOf(child, pod)).map(podStatus);
   return { ...objectStatus(child), phase, message, pods: own.sort((a, b) => (a.name < b.name ? -1 : 1)) };
@@ -234,7 +229,7 @@ type PodObjectStatus = Partial<Record<'phase' | 'reason' | 'message', string>> &
   readonly containerStatuses?: readonly { readonly ready?: boolean; readonly restartCount?: number }[];
 };
 
-export function podStatus(pod: AnyObject): PodStatus {
+function podStatus(pod: AnyObject): PodStatus {
   const status = (pod.status ?? {}) as PodObjectStatus;
   const { containers = [] } = (pod.spec ?? {}) as { readonly containers?: readonly unknown[] };
   const trouble = podTrouble(pod);
@@ -318,7 +313,7 @@ export interface Target {
   readonly name?: string;
 }
 
-export interface TreeScope {
+interface TreeScope {
   readonly targets: readonly Target[];
   readonly namespace?: string | undefined;
   /** Looks for the operators that are responsible, too. @default true */
