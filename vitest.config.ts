@@ -4,18 +4,17 @@ import { defineConfig } from 'vitest/config';
 const withMocks = ['test/cli/fn.test.ts', 'test/cli/synth.test.ts'];
 
 /** Scenarios that take minutes each. */
-const soak = [
-  ...['blackhole', 'churn', 'outage', 'overload'],
-  ...['sweep-appservice', 'sweep-examples', 'sweep-job-watcher', 'sweep-stream-ingress'],
-].map((name) => `test/scenarios/${name}.test.ts`);
+const soak = [...['blackhole', 'churn', 'outage', 'overload'], ...['sweep-examples', 'sweep-kinds']].map(
+  (name) => `test/scenarios/${name}.test.ts`,
+);
 
 /** Follows a page whose commands judge by the clock, so nothing else runs beside it. */
 const alone = ['test/scenarios/own-kind.test.ts'];
 
 /** What an API server decides without the controllers of Kubernetes; tried on every version that is supported. */
 const withoutControllers = [
-  ...['app-service-crd', 'contested', 'define-crd', 'diff-examples', 'digest', 'job-watcher-crd'],
-  ...['missing-kinds', 'stream-ingress-crd', 'synth-apply'],
+  ...['contested', 'crds', 'define-crd', 'diff-examples', 'digest'],
+  ...['missing-kinds', 'synth-apply'],
 ].map((name) => `test/full/${name}.test.ts`);
 
 /**

@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { startSandbox } from '../../sandbox/control-plane.js';
+import { httpRouteCrd } from '../support/http-route-crd.js';
 import { operatorUsers } from './global-setup.js';
-import { httpRouteCrd } from './support/http-route-crd.js';
 
 /**
  * Starts a shared sandbox of etcd and an API server alone, whose version has to be RECONSTRUCT_TEST_KUBERNETES where

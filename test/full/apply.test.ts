@@ -1,25 +1,27 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { installManifests } from '../../src/install/manifests.js';
 import { rulesFor } from '../../src/install/rules.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { Cluster, deployments, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { pods } from './support/jobs.js';
-import { Reconstruct } from './support/reconstruct.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { grant } from './support/rights.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import {
+  accountKubeconfig,
+  deployments,
+  eventually,
+  grant,
+  installCrd,
+  pods,
+  services,
+} from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
+import { startController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-64';
 /** A controller beside it. */
 const operator = 'operator-86';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const web = { size: 1, image: 'example.com/web:1' };
 let apps: Subject;
 let own: Reconstruct;
@@ -35,10 +37,7 @@ beforeAll(async () => {
   const told = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch'] };
   const rules = [...rulesFor([appService], { namespaces }), ...written, told];
   await grant(cluster, { user, namespaces, rules });
-  own = new Reconstruct(await accountKubeconfig(cluster, user), ['apply'], ['-n', apps.namespace]);
-});
-afterAll(async () => {
-  await cluster.close();
+  own = new Reconstruct('apply', await accountKubeconfig(cluster, user), ['-n', apps.namespace]);
 });
 
 const app = (name: string, spec: object, metadata: object = {}) => ({

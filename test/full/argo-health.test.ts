@@ -4,8 +4,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { CUSTOMIZATIONS, healthOf } from './support/health.js';
-import type { Verdict } from './support/health.js';
+import { CUSTOMIZATIONS, healthOf } from '../support/health.js';
+import type { Verdict } from '../support/health.js';
 
 /** What kstatus makes of that of which Argo CD makes this. */
 const KSTATUS: Readonly<Record<string, string>> = {

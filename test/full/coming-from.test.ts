@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { filesIn } from './support/documented.js';
+import { filesIn } from '../support/pages.js';
 
 const root = repoFolder();
 const kind = filesIn(readFileSync(join(root, 'docs/coming-from.md'), 'utf8')).get('memcached.ts')!;

@@ -1,41 +1,24 @@
 import { setInterval as every } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
-import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
-import type { ResourceType } from '../../src/contract/resource.js';
-import { bundleConfig, configMap, jobs, loadBundle } from './support/bundle.js';
-import { Cluster, configMaps, events } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { Differ } from './support/diff.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { beforeAll, expect, test } from 'vitest';
+import { configMap, loadBundle } from '../support/bundle.js';
+import { configMaps, eventually, jobs } from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
+import { startController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-22';
-const bundle = await loadBundle();
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const { kind: bundle, config } = await loadBundle();
+const cluster = openCluster();
 let bundles: Subject;
-let controller: RunningController;
 
 beforeAll(async () => {
-  await installCrd(cluster, bundle);
-  bundles = new Subject(cluster, bundle, await cluster.makeNamespace('contested'));
-  controller = await startController({
-    ...{ cluster, user, kinds: [bundle], config: bundleConfig, namespaces: [bundles.namespace] },
+  bundles = await Subject.make(cluster, bundle, 'contested');
+  await startController({
+    ...{ cluster, user, kinds: [bundle], config, namespaces: [bundles.namespace] },
   });
 });
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
-});
-
-async function eventsOf(name: string): Promise<AnyObject[]> {
-  const all = await cluster.list<AnyObject & { regarding: ObjectRef }>(events, bundles.namespace);
-  return all.filter(({ regarding }) => regarding.kind === 'Bundle' && regarding.name === name);
-}
 
 async function isContested(name: string): Promise<boolean> {
   const { status } = await bundles.get(name);
@@ -50,7 +33,7 @@ test('a writer that changes a field of ours again and again is named once, and m
   await bundles.create('fought', {
     objects: [configMap('fought', { level: 'ours' }), configMap('beside', { of: 'fought' })],
   });
-  await bundles.condition('fought', { type: 'Ready', status: 'True' });
+  await bundles.ready('fought');
   const requests = await requestsFromNowOn(cluster, user);
 
   // Twenty times what a polite controller would do, for four seconds; longer where it is met so slowly.
@@ -78,7 +61,7 @@ test('a writer that changes a field of ours again and again is named once, and m
   expect((await applies()).length).toBeLessThanOrEqual(6);
   await settled(cluster, user);
   await eventually(async () => {
-    const told = (await eventsOf('fought')).filter(({ reason }) => reason === 'FieldContested');
+    const told = (await bundles.events('fought')).filter(({ reason }) => reason === 'FieldContested');
     expect(told).toMatchObject([{ type: 'Warning', note: contested.message }]);
   });
 
@@ -89,7 +72,7 @@ test('a writer that changes a field of ours again and again is named once, and m
   });
   await bundles.condition('fought', { type: 'Ready', status: 'False', reason: 'FieldContested' });
 
-  // What the custom resource says anew isn't kept waiting.
+  // An edit of the custom resource isn't kept waiting.
   await bundles.edit('fought', { objects: [configMap('fought', { level: 'ours', other: 'new' })] });
   await eventually(async () => {
     expect(await dataOf('fought')).toEqual({ level: 'ours', other: 'new' });
@@ -101,7 +84,7 @@ test('a writer that changes a field of ours again and again is named once, and m
   );
   await bundles.condition('fought', { type: 'Ready', status: 'False', reason: 'FieldContested' });
 
-  // It has stopped, so the field is put right, and the condition clears by itself.
+  // It has stopped, so the field is corrected, and the condition clears by itself.
   await eventually(
     async () => {
       expect(await dataOf('fought')).toEqual({ level: 'ours', other: 'new' });
@@ -109,7 +92,7 @@ test('a writer that changes a field of ours again and again is named once, and m
     // As long as the sixth correction is followed by a pause, and again as long.
     { deadlineMilliseconds: 45_000 },
   );
-  await bundles.condition('fought', { type: 'Ready', status: 'True' });
+  await bundles.ready('fought');
   expect((await applies()).length).toBeLessThanOrEqual(8);
 });
 
@@ -121,20 +104,20 @@ function job(name: string, image: string, labels: Readonly<Record<string, string
   };
 }
 
-async function uidOf(type: ResourceType, name: string): Promise<string | undefined> {
-  return (await cluster.get(bundles.childPlace(type, name))).metadata.uid;
+async function uidOf(name: string): Promise<string | undefined> {
+  return (await cluster.get(bundles.childPlace(jobs, name))).metadata.uid;
 }
 
 /** What `diff` says of the one child that a Bundle would have. */
 async function predicted(name: string, object: object): Promise<object | undefined> {
   const { apiVersion, kind } = bundle.type;
   const metadata = { name, namespace: bundles.namespace };
-  const differ = new Differ(cluster.sandbox.adminKubeconfig, ['--config', bundleConfig]);
-  const { objects } = await differ.json([{ apiVersion, kind, metadata, spec: { objects: [object] } }]);
+  const differ = new Reconstruct('diff', cluster.sandbox.adminKubeconfig, ['--config', config]);
+  const { objects } = await differ.diff([{ apiVersion, kind, metadata, spec: { objects: [object] } }]);
   return objects.find((found) => found.kind !== 'Bundle');
 }
 
-const refusedAnew = [
+const refused = [
   {
     what: 'and is invalid',
     name: 'changed-and-invalid',
@@ -149,23 +132,23 @@ const refusedAnew = [
   },
 ];
 
-test.for(refusedAnew)(
+test.for(refused)(
   'an edit that changes what cannot be changed, $what, keeps the object that works, and stalls with the reason',
   async ({ name, edit, message }) => {
     await bundles.create(name, { objects: [job(name, 'old')] });
-    const uid = await eventually(() => uidOf(jobs, name));
+    const uid = await eventually(() => uidOf(name));
 
     expect(await predicted(name, edit(name))).toMatchObject({ action: 'failed', reason: 'Invalid' });
     await bundles.edit(name, { objects: [edit(name)] });
 
-    const stalled = await bundles.condition(name, { type: 'Stalled', status: 'True', reason: 'Invalid' });
+    const stalled = await bundles.stalled(name, 'Invalid');
     expect(stalled.message).toContain(message);
-    expect(await uidOf(jobs, name)).toBe(uid);
+    expect(await uidOf(name)).toBe(uid);
 
     expect(await predicted(name, job(name, 'new'))).toMatchObject({ action: 'recreated' });
     await bundles.edit(name, { objects: [job(name, 'new')] });
     await eventually(async () => {
-      expect(await uidOf(jobs, name)).not.toBe(uid);
+      expect(await uidOf(name)).not.toBe(uid);
     });
   },
 );

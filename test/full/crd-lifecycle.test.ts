@@ -2,27 +2,25 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { choosePorts } from '../../sandbox/ports.js';
 import { loadKinds } from '../../src/cli/config.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { definitionType, resourceType } from '../../src/contract/resource.js';
-import { Cluster, configMaps } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { scheduledTaskUnderTest } from './support/kind-under-test.js';
-import { requestsFromNowOn } from './support/requests.js';
-import { Subject } from './support/subject.js';
+import { loadKind } from '../support/bundle.js';
+import { configMaps, eventually, installCrd } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import { requestsFromNowOn } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-14';
 const spec = { schedule: '0 0 29 2 *', image: 'example.com/task:1', script: 'true\n' };
 const cronJobs = resourceType({ apiVersion: 'batch/v1', kind: 'CronJob' });
 const patience = { deadlineMilliseconds: 90_000 };
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 let folder: string;
 let config: string;
 let kind: OwnedKind;
@@ -35,12 +33,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await rm(folder, { recursive: true });
-  await cluster.close();
 });
 
-/** The example's kind under a name that no other test installs, with a former child that nobody installs at all. */
+/** The example's kind under a name that no other test installs, with a former child that isn't installed. */
 async function ownConfig(): Promise<string> {
-  const { crd } = (await scheduledTaskUnderTest()).kind;
+  const { crd } = (await loadKind('examples/scheduled-task/reconstruct.config.mjs')).kind;
   const names = { kind: 'LifecycleTask', listKind: 'LifecycleTaskList', plural: 'lifecycletasks' };
   const own = {
     ...crd,
@@ -99,7 +96,7 @@ test('a kind that is installed late, changed in its schema, removed and installe
     args: ['--health-bind-address', health],
   });
 
-  // The kind itself is required; that a former child's kind doesn't exist is nobody's concern.
+  // The kind itself is required; a former child's kind needn't exist.
   await eventually(async () => {
     expect(await readyz()).toContain(
       `[-]caches failed: lifecycletasks.lifecycle.example.com: Watch lifecycletasks: 404 page not found\n`,

@@ -7,8 +7,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
 import { UndiciTransport } from '../../src/engine/transport.js';
 import { identityOf } from '../../src/testing/account.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { Cluster } from './support/cluster.js';
+import { accountKubeconfig, Cluster } from '../support/cluster.js';
 
 const user = 'operator-credentials';
 const sandbox = openSandbox(inject('sandbox'));

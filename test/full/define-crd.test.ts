@@ -1,14 +1,12 @@
 import { Construct } from 'constructs';
-import { afterAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { expect, test } from 'vitest';
 import type { Condition } from '../../src/contract/conditions.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
-import { Cluster } from './support/cluster.js';
-import { installCrd } from './support/crds.js';
+import { installCrd } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
-afterAll(() => cluster.close());
+const cluster = openCluster();
 
 const crd = defineCrd({
   group: 'define-crd.example.com',

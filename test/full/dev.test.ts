@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { DevProject, noteCrd, noteSample } from './support/dev-project.js';
-import { eventually } from './support/eventually.js';
+import { eventually } from '../support/cluster.js';
+import { DevProject, noteCrd, noteSample } from '../support/dev-project.js';
 
 const { kubectlPath } = openSandbox(inject('sandbox'));
 

@@ -1,18 +1,19 @@
 import { globSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
-import { commandsOf, filesIn, operatingPages } from './support/documented.js';
-import { Shell } from './support/shell.js';
+import { eventually } from '../support/cluster.js';
+import { commandPath } from '../support/commands.js';
+import { commandsOf, filesIn, local, operatingPages, Terminal } from '../support/pages.js';
+import type { CommandStep } from '../support/pages.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 interface Page {
   /** Makes what the commands find in their folder. */
   readonly prepare: (folder: string) => Promise<void>;
-  /** Not tried: they run the project's own scripts, as whoever runs this test has just done, or prepare the folder. */
+  /** Not tried: they run the project's own scripts, as was done before this test, or prepare the folder. */
   readonly setUp: readonly string[];
 }
 
@@ -79,30 +80,44 @@ const OWN_KIND = 'docs/your-own-kind.md';
 /** Has a command of that page, for the same folder. */
 const DEV = 'docs/dev.md';
 
-let sandbox: Sandbox;
+const own = ownControlPlane();
 let home: string;
-let env: NodeJS.ProcessEnv;
+const left = new AsyncDisposableStack();
 
 beforeAll(async () => {
-  sandbox = await startSandbox();
   home = await mkdtemp(join(tmpdir(), 'documented-'));
+  left.defer(() => rm(home, { recursive: true }));
+});
+afterAll(() => left.disposeAsync());
+
+/** Opens a terminal in a folder of its own for one page. */
+async function terminalFor(page: string, prepare: Page['prepare']): Promise<Terminal> {
+  const folder = join(home, page.replaceAll('/', '-'));
+  await mkdir(folder);
+  await prepare(folder);
   const kubeconfig = join(home, 'kubeconfig');
-  await writeFile(kubeconfig, await readFile(sandbox.adminKubeconfig, 'utf8'));
-  const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), dirname(sandbox.kubectlPath)];
-  env = {
+  await writeFile(kubeconfig, await readFile(own.sandbox.adminKubeconfig, 'utf8'));
+  const terminal = await Terminal.open(folder, {
     ...process.env,
     KUBECONFIG: kubeconfig,
     KUBECACHEDIR: join(home, 'kubectl-cache'),
-    PATH: [...path, process.env.PATH].join(delimiter),
+    PATH: [commandPath(own.sandbox.kubectlPath), process.env.PATH].join(delimiter),
     // So that a test of Node's own doesn't believe to be a part of this one.
     ...{ NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined },
-  };
-});
+  });
+  return left.use(terminal);
+}
 
-afterAll(async () => {
-  await sandbox.stop();
-  await rm(home, { recursive: true });
-});
+async function typed(
+  terminal: Terminal,
+  { text, exitCode }: Pick<CommandStep, 'text' | 'exitCode'>,
+): Promise<void> {
+  const command = local(text);
+  const isController = /(?:reconstruct(?:\.mjs)?|main\.js) run\b/.test(command);
+  const { code, output } = await (isController ? terminal.startController(command) : terminal.type(command));
+
+  expect(code, output).toBe(exitCode);
+}
 
 test('every page with commands is tried', () => {
   const texts = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
@@ -122,27 +137,51 @@ test.for(commandsOf(SCRIPTS))('$text is a script of the package', async ({ text 
 
 describe.each(Object.entries(pages))('%s', (page, { prepare, setUp }) => {
   const commands = commandsOf(page);
-  let shell: Shell;
+  let terminal: Terminal;
 
   beforeAll(async () => {
-    const folder = join(home, page.replaceAll('/', '-'));
-    await mkdir(folder);
-    await prepare(folder);
-    shell = new Shell({ folder, env });
-  });
-  afterAll(async () => {
-    expect([undefined, 0]).toContain(await shell.endController());
+    terminal = await terminalFor(page, prepare);
   });
 
   test('has what is not tried, as it stands here', () => {
     expect(commands.map(({ text }) => text)).toEqual(expect.arrayContaining([...setUp]));
   });
 
-  test.for(commands.filter(({ text }) => !setUp.includes(text)))('$text', async ({ text, exitCode }) => {
-    const { code, output } = await shell.type(text);
+  test.for(commands.filter(({ text }) => !setUp.includes(text)))('$text', (step) => typed(terminal, step));
 
-    expect(code, output).toBe(exitCode);
+  test('what goes on ends in order', async () => {
+    for (const { end, output } of await terminal.interruptAll()) expect(end, output).toBe(0);
   });
+});
+
+/** Commands that only read, and need neither pods that run nor a name that the reader fills in. */
+const READS = /^(?:kubectl (?:get|describe)|reconstruct status)\b(?!.*\b[A-Z]{3,})/;
+
+/** Not tried: what they read is there only once an operator is installed and runs, or with what others install. */
+const ABSENT: readonly string[] = [
+  'kubectl get configmap reconstruct-policy -n reconstruct-system -o yaml',
+  'kubectl get lease reconstruct -n reconstruct-system -o yaml',
+  'kubectl get servicemonitors -n reconstruct-system',
+];
+
+test('the pages for those who watch over an operator read what can be read', async () => {
+  const terminal = await terminalFor('operating', asCloned);
+  for (const kind of ['appservices.kosmos.io', 'jobwatchers', 'streamingresses']) {
+    await typed(terminal, { text: `kubectl apply -f crds/${kind}*.yaml`, exitCode: 0 });
+    await eventually(() => typed(terminal, { text: `kubectl get ${kind.split('.')[0]!} -A`, exitCode: 0 }));
+  }
+  const texts = operatingPages()
+    .flatMap(commandsOf)
+    .map(({ text }) => text);
+  expect(texts).toEqual(expect.arrayContaining([...ABSENT]));
+  // Where nothing is wrong, what is searched for isn't there.
+  const reading = texts
+    .map((text) => text.replace(/ \| (?:grep|tail).*/, ''))
+    .filter((text) => READS.test(text));
+  const commands = new Set(reading.filter((text) => !ABSENT.includes(text)));
+  expect(commands.size).toBeGreaterThan(10);
+
+  for (const text of commands) await typed(terminal, { text, exitCode: 0 });
 });
 
 /** The repository as it is cloned and built; commands may leave files. */

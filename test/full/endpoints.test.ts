@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { choosePorts } from '../../sandbox/ports.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
+import { eventually, installCrd } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import { openCluster } from '../support/test-clusters.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 
 beforeAll(() => installCrd(cluster, appService));
-afterAll(() => cluster.close());
 
 test('the controller is ready once it follows everything, and names what it does not follow until then', async () => {
   const namespace = await cluster.makeNamespace('endpoints');

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import type { EventProps } from '../../src/contract/controller.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
@@ -10,10 +9,8 @@ import { UndiciTransport } from '../../src/engine/transport.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { Cluster, events } from './support/cluster.js';
-import { eventually } from './support/eventually.js';
-import { grant } from './support/rights.js';
+import { accountKubeconfig, events, eventually, grant } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
 
 interface Told extends AnyObject {
   readonly regarding: ObjectRef;
@@ -22,7 +19,7 @@ interface Told extends AnyObject {
 }
 
 const user = 'operator-38';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 let namespace: string;
 
 beforeAll(async () => {
@@ -30,7 +27,6 @@ beforeAll(async () => {
   // As an operator without kinds has them.
   await grant(cluster, { user, rules: rulesFor([]), namespaces: [namespace] });
 });
-afterAll(() => cluster.close());
 
 test('a storm of equal events is one event with a series, in a few requests that the API server accepts', async () => {
   const access = loadKubeconfig({ kubeconfig: await accountKubeconfig(cluster, user) });

@@ -1,24 +1,18 @@
-import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster } from './support/cluster.js';
-import { commandPath } from './support/command-path.js';
-import { manifestsIn } from './support/commands.js';
-import { installCrd } from './support/crds.js';
-import { goProgram } from './support/go-program.js';
+import { installCrd, namespaceType } from '../support/cluster.js';
+import { commandPath, goTool, manifestsIn, run } from '../support/commands.js';
+import type { Ran } from '../support/commands.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const EXAMPLE = join(repoFolder(), 'examples/gitops');
-const cluster = new Cluster(openSandbox(inject('sandbox')));
-const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+const cluster = openCluster();
 /** The example as it is checked out somewhere. */
 let folder: string;
 let kustomize: string;
@@ -26,30 +20,20 @@ let kustomize: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gitops-'));
   await cp(EXAMPLE, folder, { recursive: true });
-  kustomize = await goProgram({ name: 'kustomize', folder: 'test/full/support/kustomize' });
+  kustomize = await goTool('kustomize');
   await installCrd(cluster, appService);
 });
 
 afterAll(async () => {
   await rm(folder, { recursive: true });
-  await cluster.close();
 });
 
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function run(file: string, args: readonly string[], cwd = folder): Promise<Ran> {
-  const env = { PATH: commandPath(cluster.sandbox.kubectlPath), HOME: folder };
-  try {
-    const { stdout, stderr } = await promisify(execFile)(file, args, { cwd, env });
-    return { code: 0, stdout, stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, stdout, stderr };
-  }
+/** Runs a program in the example, which finds nothing of its user's. */
+async function ran(file: string, args: readonly string[]): Promise<Ran> {
+  return run(file, args, {
+    cwd: folder,
+    env: { PATH: commandPath(cluster.sandbox.kubectlPath), HOME: folder },
+  });
 }
 
 const FUNCTIONS = ['--enable-alpha-plugins', '--enable-exec'];
@@ -68,7 +52,7 @@ describe.each(['dev', 'prod'])('the overlay %s', (overlay) => {
   test('is rendered to what is committed', async () => {
     await rm(join(folder, 'rendered', overlay), { recursive: true });
 
-    expect(await run('sh', ['render.sh'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await ran('sh', ['render.sh'])).toMatchObject({ code: 0, stderr: '' });
 
     expect(await manifestsIn(join(folder, 'rendered', overlay))).toEqual(
       await manifestsIn(join(EXAMPLE, 'rendered', overlay)),
@@ -77,7 +61,7 @@ describe.each(['dev', 'prod'])('the overlay %s', (overlay) => {
 
   test('is taken by the API server, as custom resources and rendered', async () => {
     const name = `shop-${overlay}`;
-    await cluster.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await cluster.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     const dryRun = ['apply', '--server-side', '--dry-run=server', '--validate=strict'];
 
     const { stdout } = await cluster.sandbox.kubectl([...dryRun, '-k', join(EXAMPLE, 'overlays', overlay)]);
@@ -90,7 +74,7 @@ describe.each(['dev', 'prod'])('the overlay %s', (overlay) => {
 
 describe('kustomize', () => {
   test('renders an overlay through the function as the command does', async () => {
-    const { code, stdout, stderr } = await run(kustomize, ['build', ...FUNCTIONS, 'function']);
+    const { code, stdout, stderr } = await ran(kustomize, ['build', ...FUNCTIONS, 'function']);
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(inOrder(objectsOf(stdout))).toEqual(inOrder(objectsOf(await committed('prod'))));
@@ -101,7 +85,7 @@ describe('kustomize', () => {
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('maxSize: 10', 'maxSize: 2'));
 
-    const { code, stdout, stderr } = await run(kustomize, ['build', ...FUNCTIONS, 'function']);
+    const { code, stdout, stderr } = await ran(kustomize, ['build', ...FUNCTIONS, 'function']);
 
     await writeFile(file, text);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -121,7 +105,7 @@ describe('kustomize', () => {
     );
     await writeFile(join(generator, 'kustomization.yaml'), 'generators: [web.yaml]\n');
 
-    const { code, stdout, stderr } = await run(kustomize, ['build', ...FUNCTIONS, 'generator']);
+    const { code, stdout, stderr } = await ran(kustomize, ['build', ...FUNCTIONS, 'generator']);
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(objectsOf(stdout).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
@@ -150,7 +134,7 @@ spec:
 ${ports}`;
   const file = join(place, 'apps/web.yaml');
   const render = (): Promise<Ran> =>
-    run(kustomize, [
+    ran(kustomize, [
       'fn',
       'run',
       place,

@@ -1,26 +1,23 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import type { Condition } from '../../src/contract/conditions.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { Cluster } from './support/cluster.js';
-import type { Place } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { customizationOf, healthOf } from './support/health.js';
-import { asRecorded } from './support/recorded.js';
-import { settled } from './support/settled.js';
-import { Proxy } from './support/stream-proxy.js';
-import type { LiveResource } from './support/subject.js';
-import { makeUpstream } from './support/upstreams.js';
+import { eventually, installCrd } from '../support/cluster.js';
+import type { Place } from '../support/cluster.js';
+import { customizationOf, healthOf } from '../support/health.js';
+import { startController } from '../support/operator.js';
+import { settled } from '../support/requests.js';
+import { IngressNginx, makeUpstream } from '../support/streams.js';
+import type { LiveResource } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-74';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const kinds = [appService, appServiceOfExample, streamIngress, jobWatcher];
 let namespace: string;
 let proxies: string;
@@ -122,11 +119,9 @@ beforeAll(async () => {
   await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
   namespace = await cluster.makeNamespace('gitops-health');
   proxies = await cluster.makeNamespace('gitops-proxies');
-  await new Proxy(cluster, user, undefined, proxies).makeService();
+  await new IngressNginx(cluster, user, undefined, proxies).makeService();
   await makeUpstream(cluster, namespace);
 });
-
-afterAll(() => cluster.close());
 
 const place = ({ kind, name }: Case): Place => ({ type: kind.type, namespace, name });
 
@@ -202,3 +197,21 @@ const VERDICTS: Readonly<Record<string, object>> = {
   healthy: { argo: 'Healthy', kstatus: 'Current' },
   degraded: { argo: 'Degraded', kstatus: 'Failed' },
 };
+
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+
+/**
+ * Returns a live object as YAML, without what is another one each time: times, identities, who manages its fields.
+ * @param names what namespaces are called instead
+ */
+function asRecorded({ metadata, ...object }: LiveResource, names: Readonly<Record<string, string>>): string {
+  const { managedFields: _, ...kept } = metadata as typeof metadata & { readonly managedFields?: unknown };
+  const fixed = { uid: '5d1c7f0e-0000-4000-8000-000000000001', resourceVersion: '1' };
+  const text = stringify(
+    { ...object, metadata: { ...kept, ...fixed } },
+    { lineWidth: 0, sortMapEntries: true },
+  );
+  return Object.entries(names)
+    .reduce((renamed, [from, to]) => renamed.replaceAll(from, to), text)
+    .replaceAll(TIME, '2026-01-01T00:00:00Z');
+}

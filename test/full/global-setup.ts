@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { SandboxHandle } from '../../sandbox/control-plane.js';
-import { httpRouteCrd } from './support/http-route-crd.js';
+import { httpRouteCrd } from '../support/http-route-crd.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import { operatorImage, packageVersion } from '../../src/cli/version.js';
 import { OLDEST } from '../../src/cli/cluster.js';
@@ -19,11 +17,11 @@ import type { PolicyRule } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { Cluster, deployments } from './support/cluster.js';
-import { goTool, goToolPath } from './support/go-tools.js';
-import { linted, RELEASE_NAMESPACE, templated, writeChart } from './support/helm.js';
-import { command } from './support/installation.js';
-import type { Outcome } from './support/installation.js';
+import { deployments } from '../support/cluster.js';
+import { command, goTool, runTool } from '../support/commands.js';
+import type { Ran } from '../support/commands.js';
+import { linted, RELEASE_NAMESPACE, templated, writeChart } from '../support/helm.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 const kinds: readonly Kind[] = [appService, jobWatcher, streamIngress];
 const image = operatorImage();
@@ -35,7 +33,7 @@ let chart: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'helm-'));
-  await goToolPath('helm');
+  await goTool('helm');
   chart = await writeChart(folder);
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -243,27 +241,17 @@ const definitions = resourceType({
 });
 
 describe('on a cluster', () => {
-  let sandbox: Sandbox;
-  let cluster: Cluster;
-
-  beforeAll(async () => {
-    sandbox = await startSandbox({ apiOnly: true });
-    cluster = new Cluster(sandbox);
-  });
-  afterAll(async () => {
-    await cluster.close();
-    await sandbox.stop();
-  });
+  const own = ownControlPlane({ apiOnly: true });
 
   async function helm(...args: string[]): Promise<string> {
-    const cluster = ['--namespace', RELEASE_NAMESPACE, '--kubeconfig', sandbox.adminKubeconfig];
-    const { code, stdout, stderr } = await goTool('helm', [...args, ...cluster], folder);
+    const place = ['--namespace', RELEASE_NAMESPACE, '--kubeconfig', own.sandbox.adminKubeconfig];
+    const { code, stdout, stderr } = await runTool('helm', [...args, ...place], folder);
     expect(code, stderr + stdout).toBe(0);
     return stdout;
   }
 
-  const asAdmin = (...args: string[]): Promise<Outcome> =>
-    command(...args, '--kubeconfig', sandbox.adminKubeconfig);
+  const asAdmin = (...args: string[]): Promise<Ran> =>
+    command(...args, '--kubeconfig', own.sandbox.adminKubeconfig);
 
   const crd = { type: definitions, name: appService.crd.metadata.name };
   const deployment = { type: deployments, namespace: RELEASE_NAMESPACE, name: 'reconstruct' };
@@ -275,7 +263,7 @@ describe('on a cluster', () => {
         `${[appService, jobWatcher].map(kindName).sort().join(', ')}.\n`,
     );
     expect(notes).toContain('\n  reconstruct status\n');
-    expect(await cluster.find(deployment)).toBeDefined();
+    expect(await own.cluster.find(deployment)).toBeDefined();
 
     const file = join(chart, `files/crds/${crd.name}.yaml`);
     const text = await readFile(file, 'utf8');
@@ -283,14 +271,14 @@ describe('on a cluster', () => {
     expect(text).toContain(shortName);
     await writeFile(file, text.replace(shortName, longer));
     await helm('upgrade', 'mine', chart);
-    expect((await cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc', 'asvc'] } });
+    expect((await own.cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc', 'asvc'] } });
     await writeFile(file, text);
 
     await helm('uninstall', 'mine');
-    expect(await cluster.find(deployment)).toBeUndefined();
-    expect(await cluster.find(crd)).toBeDefined();
+    expect(await own.cluster.find(deployment)).toBeUndefined();
+    expect(await own.cluster.find(crd)).toBeDefined();
     await helm('install', 'mine', chart);
-    expect((await cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc'] } });
+    expect((await own.cluster.get(crd)).spec).toMatchObject({ names: { shortNames: ['appsvc'] } });
   });
 
   test('install and uninstall leave it to Helm, in one line with the command that helps', async () => {

@@ -1,19 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
+import { accountKubeconfig, deployments, eventually, installCrd } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 import { Container } from './image/container.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { Cluster, deployments } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { Subject } from './support/subject.js';
 
 const user = 'operator-73';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
-
-afterAll(() => cluster.close());
+const cluster = openCluster();
 
 test('the controller of the image works as nobody on a file system that it cannot write to, and ends in order', async () => {
   await installCrd(cluster, appService);

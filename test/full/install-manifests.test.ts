@@ -2,9 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { globSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { openSandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { serviceMonitorType } from '../../src/install/cluster.js';
@@ -12,17 +11,14 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { manifestExceptions } from '../install/manifest-exceptions.js';
-import { Cluster } from './support/cluster.js';
-import { reconstruct } from './support/commands.js';
-import { goToolPath } from './support/go-tools.js';
-import { renderChart } from './support/helm.js';
-import { schemasIn, schemasOf } from './support/json-schemas.js';
-import type { SchemaFile } from './support/json-schemas.js';
-import { conformed, scored } from './support/manifest-checks.js';
-import { monitoringCrds } from './support/prometheus-operator.js';
+import { goTool, reconstruct } from '../support/commands.js';
+import { renderChart } from '../support/helm.js';
+import { conformed, monitoringCrds, schemasIn, schemasOf, scored } from '../support/manifest-checks.js';
+import type { SchemaFile } from '../support/manifest-checks.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const kinds = [appService, jobWatcher, streamIngress];
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 
 let folder: string;
 let schemas: readonly SchemaFile[];
@@ -57,7 +53,7 @@ function objectsIn(text: string): AnyObject[] {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'manifests-'));
-  for (const tool of ['helm', 'kubeconform'] as const) await goToolPath(tool);
+  for (const tool of ['helm', 'kubeconform'] as const) await goTool(tool);
   for (const [name, print] of Object.entries(variants)) {
     texts.set(name, await print());
     await writeFile(fileOf(name), texts.get(name) ?? '');
@@ -69,7 +65,6 @@ beforeAll(async () => {
   schemas = [...served.flat(), ...monitoring];
 });
 afterAll(async () => {
-  await cluster.close();
   await rm(folder, { recursive: true });
 });
 

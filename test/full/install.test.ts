@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
 import { repoFolder } from '../../sandbox/paths.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -12,14 +10,14 @@ import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { Cluster, configMaps, deployments, services } from './support/cluster.js';
-import type { Place } from './support/cluster.js';
-import type { RunningController } from './support/controller.js';
-import { eventually } from './support/eventually.js';
-import { command, startInstalled } from './support/installation.js';
-import { commandPath } from './support/command-path.js';
-import { Shell } from './support/shell.js';
-import type { Outcome } from './support/installation.js';
+import { configMaps, deployments, eventually, kubeconfigOf, services } from '../support/cluster.js';
+import type { Place } from '../support/cluster.js';
+import { command, commandPath, run } from '../support/commands.js';
+import type { Ran } from '../support/commands.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { local } from '../support/pages.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 /** With a control plane of its own: CRDs come and go. */
 const editor = 'operator-51';
@@ -44,17 +42,14 @@ const reviews = resourceType({
   namespaced: false,
 });
 
-let sandbox: Sandbox;
-let cluster: Cluster;
+const own = ownControlPlane({ users: [editor, nobody] });
 let folder: string;
 let shop: string;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ users: [editor, nobody] });
-  cluster = new Cluster(sandbox);
   folder = await mkdtemp(join(tmpdir(), 'install-'));
-  shop = await cluster.makeNamespace('shop');
-  await cluster.create(rbac('RoleBinding'), {
+  shop = await own.cluster.makeNamespace('shop');
+  await own.cluster.create(rbac('RoleBinding'), {
     ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
     metadata: { name: editor, namespace: shop },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
@@ -62,16 +57,14 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await cluster.close();
-  await sandbox.stop();
   await rm(folder, { recursive: true });
 });
 afterEach(async () => {
   await done('uninstall', '--purge');
 });
 
-const asAdmin = (...args: string[]): Promise<Outcome> =>
-  command(...args, '--kubeconfig', sandbox.adminKubeconfig);
+const asAdmin = (...args: string[]): Promise<Ran> =>
+  command(...args, '--kubeconfig', own.sandbox.adminKubeconfig);
 
 async function done(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await asAdmin(...args);
@@ -79,13 +72,23 @@ async function done(...args: string[]): Promise<string> {
   return stdout;
 }
 
-const startOperator = (kinds: readonly Kind[] = [appService]): Promise<RunningController> =>
-  startInstalled({ cluster, user: nobody, folder, namespace: home, kinds });
+/** Starts the controller as its Pod would: with the arguments of the Deployment, and as its ServiceAccount. */
+async function startOperator(kinds: readonly Kind[] = [appService]): Promise<RunningController> {
+  const { spec } = await own.cluster.get<{
+    spec: { template: { spec: { serviceAccountName: string; containers: [{ args: string[] }] } } };
+  }>({ type: deployments, namespace: home, name: 'reconstruct' });
+  const { serviceAccountName, containers } = spec.template.spec;
+  // Here are no addresses of its own.
+  const args = containers[0].args.slice(1).filter((arg) => !arg.includes('-bind-address='));
+  const account = { namespace: home, name: serviceAccountName };
+  const kubeconfig = await kubeconfigOf(own.cluster, nobody, { namespace: home, account });
+  return startController({ cluster: own.cluster, user: nobody, kinds, args, kubeconfig, rights: () => [] });
+}
 
 const appPlace = (name: string): Place => ({ type: appService.type, namespace: shop, name });
 
 async function readyOf(place: Place): Promise<string> {
-  const { status } = await cluster.get<{
+  const { status } = await own.cluster.get<{
     status?: { conditions?: { type: string; status: string; reason: string }[] };
   }>(place);
   const found = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -94,9 +97,9 @@ async function readyOf(place: Place): Promise<string> {
 
 /** Applies the sample as a user who has the role `edit` and nothing else. */
 async function applySample(): Promise<void> {
-  const kubeconfig = sandbox.kubeconfig(editor);
+  const kubeconfig = own.sandbox.kubeconfig(editor);
   // The role's new rights take a moment.
-  await eventually(() => sandbox.kubectl(['apply', '-n', shop, '-f', sample], { kubeconfig }));
+  await eventually(() => own.sandbox.kubectl(['apply', '-n', shop, '-f', sample], { kubeconfig }));
 }
 
 /**
@@ -104,7 +107,7 @@ async function applySample(): Promise<void> {
  * was allowed later doesn't count; nor do the CRDs of kinds that aren't installed, on which Roles can give no right.
  */
 async function refused(): Promise<string[]> {
-  const asked = await sandbox.audit(`system:serviceaccount:${home}:reconstruct`);
+  const asked = await own.sandbox.audit(`system:serviceaccount:${home}:reconstruct`);
   const what = ({ verb, objectRef: { resource = '', subresource = '' } = {} }: AuditEntry): string =>
     `${verb} ${resource}/${subresource}`;
   expect(asked).not.toEqual([]);
@@ -123,7 +126,7 @@ async function installed(): Promise<string[]> {
   const found = await Promise.all(
     types.map(async ({ apiVersion, kind, plural }) => {
       const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
-      const { body } = await cluster.send('GET', `${root}/${plural}`, { query: selector });
+      const { body } = await own.cluster.send('GET', `${root}/${plural}`, { query: selector });
       return (body.items as AnyObject[]).map(
         ({ metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`,
       );
@@ -148,7 +151,7 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
 
   // The namespace takes restricted Pods alone.
   await eventually(async () => {
-    const { status } = await cluster.get<{ status: { availableReplicas?: number } }>({
+    const { status } = await own.cluster.get<{ status: { availableReplicas?: number } }>({
       ...{ type: deployments, namespace: home, name: 'reconstruct' },
     });
     expect(status.availableReplicas).toBe(2);
@@ -168,12 +171,12 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
 
   await done('uninstall');
   expect(await installed()).toEqual([]);
-  expect(await cluster.find({ type: namespaces, name: home })).toBeUndefined();
+  expect(await own.cluster.find({ type: namespaces, name: home })).toBeUndefined();
   for (const { crd } of [appService, jobWatcher])
-    expect(await cluster.find({ type: definitions, name: crd.metadata.name })).toBeDefined();
+    expect(await own.cluster.find({ type: definitions, name: crd.metadata.name })).toBeDefined();
   expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
   for (const type of [deployments, services])
-    expect(await cluster.find({ type, namespace: shop, name: 'appservice-sample' })).toBeDefined();
+    expect(await own.cluster.find({ type, namespace: shop, name: 'appservice-sample' })).toBeDefined();
 
   expect(await done('uninstall')).toBe(`Nothing is installed in the namespace ${home}\n`);
 });
@@ -195,7 +198,7 @@ test('in single namespaces Roles suffice, and what a cluster-wide installation h
 
   await using running = await startOperator();
   await running.logged(({ msg }) => msg === 'Controller started');
-  await cluster.create(appService.type, {
+  await own.cluster.create(appService.type, {
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'web' } },
     spec: { size: 1, image: 'example.com/web:1' },
   });
@@ -207,7 +210,7 @@ test('in single namespaces Roles suffice, and what a cluster-wide installation h
 
 const INGRESS = 'ingress-nginx';
 async function may(user: string, resourceAttributes: object): Promise<boolean> {
-  const { status } = await cluster.create(reviews, {
+  const { status } = await own.cluster.create(reviews, {
     ...{ apiVersion: reviews.apiVersion, kind: reviews.kind, metadata: { name: '' } },
     spec: { user, resourceAttributes },
   });
@@ -223,11 +226,11 @@ const chart = [
 
 /** An ingress-nginx as its chart makes it, with a port that is somebody's. */
 async function makeProxy(): Promise<void> {
-  await cluster.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: INGRESS } });
+  await own.cluster.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: INGRESS } });
   const metadata = { namespace: INGRESS, name: proxy.name };
   const spec = { selector: { app: 'nginx' }, ports: chart };
-  await cluster.apply(services, { apiVersion: 'v1', kind: 'Service', metadata, spec }, 'helm');
-  await cluster.apply(
+  await own.cluster.apply(services, { apiVersion: 'v1', kind: 'Service', metadata, spec }, 'helm');
+  await own.cluster.apply(
     configMaps,
     {
       ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: INGRESS, name: tcp.name } },
@@ -239,20 +242,20 @@ async function makeProxy(): Promise<void> {
 
 /** A port on the proxy for what isn't there to be looked at. */
 async function openPort(): Promise<void> {
-  await cluster.create(streamIngress.type, {
+  await own.cluster.create(streamIngress.type, {
     ...{ apiVersion: streamIngress.type.apiVersion, kind: 'StreamIngress' },
     metadata: { namespace: shop, name: 'db' },
     spec: { listen: 9000, is_service: false, upstream: { service: 'db', port: 5432 } },
   });
 }
 
-const entries = async (): Promise<unknown> => (await cluster.get<{ data?: unknown }>(tcp)).data;
+const entries = async (): Promise<unknown> => (await own.cluster.get<{ data?: unknown }>(tcp)).data;
 const ports = async (): Promise<number[]> =>
-  (await cluster.get<{ spec: { ports: { port: number }[] } }>(proxy)).spec.ports.map(({ port }) => port);
+  (await own.cluster.get<{ spec: { ports: { port: number }[] } }>(proxy)).spec.ports.map(({ port }) => port);
 
 /** Who has written what into an object, and our annotations. */
 async function traces(place: Place): Promise<string> {
-  const { metadata } = await cluster.get<{
+  const { metadata } = await own.cluster.get<{
     metadata: { managedFields: { manager: string }[]; annotations?: Record<string, string> };
   }>(place);
   return [
@@ -268,7 +271,7 @@ test('what is in use is kept: an installation that leaves it out is refused, wit
   await done('install', '--apply', ...options, '--policy', policy);
   const before = await installed();
   const deployment = { type: deployments, namespace: home, name: 'reconstruct' };
-  const { metadata } = await cluster.get(deployment);
+  const { metadata } = await own.cluster.get(deployment);
 
   for (const fewer of [[], ['--kinds', 'jobwatcher'], ['--watch-namespace', shop]]) {
     const { code, stdout, stderr } = await asAdmin('install', '--apply', ...fewer);
@@ -279,16 +282,14 @@ test('what is in use is kept: an installation that leaves it out is refused, wit
     expect(line.includes('its limit to --watch-namespace')).toBe(!fewer.includes(shop));
     expect(line.includes('--kinds appservice.kosmos.io;')).toBe(fewer.includes('jobwatcher'));
     expect(await installed()).toEqual(before);
-    expect((await cluster.get(deployment)).metadata.generation).toBe(metadata.generation);
+    expect((await own.cluster.get(deployment)).metadata.generation).toBe(metadata.generation);
 
-    const shell = new Shell({
-      folder,
-      env: { PATH: commandPath(sandbox.kubectlPath), HOME: folder },
-    });
+    const env = { PATH: commandPath(own.sandbox.kubectlPath), HOME: folder };
     const proposed = /in use with "(.*)", or add --replace/.exec(line)?.[1] ?? '';
-    const { code: ended, output } = await shell.type(proposed.replace(' reconstruct ', ' npx reconstruct '));
-    expect(ended, output).toBe(0);
-    expect(output).not.toMatch(/ (created|configured|deleted)\n/);
+    const typed = local(proposed.replace(' reconstruct ', ' npx reconstruct '));
+    const proposal = await run('sh', ['-c', typed], { cwd: folder, env });
+    expect(proposal.code, proposal.stderr).toBe(0);
+    expect(proposal.stdout).not.toMatch(/ (created|configured|deleted)\n/);
   }
   await done('install', '--apply', ...options, '--policy', policy, '--image', 'example.com/reconstruct:2');
 
@@ -335,11 +336,11 @@ test('uninstall --purge gives up what is ours in shared objects, leaves what is 
   expect(await installed()).toEqual([]);
   for (const { crd } of [appService, jobWatcher, streamIngress])
     await eventually(async () => {
-      expect(await cluster.find({ type: definitions, name: crd.metadata.name })).toBeUndefined();
+      expect(await own.cluster.find({ type: definitions, name: crd.metadata.name })).toBeUndefined();
     });
-  for (const type of [deployments, services]) expect(await cluster.list(type, shop)).toEqual([]);
-  expect(await cluster.find({ type: leases, namespace: home, name: 'reconstruct' })).toBeUndefined();
-  expect(await cluster.find({ type: namespaces, name: shop })).toBeDefined();
+  for (const type of [deployments, services]) expect(await own.cluster.list(type, shop)).toEqual([]);
+  expect(await own.cluster.find({ type: leases, namespace: home, name: 'reconstruct' })).toBeUndefined();
+  expect(await own.cluster.find({ type: namespaces, name: shop })).toBeDefined();
 });
 
 test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is told', async () => {
@@ -352,7 +353,7 @@ test('a purge has to know the kinds that were installed: those on request it doe
   const { code, stdout, stderr } = await asAdmin('uninstall', '--purge');
   expect([code, stdout]).toEqual([3, '']);
   expect(stderr).toMatch(/^CustomResourceDefinition scheduledtasks\.tasks\.example\.com .*--config.*\n$/);
-  expect(await cluster.find({ type: deployments, namespace: home, name: 'reconstruct' })).toBeDefined();
+  expect(await own.cluster.find({ type: deployments, namespace: home, name: 'reconstruct' })).toBeDefined();
   expect(await done('uninstall', '--purge', ...config)).toContain(
     'CustomResourceDefinition scheduledtasks.tasks.example.com deleted\n',
   );
@@ -361,8 +362,8 @@ test('a purge has to know the kinds that were installed: those on request it doe
 test('a CRD that was there first is brought up to date, and a purge leaves it and its custom resources', async () => {
   const { crd } = appService;
   const place = { type: definitions, name: crd.metadata.name };
-  const labels = async (): Promise<unknown> => (await cluster.get(place)).metadata.labels;
-  await cluster.create(definitions, {
+  const labels = async (): Promise<unknown> => (await own.cluster.get(place)).metadata.labels;
+  await own.cluster.create(definitions, {
     ...(crd as unknown as AnyObject),
     metadata: { name: place.name, labels: { of: 'theirs' } },
   });
@@ -372,23 +373,23 @@ test('a CRD that was there first is brought up to date, and a purge leaves it an
     );
     expect(await labels()).toEqual({ of: 'theirs' });
   }
-  await cluster.create(appService.type, {
+  await own.cluster.create(appService.type, {
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'old' } },
     spec: { size: 1, image: 'example.com/web:1' },
   });
 
   await done('uninstall', '--purge');
   expect(await installed()).toEqual([]);
-  expect(await cluster.find(appPlace('old'))).toBeDefined();
+  expect(await own.cluster.find(appPlace('old'))).toBeDefined();
   expect(await labels()).toEqual({ of: 'theirs' });
-  await cluster.delete(place);
+  await own.cluster.delete(place);
   await eventually(async () => {
-    expect(await cluster.find(place)).toBeUndefined();
+    expect(await own.cluster.find(place)).toBeUndefined();
   });
 });
 
 test('what is in the way is told in one line, and then nothing is written', async () => {
-  const line = async (args: string[], kubeconfig = sandbox.adminKubeconfig): Promise<string> => {
+  const line = async (args: string[], kubeconfig = own.sandbox.adminKubeconfig): Promise<string> => {
     const { code, stdout, stderr } = await command(...args, '--kubeconfig', kubeconfig);
     expect(stderr.split('\n')).toHaveLength(2);
     return `${code} ${stdout}${stderr}`;
@@ -401,24 +402,24 @@ test('what is in the way is told in one line, and then nothing is written', asyn
   ).toMatch(
     /^3 streamingress\S* needs rights in the namespace none, which isn't there: create it, .*--kinds\n$/,
   );
-  expect(await line(['install', '--apply', '--kinds', 'appservice'], sandbox.kubeconfig(nobody))).toMatch(
+  expect(await line(['install', '--apply', '--kinds', 'appservice'], own.sandbox.kubeconfig(nobody))).toMatch(
     /^3 .*forbidden.*; use credentials that have that right, such as those of cluster-admin\n$/,
   );
 
   const role = { type: rbac('ClusterRole'), name: `reconstruct:${home}` };
-  await cluster.create(role.type, {
+  await own.cluster.create(role.type, {
     ...{ apiVersion: role.type.apiVersion, kind: 'ClusterRole', metadata: { name: role.name }, rules: [] },
   });
   expect(await line(['install', '--apply', '--kinds', 'appservice'])).toMatch(
     /^3 ClusterRole reconstruct:\S+ exists and was created by another client: .* --namespace\n$/,
   );
-  await cluster.delete(role);
+  await own.cluster.delete(role);
 
   await done('install', '--apply', '--kinds', 'jobwatcher', '--namespace', 'ops');
   expect(await line(['install', '--apply', '--kinds', 'appservice,jobwatcher'])).toMatch(
     /^3 An operator in the namespace ops already looks after jobwatcher\.batch\.my\.github\.com here: .*\n$/,
   );
-  expect(await cluster.find({ type: namespaces, name: home })).toBeUndefined();
+  expect(await own.cluster.find({ type: namespaces, name: home })).toBeUndefined();
   // Other kinds are no business of that one's, but it still needs the CRDs.
   await done('install', '--apply', '--kinds', 'appservice');
   expect(await line(['uninstall', '--purge'])).toMatch(

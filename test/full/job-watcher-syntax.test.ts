@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { durationSeconds } from '../../src/kinds/job-watcher/duration.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { compileRegularExpression } from '../../src/contract/regular-expression.js';
 import { formatProblem } from '../../src/synth/problem.js';
 import type { Problem } from '../../src/synth/problem.js';
 import { durations, patterns } from '../kinds/job-watcher/syntax.js';
-import { Cluster, collection } from './support/cluster.js';
-import type { Answer } from './support/cluster.js';
-import { installCrd } from './support/crds.js';
-import { differences, offline } from './support/verdicts.js';
+import { collection, installCrd } from '../support/cluster.js';
+import type { Answer } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
+import { differences, offline } from '../support/verdicts.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const judge = offline(jobWatcher.crd);
 let path: string;
 
@@ -19,8 +18,6 @@ beforeAll(async () => {
   await installCrd(cluster, jobWatcher);
   path = collection(jobWatcher.type, await cluster.makeNamespace('job-watcher-syntax'));
 });
-
-afterAll(() => cluster.close());
 
 interface Case {
   readonly text: string;

@@ -1,26 +1,20 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { Cluster, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { LogLine, RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { Subject } from './support/subject.js';
+import { eventually, kubeconfigOf, services } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { LogLine, RunningController } from '../support/operator.js';
+import { requestsFromNowOn, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
-/** Two processes with Roles alone, each as a user of its own, so that the audit log tells them apart. */
+/** Two processes with Roles alone, each as a user of its own, so that the audit log distinguishes them. */
 const firstUser = 'operator-12';
 const secondUser = 'operator-13';
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
 
-let cluster: Cluster;
+const cluster = openCluster();
 let apps: Subject;
 let electionNamespace: string;
 let first: RunningController;
@@ -31,11 +25,9 @@ const start = (user: string): Promise<RunningController> =>
     ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], electionNamespace },
   });
 
-/** As a Pod with a kubeconfig, whose context names the namespace: no option says anything of an election. */
+/** As a Pod with a kubeconfig, whose context names the namespace: no option mentions an election. */
 async function startInPod(user: string): Promise<RunningController> {
-  const account = readFileSync(await accountKubeconfig(cluster, user), 'utf8');
-  const kubeconfig = join(await mkdtemp(join(tmpdir(), 'election-')), 'kubeconfig');
-  await writeFile(kubeconfig, account.replace('namespace: default', `namespace: ${electionNamespace}`));
+  const kubeconfig = await kubeconfigOf(cluster, user, { namespace: electionNamespace });
   const election = ['--leader-elect', '--leader-election-namespace', electionNamespace];
   return startController({
     ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], electionNamespace, kubeconfig },
@@ -55,32 +47,13 @@ function report(what: string, since: number, line: LogLine): void {
   process.stdout.write(`Leader election: ${what}: takeover after ${seconds} s\n`);
 }
 
-/** Waits until some, but not all, of them have been worked on. */
-async function inTheMiddle(prefix: string): Promise<void> {
-  await eventually(
-    async () => {
-      const live = await cluster.list(services, apps.namespace);
-      const done = live.filter(({ metadata }) => metadata.name.startsWith(prefix)).length;
-      if (done < 3) throw new Error(`${done} Services are there`);
-    },
-    { intervalMilliseconds: 5 },
-  );
-}
-
 beforeAll(async () => {
-  cluster = new Cluster(openSandbox(inject('sandbox')));
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('election'));
+  apps = await Subject.make(cluster, appService, 'election');
   electionNamespace = await cluster.makeNamespace('election-lease');
   first = await start(firstUser);
   await first.logged(leads);
   second = await startInPod(secondUser);
   await second.logged(waits);
-});
-afterAll(async () => {
-  await first.kill();
-  await second.kill();
-  await cluster.close();
 });
 
 test('the second, a Pod with a kubeconfig, waits, ready to work, and works once the first is killed', async () => {
@@ -106,7 +79,7 @@ test('a leader that is stopped in the middle of its work, and wakes when another
   await first.logged(waits);
   const names = Array.from({ length: 40 }, (_, index) => `burst-${index}`);
   const created = Promise.all(names.map((name) => apps.create(name, spec)));
-  await inTheMiddle('burst');
+  await apps.hasSome(services, 'burst-', 3);
   const stoppedAt = Date.now();
   second.signal('SIGSTOP');
   await created;

@@ -1,72 +1,46 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
+import { beforeAll, expect, test } from 'vitest';
 import { choosePorts } from '../../sandbox/ports.js';
 import type { Kind } from '../../src/contract/kind.js';
+import { ApiError } from '../../src/engine/api-error.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { anyRoute } from './support/any-route.js';
-import { Cluster } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { jobs } from './support/bundle.js';
-import { requestsFromNowOn } from './support/requests.js';
-import { namespaceType, Proxy } from './support/stream-proxy.js';
-import { Subject } from './support/subject.js';
+import { eventually, installCrd, jobs, namespaceType } from '../support/cluster.js';
+import { Jobs } from '../support/jobs.js';
+import { anyRoute, startController } from '../support/operator.js';
+import { requestsFromNowOn } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 const user = 'operator-39';
 const patience = { deadlineMilliseconds: 90_000 };
-/** Of its own: no other test installs CRDs here. */
-let sandbox: Sandbox;
-let cluster: Cluster;
-let proxy: Proxy;
-let namespace: string;
+/** No other test installs CRDs here. */
+const own = ownControlPlane();
+let apps: Subject;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ users: [user] });
-  cluster = new Cluster(openSandbox(sandbox.handle));
-  proxy = new Proxy(cluster, user, undefined, 'ingress-nginx');
-  await installCrd(cluster, appService);
-  namespace = await cluster.makeNamespace('missing-kinds');
+  apps = await Subject.make(own.cluster, appService, 'missing-kinds');
   // There are rights to be given in it.
-  await proxy.put({ type: namespaceType, name: proxy.namespace }, {}, 'test');
-});
-afterAll(async () => {
-  await cluster.close();
-  await sandbox.stop();
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ingress-nginx' } };
+  await own.cluster.create(namespaceType, namespace);
 });
 
-interface Operator {
-  readonly controller: RunningController;
-  readonly readyz: () => Promise<string>;
-}
-
-/** An operator of all kinds, which it needn't find. */
-async function startOperator(): Promise<Operator> {
+test('kinds that are not installed cost nothing, and work once they are', async () => {
+  const { cluster } = own;
+  const { namespace } = apps;
+  const requests = await requestsFromNowOn(cluster, user);
+  const resources = async (): Promise<Set<string>> =>
+    new Set((await requests()).map(({ objectRef }) => objectRef?.resource ?? ''));
   const health = `127.0.0.1:${(await choosePorts()).apiServer}`;
+  const readyz = async (): Promise<string> => (await fetch(`http://${health}/readyz?verbose`)).text();
   const controller = await startController({
     ...{ cluster, user, kinds: builtInKinds, awaitStart: false },
     args: ['--health-bind-address', health, ...anyRoute],
   });
-  return { controller, readyz: async () => (await fetch(`http://${health}/readyz?verbose`)).text() };
-}
-
-test('kinds that are not installed cost nothing, and work once they are', async () => {
-  const requests = await requestsFromNowOn(cluster, user);
-  const resources = async (): Promise<Set<string>> =>
-    new Set((await requests()).map(({ objectRef }) => objectRef?.resource ?? ''));
-  const operator = await startOperator();
-  await using controller = operator.controller;
-  const { readyz } = operator;
   const started = ({ name }: Kind) =>
     controller.logged(({ msg, controller: of }) => msg === 'Controller started' && of === name);
 
   await started(appService);
-  const apps = new Subject(cluster, appService, namespace);
   await apps.create('web', { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] });
   await apps.ready('web');
   // They are looked for again meanwhile, and nothing follows from that.
@@ -78,10 +52,9 @@ test('kinds that are not installed cost nothing, and work once they are', async 
   expect(asked).toContain('services');
   for (const resource of ['jobs', 'configmaps', 'endpointslices', 'referencegrants'])
     expect(asked).not.toContain(resource);
-  // Whether all are ready is asked of what there is, and the missing kinds alone are named.
   const missing = await eventually(async () => {
     const line = (await readyz()).split('\n').find((each) => each.includes('caches'))!;
-    // While one is looked for again, that is told instead.
+    // While one is looked for again, that is reported instead.
     expect(line).toContain('jobwatchers.batch.my.github.com: Watch jobwatchers: 404');
     expect(line).toContain('streamingresses.nginx-stream.jeffthecoder.xyz: Watch streamingresses: 404');
     return line;
@@ -90,19 +63,9 @@ test('kinds that are not installed cost nothing, and work once they are', async 
 
   await installCrd(cluster, jobWatcher);
   await eventually(() => started(jobWatcher), patience);
-  await cluster.create(jobs, {
-    ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'done', namespace } },
-    spec: {
-      template: {
-        spec: { containers: [{ name: 'main', image: 'example.com/job:1' }], restartPolicy: 'Never' },
-      },
-    },
-  });
-  const { apiVersion, kind } = jobWatcher.type;
-  await cluster.create(jobWatcher.type, {
-    ...{ apiVersion, kind, metadata: { name: 'sweeper', namespace } },
-    spec: { completedTTL: '0s', frequency: '1s' },
-  });
+  const world = new Jobs(cluster, namespace);
+  await world.finished('sweeper-done');
+  await world.watch('sweeper', { completedTTL: '0s' });
   await eventually(async () => {
     expect(await cluster.list(jobs, namespace)).toEqual([]);
   });
@@ -111,4 +74,21 @@ test('kinds that are not installed cost nothing, and work once they are', async 
   expect(await resources()).not.toContain('configmaps');
   expect(await readyz()).not.toContain('jobwatchers');
   expect(controller.strayOutput).toEqual([]);
+});
+
+test.for([
+  ['/apis/none.example.com/v1/foos', true],
+  ['/apis/kosmos.io/v9/appservices', true],
+  ['/apis/kosmos.io/v1/foos', true],
+  ['/apis/apps/v9/deployments', true],
+  ['/apis/apps/v1/foos', true],
+  ['/api/v9/pods', true],
+  ['/api/v1/foos', true],
+  ['/apis/apps/v1/namespaces/default/deployments/none', false],
+  ['/apis/kosmos.io/v1/namespaces/default/appservices/none', false],
+  ['/api/v1/namespaces/none', false],
+] as const)('of what there is not, %s is a kind that is not served: %s', async ([path, notServed]) => {
+  const { status, body } = await own.cluster.send('GET', path);
+  expect(status).toBe(404);
+  expect(new ApiError('Read', { status, body }).kindNotServed, JSON.stringify(body)).toBe(notServed);
 });

@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import type { PolicyRule } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster, services } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary } from './support/requests.js';
-import { Subject } from './support/subject.js';
+import { eventually, installCrd, services } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, summary } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 /** What is seen of each sort of right that is missing: the audit log, and a user or an admin. */
 const user = 'operator-69';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const web = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
 const refusedSpec = { ...web, ports: [{ port: 80, nodePort: 1 }] };
 
 beforeAll(() => installCrd(cluster, appService));
-afterAll(() => cluster.close());
 
 interface Missing {
   readonly verb: string;

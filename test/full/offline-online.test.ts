@@ -1,40 +1,42 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { Construct } from 'constructs';
+import { beforeAll, expect, test } from 'vitest';
+import { storedVersion } from '../../src/contract/crd.js';
 import type { CustomResourceDefinition } from '../../src/contract/crd.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { resourceType } from '../../src/contract/resource.js';
+import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { judge, KnownKinds } from '../../src/synth/custom-resource.js';
+import * as appServiceCases from '../kinds/app-service/broken-rules.js';
 import * as jobWatcherCases from '../kinds/job-watcher/broken-rules.js';
 import * as streamIngressCases from '../kinds/stream-ingress/broken-rules.js';
 import { corpus } from '../synth/support/corpus.js';
-import type { Case, CorpusOptions } from '../synth/support/corpus.js';
-import type { Mutation } from '../synth/support/mutations.js';
+import type { CorpusOptions } from '../synth/support/corpus.js';
 import { gaugeCrd } from '../synth/support/gauge-crd.js';
-import { differences, offline } from './support/verdicts.js';
-import type { Judged } from './support/verdicts.js';
-import { Cluster } from './support/cluster.js';
-import { eventually } from './support/eventually.js';
+import type { Mutation } from '../synth/support/mutations.js';
+import { shiftCrd, withoutBounds } from '../synth/support/shift-crd.js';
+import { befores, updates } from '../synth/support/updates.js';
+import { collection, eventually, inBatches, putStatus } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
+import { differences, offline } from '../support/verdicts.js';
+import type { Judged } from '../support/verdicts.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
-const crds = [appService.crd, streamIngress.crd, jobWatcher.crd, gaugeCrd];
+/** That synth and the API server have the same verdict on custom resources, and name the same paths. */
+const cluster = openCluster();
+const strict = { dryRun: 'All', fieldValidation: 'Strict' };
+const shifts = resourceType({ apiVersion: 'judge.example.com/v1', kind: 'Shift' });
 
 beforeAll(async () => {
-  const type = resourceType({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    namespaced: false,
-  });
-  for (const crd of crds) {
-    await eventually(() => cluster.apply(type, crd as unknown as AnyObject, 'test'));
+  for (const crd of [appService.crd, streamIngress.crd, jobWatcher.crd, gaugeCrd, withoutBounds(shiftCrd)]) {
+    await eventually(() => cluster.apply(definitionType, crd as unknown as AnyObject, 'test'));
     await eventually(async () => {
       expect((await cluster.send('GET', pathOf(crd))).status).toBe(200);
     });
   }
 });
-
-afterAll(() => cluster.close());
 
 interface Subject extends Pick<CorpusOptions, 'base' | 'more' | 'random'> {
   readonly crd: CustomResourceDefinition;
@@ -74,9 +76,8 @@ const subjects: Subject[] = [
       spec: { size: 2, image: 'nginx:1.27', ports: [{ name: 'http', port: 80 }] },
     },
     more: [
-      ...['1web', 'a.b', 'web-', 'a'.repeat(63), 'a'.repeat(64)].map((value) => ({
-        ...{ name: `the name ${value}`, path: ['metadata', 'name'], value },
-      })),
+      ...names('1web', 'a.b', 'web-', 'a'.repeat(63), 'a'.repeat(64)),
+      ...specs({ size: 2, image: 'nginx:1.27' }, halves(appServiceCases.brokenRules)),
     ],
     random: 400,
   },
@@ -84,16 +85,8 @@ const subjects: Subject[] = [
     crd: streamIngress.crd,
     base: { apiVersion: streamIngress.type.apiVersion, kind: 'StreamIngress', metadata, spec: listening },
     more: [
-      ...names(
-        '1web',
-        'a.b',
-        'web-',
-        'A',
-        'a'.repeat(63),
-        'a'.repeat(64),
-        'a.'.repeat(31) + 'a',
-        'a'.repeat(254),
-      ),
+      ...names('1web', 'a.b', 'web-', 'A', 'a'.repeat(63), 'a'.repeat(64), 'a.'.repeat(31) + 'a'),
+      ...names('a'.repeat(254)),
       ...specs(listening, halves(streamIngressCases.brokenRules)),
       ...specs(
         listening,
@@ -169,38 +162,144 @@ const subjects: Subject[] = [
 test.for(subjects)(
   'offline and online have the same verdict: $crd.spec.names.kind',
   { timeout: 300_000 },
-  async (subject) => {
-    const { crd, base, more, random } = subject;
+  async ({ crd, base, more = [], random }) => {
     const schema = crd.spec.versions[0]!.schema.openAPIV3Schema;
-    const cases = corpus({ schema, base, random, seed: 5, ...(more && { more }) }).filter(fitsIntoARequest);
-    const judge = offline(crd);
-    const judged = await inParallel(cases, async ({ name, object }): Promise<Judged> => {
-      const query = { dryRun: 'All', fieldValidation: 'Strict' };
-      const answer = await cluster.send('POST', pathOf(crd), { body: object, query });
-      return { name, object, answer, problems: judge(object) };
-    });
+    // What is larger is refused unread.
+    const cases = corpus({ schema, base, random, seed: 5, more }).filter(
+      ({ object }) => Buffer.byteLength(JSON.stringify(object)) <= 3 * 1024 * 1024,
+    );
+    const judgeOffline = offline(crd);
+    const judged = await inBatches(
+      cases,
+      async ({ name, object }): Promise<Judged> => {
+        const answer = await cluster.send('POST', pathOf(crd), { body: object, query: strict });
+        return { name, object, answer, problems: judgeOffline(object) };
+      },
+      64,
+    );
 
-    const accepted = judged.filter(({ answer }) => answer.status === 201).length;
-    console.log(`${crd.spec.names.kind}: ${cases.length} custom resources, ${accepted} of them accepted`);
-    expect(cases.length).toBeGreaterThanOrEqual(500);
-    expect(accepted).toBeGreaterThan(50);
-    expect(judged.flatMap(differences)).toEqual([]);
+    requireSame(judged, 500, 50);
   },
 );
 
-/** Whatever is larger is refused unread. */
-function fitsIntoARequest({ object }: Case): boolean {
-  return Buffer.byteLength(JSON.stringify(object)) <= 3 * 1024 * 1024;
+/** Requires one verdict on every custom resource, of which there are so many, and so many that are accepted. */
+function requireSame(judged: readonly Judged[], least: number, leastAccepted: number): void {
+  const accepted = judged.filter(({ answer }) => answer.status < 300).length;
+  console.log(`${judged.length} custom resources, ${accepted} of them accepted`);
+  expect(judged.length).toBeGreaterThanOrEqual(least);
+  expect(accepted).toBeGreaterThan(leastAccepted);
+  expect(judged.flatMap(differences)).toEqual([]);
 }
 
-function pathOf({ spec: { group, names, versions } }: CustomResourceDefinition): string {
-  return `/apis/${group}/${versions[0]!.name}/namespaces/default/${names.plural}`;
+function pathOf({ spec: { group, names: all, versions } }: CustomResourceDefinition): string {
+  return `/apis/${group}/${versions[0]!.name}/namespaces/default/${all.plural}`;
 }
 
-async function inParallel(cases: readonly Case[], judge: (one: Case) => Promise<Judged>): Promise<Judged[]> {
-  const judged: Judged[] = [];
-  for (let at = 0; at < cases.length; at += 64) {
-    judged.push(...(await Promise.all(cases.slice(at, at + 64).map(judge))));
-  }
-  return judged;
+/** Returns the verdict of both on an update. */
+function judgeUpdate(kind: Kind): (name: string, object: object, live: AnyObject) => Promise<Judged> {
+  const version = new KnownKinds([kind]).find(kind.type);
+  if (!('kind' in version)) throw new Error(version.message);
+  return async (name, object, live) => {
+    const path = `${collection(kind.type, live.metadata.namespace)}/${live.metadata.name}`;
+    const answer = await cluster.send('PUT', path, { body: object, query: strict });
+    return { name, object, answer, problems: judge(version, version.withDefaults(object), live) };
+  };
 }
+
+const edit = (field: string, value: unknown): Mutation => ({
+  ...{ name: `${field} ${JSON.stringify(value)}`, path: ['spec', field], value },
+});
+
+/** Specs that are there, and edits beside those that the schema suggests. */
+const edited: readonly { kind: Kind; before: readonly object[]; more: readonly Mutation[] }[] = [
+  {
+    kind: streamIngress,
+    before: [
+      listening,
+      { ...listening, className: 'edge' },
+      { ...listening, protocol: 'UDP', is_service: false },
+      { ...listening, listen: 1, proxyProtocol: { decode: true } },
+      { ...listening, upstream: { namespace: 'infra', service: 'db', port: 'sql' }, className: 'a' },
+    ],
+    more: [
+      ...specs(
+        listening,
+        streamIngressCases.brokenChanges.flatMap(({ before, after }) => [before, after]),
+      ),
+      ...[1, 9000, 9001].map((listen) => edit('listen', listen)),
+      ...['TCP', 'UDP', undefined].map((protocol) => edit('protocol', protocol)),
+      ...['edge', 'a', 'b', undefined].map((className) => edit('className', className)),
+    ],
+  },
+  {
+    kind: jobWatcher,
+    before: [
+      {},
+      { jobNamePatterns: ['^pi$', 'x'], completedTTL: '1h', failedTTL: '30m', frequency: '15s' },
+      { limits: { maxPerRun: 10, maxPercent: 100, mode: 'Throttle' }, keepLast: { failed: 3 } },
+      { selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a'] }] }, tracked: 'Delete' },
+    ],
+    more: [
+      edit('jobNamePatterns', ['x', '^pi$']),
+      edit('jobNamePatterns', ['x', '(', '^pi$']),
+      edit('limits', { mode: 'Throttle' }),
+      edit('limits', { maxPercent: 101 }),
+    ],
+  },
+];
+
+test.for(edited)(
+  'an update has the same verdict offline and online, and the same paths: $kind.type.kind',
+  { timeout: 300_000 },
+  async ({ kind, before, more }) => {
+    const namespace = await cluster.makeNamespace('updates');
+    const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
+    const { apiVersion, kind: name } = kind.type;
+    const update = judgeUpdate(kind);
+    const judged: Judged[] = [];
+    for (const [index, spec] of before.entries()) {
+      const metadata = { namespace, name: `before-${index}` };
+      const live = await cluster.create(kind.type, { apiVersion, kind: name, metadata, spec });
+      const cases = corpus({ schema, base: live, more, random: 300, seed: 31 + index });
+      judged.push(...(await inBatches(cases, (each) => update(each.name, each.object, live), 64)));
+    }
+
+    requireSame(judged, 1_000, 100);
+  },
+);
+
+test('what was made before there were bounds and rules is judged as the API server judges it', async () => {
+  const schema = shiftCrd.spec.versions[0]!.schema.openAPIV3Schema;
+  const objects = befores(schema, 60, 11);
+  const namespace = await cluster.makeNamespace('shifts');
+  const { apiVersion, kind } = shifts;
+  const objectOf = (name: string, spec: object): AnyObject => ({
+    ...{ apiVersion, kind, metadata: { name, namespace }, spec },
+  });
+  const live = new Map<string, AnyObject>();
+  await inBatches(objects, async ({ name, spec }, index) => {
+    await cluster.create(shifts, objectOf(name, spec));
+    const place = { type: shifts, namespace, name };
+    // Every other one has a status, right or wrong.
+    if (index % 2 > 0) await putStatus(cluster, place, { ready: index % 7 });
+    live.set(name, await cluster.get(place));
+  });
+  const definition = { type: definitionType, name: shiftCrd.metadata.name };
+  await cluster.replaceSpec(definition, shiftCrd.spec);
+  await eventually(async () => {
+    const body = objectOf('wrong', { fixed: 'named' });
+    expect((await cluster.send('POST', collection(shifts, namespace), { body })).status).toBe(422);
+  });
+
+  const update = judgeUpdate(defineKind({ crd: shiftCrd, construct: Construct, children: [] }));
+  const judged = await inBatches(
+    updates(schema, objects, 23),
+    ({ name, before, spec }) => {
+      const old = live.get(before.name)!;
+      return update(name, { ...old, status: { ready: 0 }, spec }, old);
+    },
+    32,
+  );
+
+  requireSame(judged, 1_000, 200);
+}, 300_000);

@@ -1,23 +1,21 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { openSandbox } from '../../sandbox/client.js';
+import type { Condition } from '../../src/contract/conditions.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { AppServicePolicy } from '../../src/kinds/app-service/policy.js';
-import { asked } from './support/asked.js';
-import { Cluster, deployments } from './support/cluster.js';
-import { reconstruct } from './support/commands.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { deployments } from '../support/cluster.js';
+import { command } from '../support/commands.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { asked, Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-40';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const folder = mkdtempSync(join(tmpdir(), 'policy-'));
 const file = join(folder, 'policy.yaml');
 let apps: Subject;
@@ -55,99 +53,50 @@ const policyOf = (policy: AppServicePolicy): string => stringify({ appservice: p
 beforeAll(async () => {
   putPolicy(policyOf(STRICT));
   symlinkSync('..data/policy.yaml', file);
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('policy'));
+  apps = await Subject.make(cluster, appService, 'policy');
   controller = await startController({
     ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], args: ['--policy', file] },
   });
 });
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-const parentRefs = [{ name: 'private', namespace: 'infra' }];
+test.each([
+  [
+    'registry',
+    { image: 'nginx:1.27' },
+    'spec.image: "nginx:1.27" comes from docker.io/library/nginx, which is not in the policy\'s imageRegistries; take one from registry.example.com/shop',
+  ],
+  [
+    'gateway',
+    { route: { hostnames: ['a.example.com'], parentRefs: [{ name: 'private', namespace: 'infra' }] } },
+    'spec.route.parentRefs[0]: "infra/private" is not in the policy\'s gateways; give one of infra/public',
+  ],
+])('a %s that a policy refuses is reported as synth reports it', async (name, more, message) => {
+  const spec = { ...allowed, ...more };
+  await apps.create(name, spec);
 
-describe('what a policy refuses is told with path, value, rule and remedy, as synth tells it', () => {
-  test.each([
-    [
-      'profile',
-      { securityProfile: undefined },
-      "spec.securityProfile: is not set, which is less than the policy's securityProfile, Baseline; set it to Baseline",
-    ],
-    [
-      'type',
-      { service: { type: 'LoadBalancer' } },
-      'spec.service.type: "LoadBalancer" is not in the policy\'s serviceTypes; give one of ClusterIP',
-    ],
-    [
-      'type-by-default',
-      { service: undefined },
-      'spec.service.type: "NodePort", the default, is not in the policy\'s serviceTypes; give one of ClusterIP',
-    ],
-    [
-      'registry',
-      { image: 'nginx:1.27' },
-      'spec.image: "nginx:1.27" comes from docker.io/library/nginx, which is not in the policy\'s imageRegistries; take one from registry.example.com/shop',
-    ],
-    [
-      'gateway',
-      { route: { hostnames: ['a.example.com'], parentRefs } },
-      'spec.route.parentRefs[0]: "infra/private" is not in the policy\'s gateways; give one of infra/public',
-    ],
-    ['size', { size: 3 }, "spec.size: 3 is more than the policy's maxSize, 2; give 2 or less"],
-    [
-      'max-replicas',
-      { autoscaling: { maxReplicas: 3 }, resources: { requests: { cpu: '1' } } },
-      "spec.autoscaling.maxReplicas: 3 is more than the policy's maxSize, 2; give 2 or less",
-    ],
-    [
-      'feature',
-      { serviceAccountName: 'admin' },
-      'spec.serviceAccountName: "admin" is used, and is not in the policy\'s features; remove it, or ask an admin to allow it',
-    ],
-    [
-      'object-feature',
-      { disruption: {} },
-      "spec.disruption: is used, and is not in the policy's features; remove it, or ask an admin to allow it",
-    ],
-  ])('%s', async (name, more, message) => {
-    const spec = { ...allowed, ...more };
-    await apps.create(name, spec);
+  const { apiVersion, kind } = appService.type;
+  const source = join(folder, `${name}.yaml`);
+  writeFileSync(source, stringify({ apiVersion, kind, metadata: { name, namespace: apps.namespace }, spec }));
+  const refused = await command('synth', source, '--policy', file);
 
-    const { type: kind } = appService;
-    const source = join(folder, `${name}.yaml`);
-    const metadata = { name, namespace: apps.namespace };
-    writeFileSync(source, stringify({ apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec }));
-    const refused = await reconstruct('synth', source, '--policy', file).then(
-      () => undefined,
-      (error: unknown) =>
-        error as { readonly code: number; readonly stderr: string; readonly stdout: string },
-    );
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toMatch(/: document 1, line \d+: spec\./);
+  expect(refused.stderr).toContain(`: ${message}\n`);
+  for (const [type, status] of Object.entries({ Accepted: 'False', Ready: 'False', Stalled: 'True' }))
+    await apps.condition(name, { type, status, reason: 'PolicyDenied', message } as Condition);
+  expect(await cluster.find(apps.childPlace(deployments, name))).toBeUndefined();
+});
 
-    expect(refused).toMatchObject({ code: 2, stdout: '' });
-    expect(refused?.stderr).toMatch(/: document 1, line \d+: spec\./);
-    expect(refused?.stderr).toContain(`: ${message}\n`);
-    for (const [type, status] of [
-      ['Accepted', 'False'],
-      ['Ready', 'False'],
-      ['Stalled', 'True'],
-    ] as const)
-      await apps.condition(name, { type, status, reason: 'PolicyDenied', message });
-    expect(await apps.objects(deployments)).not.toContainEqual(
-      expect.objectContaining({ metadata: expect.objectContaining({ name }) as object }),
-    );
-  });
+test('and what it allows is made', async () => {
+  const route = { hostnames: ['a.example.com'], parentRefs: [{ name: 'public', namespace: 'infra' }] };
+  await apps.create('allowed', { ...allowed, size: 2 });
+  await apps.create('routed', { ...allowed, route });
 
-  test('and what it allows is made', async () => {
-    const route = { hostnames: ['a.example.com'], parentRefs: [{ name: 'public', namespace: 'infra' }] };
-    await apps.create('allowed', { ...allowed, size: 2 });
-    await apps.create('routed', { ...allowed, route });
-
-    await apps.ready('allowed');
-    await apps.asRendered('routed');
-  });
+  await apps.ready('allowed');
+  await apps.asRendered('routed');
 });
 
 test('a policy that changes is followed: what it denies then is left as it is, and heals when it is allowed again', async () => {
@@ -200,7 +149,7 @@ test('a policy that changes is followed: what it denies then is left as it is, a
   await apps.ready('small');
 });
 
-/** So many changes have been taken up. */
+/** Waits until so many changes have been taken up. */
 async function inForce(times: number): Promise<void> {
   let from = 0;
   for (let n = 0; n < times; n++) {

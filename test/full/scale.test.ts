@@ -1,23 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
-import { openSandbox } from '../../sandbox/client.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { Cluster } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
-import type { LiveResource } from './support/subject.js';
+import { eventually } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import type { LiveResource } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-9';
 const count = 200;
 const idleMilliseconds = 60_000;
 const names = Array.from({ length: count }, (_, index) => `web-${index}`);
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 let apps: Subject;
 let controller: RunningController;
 
@@ -25,13 +22,8 @@ const start = (): Promise<RunningController> =>
   startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
 
 beforeAll(async () => {
-  await installCrd(cluster, appService);
-  apps = new Subject(cluster, appService, await cluster.makeNamespace('scale'));
+  apps = await Subject.make(cluster, appService, 'scale');
   controller = await start();
-});
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
 });
 
 async function allReady(): Promise<void> {

@@ -1,38 +1,29 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { beforeAll, expect, test } from 'vitest';
 import { choosePorts } from '../../sandbox/ports.js';
 import { alertGroups } from '../../src/install/chart.js';
-import { bundleConfig, configMap, loadBundle } from './support/bundle.js';
-import { Cluster, configMaps } from './support/cluster.js';
-import { askedFor } from './support/collected.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { Subject } from './support/subject.js';
+import { configMap, loadBundle } from '../support/bundle.js';
+import { configMaps, eventually } from '../support/cluster.js';
+import { askedFor } from '../support/collected.js';
+import { startController } from '../support/operator.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-75';
-const bundle = await loadBundle();
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const { kind: bundle, config } = await loadBundle();
+const cluster = openCluster();
 let bundles: Subject;
-let controller: RunningController;
 let address: string;
 
 beforeAll(async () => {
-  await installCrd(cluster, bundle);
-  bundles = new Subject(cluster, bundle, await cluster.makeNamespace('signals'));
+  bundles = await Subject.make(cluster, bundle, 'signals');
   address = `127.0.0.1:${(await choosePorts()).apiServer}`;
-  controller = await startController({
-    ...{ cluster, user, kinds: [bundle], config: bundleConfig, namespaces: [bundles.namespace] },
+  await startController({
+    ...{ cluster, user, kinds: [bundle], config, namespaces: [bundles.namespace] },
     args: ['--metrics-bind-address', address],
   });
 });
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
-});
 
-/** Waits until the operator tells what these alerts look at as wanted. */
+/** Waits until the operator's metrics for these alerts are as wanted. */
 async function seen(wanted: Readonly<Record<string, readonly number[]>>): Promise<void> {
   const alerts = alertGroups('')
     .flatMap(({ rules }) => rules)
@@ -44,7 +35,7 @@ async function seen(wanted: Readonly<Record<string, readonly number[]>>): Promis
   });
 }
 
-/** Somebody else changes a field of ours once, and it is put right. */
+/** Changes a field of ours once as another writer, and waits for the correction. */
 async function fight(name: string, round: number): Promise<void> {
   const place = bundles.childPlace(configMaps, name);
   await cluster.merge(place, { data: { level: `theirs-${round}` } }, 'rival-controller');
@@ -79,7 +70,7 @@ test('a contested field, a foreign object and drift are seen by the alerts for t
     ReconstructResourceUnseen: [],
   });
 
-  // What is mended is seen no longer.
+  // What is over is seen no longer.
   await cluster.delete(bundles.childPlace(configMaps, 'foreign'));
   await seen({ ReconstructOwnershipConflict: [1] });
 });

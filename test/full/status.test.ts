@@ -3,37 +3,29 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
-import { repoFolder } from '../../sandbox/paths.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWatchdog } from '../../sandbox/watchdog.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
-import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { accountKubeconfig } from './support/accounts.js';
-import { makeDatabase, makeProxy } from './support/chart-proxy.js';
-import { Cluster } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import type { RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
-import { Reconstruct } from './support/reconstruct.js';
-import { requestsFromNowOn, summary } from './support/requests.js';
-import { grant } from './support/rights.js';
-import { Subject } from './support/subject.js';
+import { accountKubeconfig, eventually, grant, installCrd } from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
+import { Jobs } from '../support/jobs.js';
+import { bundle, startController } from '../support/operator.js';
+import { requestsFromNowOn, summary } from '../support/requests.js';
+import { IngressNginx, makeUpstream } from '../support/streams.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const operator = 'operator-65';
 const viewer = 'operator-66';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const kinds = [appService, jobWatcher, streamIngress];
 const web = { size: 1, image: 'example.com/web:1' };
-const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
 let apps: Subject;
 let folder: string;
 let namespace: string;
-let controller: RunningController;
 let status: Reconstruct;
 let kubeconfig: string;
 
@@ -42,15 +34,15 @@ beforeAll(async () => {
   namespace = await cluster.makeNamespace('status');
   folder = await mkdtemp(join(tmpdir(), 'status-'));
   apps = new Subject(cluster, appService, namespace);
-  await makeProxy(cluster, namespace, 'proxy');
-  await makeDatabase(cluster, namespace);
+  await new IngressNginx(cluster, operator, undefined, namespace, 'proxy').makeService();
+  await makeUpstream(cluster, namespace);
   const policy = join(folder, 'policy.yaml');
   const targets = [{ name: 'own', ingressNamespace: namespace, ingressService: 'proxy' }];
   const streamingress = { defaultClass: 'own', targets };
   await writeFile(policy, JSON.stringify({ streamingress }));
   const namespaces = [namespace];
   const args = ['--policy', policy];
-  controller = await startController({ cluster, user: operator, kinds, namespaces, args });
+  await startController({ cluster, user: operator, kinds, namespaces, args });
   await may([
     ['kosmos.io', 'appservices'],
     ['batch.my.github.com', 'jobwatchers'],
@@ -64,12 +56,10 @@ beforeAll(async () => {
     ['events.k8s.io', 'events'],
   ]);
   kubeconfig = await accountKubeconfig(cluster, viewer);
-  status = new Reconstruct(kubeconfig, ['status'], ['-n', namespace]);
+  status = new Reconstruct('status', kubeconfig, ['-n', namespace]);
 });
 afterAll(async () => {
-  await controller.kill();
   await rm(folder, { recursive: true });
-  await cluster.close();
 });
 
 /** Rights in the namespace. */
@@ -141,10 +131,7 @@ describe('all of every kind', () => {
       ...{ apiVersion: jobWatcher.type.apiVersion, kind: 'JobWatcher', metadata: at('old') },
       spec: { completedTTL: '1h', frequency: '1s' },
     });
-    await cluster.create(jobs, {
-      ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: at('pi') },
-      spec: { template: { spec: { containers: [{ name: 'pi', image: 'pi:1' }], restartPolicy: 'Never' } } },
-    });
+    await new Jobs(cluster, namespace).finished('pi', { ago: 0 });
 
     await eventually(async () => {
       const { code, stdout } = await status.run();
@@ -164,10 +151,9 @@ describe('all of every kind', () => {
 test('--watch appends what changes until it is interrupted', async () => {
   await apps.create('watched', web);
   await apps.ready('watched');
-  const file = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
   const args = ['status', 'appservice/watched', '--watch', '-n', namespace];
   const guard = await startWatchdog();
-  const child = spawn(process.execPath, [file, ...args, '--kubeconfig', kubeconfig], {
+  const child = spawn(process.execPath, [bundle, ...args, '--kubeconfig', kubeconfig], {
     ...{ detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
   });
   guard.watch(child.pid!);

@@ -1,65 +1,60 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { openSandbox } from '../../sandbox/client.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { streamIngress as kind } from '../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressPolicy } from '../../src/kinds/stream-ingress/targets.js';
-import { Cluster, collection, services } from './support/cluster.js';
-import { reconstruct } from './support/commands.js';
-import { startController } from './support/controller.js';
-import type { LogLine, RunningController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { eventually } from './support/eventually.js';
+import { collection, eventually, installCrd, services } from '../support/cluster.js';
+import { reconstruct } from '../support/commands.js';
+import { watches } from '../support/faults.js';
 import {
+  GatewayPorts,
   installGatewayApi,
   listenerSets,
+  OPEN,
   referenceGrants,
+  streamTypes,
   tcpRoutes,
   udpRoutes,
-} from './support/gateway-api.js';
-import { GatewayPorts, makeService, OPEN } from './support/gateway-ports.js';
-import type { Verdict, Words } from './support/gateway-ports.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
-import { watches } from '../scenarios/support/proxied-request.js';
-import { sceneryFor, Stage } from '../scenarios/support/stage.js';
+} from '../support/gateway.js';
+import type { Verdict } from '../support/gateway.js';
+import { startController } from '../support/operator.js';
+import type { LogLine, RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { sceneryFor, Stage } from '../support/stages.js';
+import { makeUpstream } from '../support/streams.js';
+import type { Words } from '../support/streams.js';
+import { openCluster } from '../support/test-clusters.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'));
-const gatewayTypes = [listenerSets, tcpRoutes, udpRoutes, referenceGrants];
-/** A kind that isn't there is looked for every half minute. */
-const FOUND = { deadlineMilliseconds: 60_000 };
-/** The garbage collector looks for kinds that are new to it as often. */
-const GARBAGE = FOUND;
+const user = 'operator-44';
 let shop: GatewayPorts;
 let infra: string;
 let policy: StreamIngressPolicy;
 let controller: RunningController;
 
-interface Operator {
-  readonly user: string;
-  readonly namespaces: readonly string[];
-  readonly policy: StreamIngressPolicy;
-}
-
-function start({ user, namespaces, policy: section }: Operator): Promise<RunningController> {
+function start(user: string, namespaces: readonly string[], section: StreamIngressPolicy) {
   const file = join(folder, `${user}.yaml`);
   writeFileSync(file, JSON.stringify({ streamingress: section }));
-  return startController({
-    ...{ cluster, user, kinds: [kind], namespaces, args: ['--policy', file] },
-  });
+  return startController({ cluster, user, kinds: [kind], namespaces, args: ['--policy', file] });
 }
 
-const startMain = (): Promise<RunningController> =>
-  start({ user: 'operator-44', namespaces: [shop.namespace, infra], policy });
+const startMain = (): Promise<RunningController> => start(user, [shop.namespace, infra], policy);
+
+/** Makes the namespace of another operator, with the upstream `db`. */
+async function newPorts(purpose: string): Promise<GatewayPorts> {
+  const namespace = await cluster.makeNamespace(purpose);
+  await makeUpstream(cluster, namespace);
+  return new GatewayPorts(cluster, namespace);
+}
 
 beforeAll(async () => {
   await installCrd(cluster, kind);
-  shop = new GatewayPorts(cluster, await cluster.makeNamespace('gateway-shop'));
+  shop = await newPorts('gateway-shop');
   infra = await cluster.makeNamespace('gateway-infra');
   policy = {
     defaultClass: 'edge',
@@ -68,32 +63,39 @@ beforeAll(async () => {
       { name: 'internal', kind: 'Gateway', gateway: 'gateways/internal', namespaces: [infra] },
     ],
   };
-  await makeService(cluster, { namespace: shop.namespace, name: 'db' }, 5432);
-  await makeService(cluster, { namespace: shop.namespace, name: 'dns' }, 53, 'UDP');
-  await makeService(cluster, { namespace: infra, name: 'broker' }, 5672);
+  const dns = { port: { name: 'dns', port: 53, protocol: 'UDP' } };
+  await makeUpstream(cluster, shop.namespace, 'dns', dns);
+  await makeUpstream(cluster, infra, 'broker', { port: { port: 5672 } });
   controller = await startMain();
 });
-
-afterAll(async () => {
-  await controller.kill();
-  await cluster.close();
+afterAll(() => {
   rmSync(folder, { recursive: true });
 });
+
+/** A kind that isn't there is looked for every half minute, by the garbage collector too. */
+const slow = { deadlineMilliseconds: 60_000 };
+
+/** Asks for a port, and waits until the Gateway has opened it. */
+async function opened(name: string, spec: object, ports = shop): Promise<void> {
+  await ports.ask(name, spec);
+  await ports.say(name, OPEN);
+  await ports.told(name, { Ready: 'True Programmed' });
+}
 
 test('rule 11: where the Gateway API isn’t installed a port is stalled, and opened by itself once it is', async () => {
   await shop.ask('early', { listen: 9000 });
   await shop.told('early', { Stalled: 'True KindNotInstalled', Programmed: 'False KindNotInstalled' });
 
-  await installGatewayApi(cluster, gatewayTypes);
+  await installGatewayApi(cluster, streamTypes);
 
   await eventually(async () => {
     expect(Object.keys(await shop.children('early'))).toEqual(['ListenerSet', 'TCPRoute']);
-  }, FOUND);
+  }, slow);
   await shop.told('early', { Stalled: 'False Pending', Programmed: 'Unknown Pending' });
   await shop.say('early', OPEN);
   await shop.told('early', { Ready: 'True Programmed' });
   // What comes next needs all of them.
-  for (const { plural } of gatewayTypes)
+  for (const { plural } of streamTypes)
     for (const watchNamespace of [shop.namespace, infra]) {
       const isOf = (line: LogLine): boolean =>
         line.resource === plural && line.watchNamespace === watchNamespace;
@@ -103,16 +105,16 @@ test('rule 11: where the Gateway API isn’t installed a port is stalled, and op
     }
 });
 
-/** What a child asks for. */
+/** Returns the spec of a child. */
 function specOf(children: Readonly<Record<string, AnyObject>>, of: string): unknown {
   return children[of]?.spec;
 }
 
 describe('rule 11: children', () => {
   test('are one ListenerSet and one route by the protocol, which the StreamIngress owns, and which go with it', async () => {
-    await shop.ask('dns', { protocol: 'UDP', listen: 9001, upstream: { service: 'dns', port: 'main' } });
+    await shop.ask('dns', { protocol: 'UDP', listen: 9001, upstream: { service: 'dns', port: 'dns' } });
 
-    const children = await shop.has('dns', ['ListenerSet', 'UDPRoute']);
+    const children = await shop.has('dns', 'ListenerSet', 'UDPRoute');
 
     const group = 'gateway.networking.k8s.io';
     expect(specOf(children, 'ListenerSet')).toMatchObject({
@@ -135,13 +137,13 @@ describe('rule 11: children', () => {
     await eventually(async () => {
       expect(await cluster.find(shop.place('dns', listenerSets))).toBeUndefined();
       expect(await cluster.find(shop.place('dns', udpRoutes))).toBeUndefined();
-    }, GARBAGE);
+    }, slow);
   });
 
-  test('are put right when somebody edits them, made anew when they are deleted, and follow the upstream', async () => {
-    await makeService(cluster, { namespace: shop.namespace, name: 'other' }, 7000);
+  test('are corrected when others edit them, created again when they are deleted, and follow the upstream', async () => {
+    await makeUpstream(cluster, shop.namespace, 'other', { port: { port: 7000 } });
     await shop.ask('kept', { listen: 9002 });
-    const { TCPRoute: first } = await shop.has('kept', ['ListenerSet', 'TCPRoute']);
+    const { TCPRoute: first } = await shop.has('kept', 'ListenerSet', 'TCPRoute');
 
     const listeners = [{ name: 'tcp-9002', port: 1, protocol: 'UDP' }];
     await cluster.merge(shop.place('kept', listenerSets), { spec: { listeners } });
@@ -154,7 +156,7 @@ describe('rule 11: children', () => {
       });
       expect(children.TCPRoute?.metadata.uid).toEqual(expect.not.stringMatching(first!.metadata.uid!));
     });
-    await cluster.merge(shop.place('kept'), { spec: { upstream: { service: 'other', port: 7000 } } });
+    await shop.lead('kept', { service: 'other', port: 7000 });
     await eventually(async () => {
       expect(specOf(await shop.children('kept'), 'TCPRoute')).toMatchObject({
         rules: [{ backendRefs: [{ name: 'other', port: 7000 }] }],
@@ -175,7 +177,7 @@ describe('rule 11: children', () => {
     await shop.told('foreign', { Stalled: 'True OwnershipConflict', Programmed: 'False OwnershipConflict' });
     expect(await cluster.get(shop.place('foreign', tcpRoutes))).toEqual(before);
     await cluster.delete(shop.place('foreign', tcpRoutes));
-    await shop.has('foreign', ['ListenerSet', 'TCPRoute']);
+    await shop.has('foreign', 'ListenerSet', 'TCPRoute');
   });
 
   test('are made once the upstream is there, and stay when it goes', async () => {
@@ -183,13 +185,13 @@ describe('rule 11: children', () => {
     await shop.told('waiting', { ResolvedRefs: 'False ServiceNotFound', Programmed: 'Unknown Pending' });
     expect(await shop.children('waiting')).toEqual({});
 
-    await makeService(cluster, { namespace: shop.namespace, name: 'late' }, 1);
+    await makeUpstream(cluster, shop.namespace, 'late', { port: { port: 1 } });
     await shop.say('waiting', OPEN);
     await shop.told('waiting', { Ready: 'True Programmed' });
 
     await cluster.delete({ type: services, namespace: shop.namespace, name: 'late' });
     await shop.told('waiting', { Ready: 'False ServiceNotFound', Programmed: 'True Programmed' });
-    await shop.has('waiting', ['ListenerSet', 'TCPRoute']);
+    await shop.has('waiting', 'ListenerSet', 'TCPRoute');
   });
 });
 
@@ -198,19 +200,17 @@ test('a listener stays open while the watch of Services is behind one that was m
   await using stage = new Stage(scenery);
   const { namespace, proxy } = stage;
   const ports = new GatewayPorts(stage.cluster, namespace);
-  await makeService(stage.cluster, { namespace, name: 'db' }, 5432);
+  await makeUpstream(stage.cluster, namespace);
   const file = join(folder, 'behind.yaml');
   const target = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' };
   writeFileSync(file, JSON.stringify({ streamingress: { defaultClass: 'edge', targets: [target] } }));
   await stage.run({ kinds: [kind], namespaces: [namespace], args: ['--policy', file] });
-  await ports.ask('edited', { listen: 9005 });
-  await ports.say('edited', OPEN);
-  await ports.told('edited', { Ready: 'True Programmed' });
-  const { ListenerSet: before } = await ports.has('edited', ['ListenerSet', 'TCPRoute']);
+  await opened('edited', { listen: 9005 }, ports);
+  const { ListenerSet: before } = await ports.has('edited', 'ListenerSet', 'TCPRoute');
 
   const behind = proxy.onEvents(watches('services'), () => 'swallow');
-  await makeService(stage.cluster, { namespace, name: 'next' }, 5432);
-  await stage.cluster.merge(ports.place('edited'), { spec: { upstream: { service: 'next' } } });
+  await makeUpstream(stage.cluster, namespace, 'next');
+  await ports.lead('edited', { service: 'next' });
   await ports.told('edited', { Ready: 'False ServiceNotFound', Programmed: 'Unknown Pending' });
   expect(behind.hits).toBeGreaterThan(0);
   behind.remove();
@@ -219,7 +219,7 @@ test('a listener stays open while the watch of Services is behind one that was m
 
   await ports.say('edited', OPEN);
   await ports.told('edited', { Ready: 'True Programmed' });
-  const { ListenerSet: after, TCPRoute: route } = await ports.has('edited', ['ListenerSet', 'TCPRoute']);
+  const { ListenerSet: after, TCPRoute: route } = await ports.has('edited', 'ListenerSet', 'TCPRoute');
   expect(route?.spec).toMatchObject({ rules: [{ backendRefs: [{ name: 'next', port: 5432 }] }] });
   // Deleted and created again, it would be another one.
   expect(after!.metadata).toMatchObject({ uid: before!.metadata.uid, generation: 1 });
@@ -234,7 +234,7 @@ describe('rules 8 and 11: what the Gateway says', () => {
       { Ready: 'False NotAllowed', Stalled: 'True NotAllowed', Programmed: 'False NotAllowed' },
     ],
     [
-      'that somebody else has the port',
+      'that another has the port',
       {
         set: { Accepted: 'False ListenersNotValid', Programmed: 'False ListenersNotValid' },
         listener: {
@@ -287,8 +287,8 @@ describe('rules 8 and 11: what the Gateway says', () => {
     await shop.say('stale', OPEN);
     await shop.told('stale', { Ready: 'True Programmed' });
 
-    await makeService(cluster, { namespace: shop.namespace, name: 'newer' }, 7001);
-    await cluster.merge(shop.place('stale'), { spec: { upstream: { service: 'newer', port: 7001 } } });
+    await makeUpstream(cluster, shop.namespace, 'newer', { port: { port: 7001 } });
+    await shop.lead('stale', { service: 'newer', port: 7001 });
 
     await shop.told('stale', { Ready: 'Unknown Pending', Programmed: 'Unknown Pending' });
     await shop.say('stale', OPEN);
@@ -317,12 +317,12 @@ test('rules 2, 4 and 11: of two that ask for one port the older has it and the o
   await shop.ask('udp', { listen: 9030, protocol: 'UDP', upstream: { service: 'dns', port: 53 } });
 
   await shop.told('a-younger', { Stalled: 'True PortConflict', Accepted: 'False PortConflict' });
-  await shop.has('z-older', ['ListenerSet', 'TCPRoute']);
-  await shop.has('udp', ['ListenerSet', 'UDPRoute']);
+  await shop.has('z-older', 'ListenerSet', 'TCPRoute');
+  await shop.has('udp', 'ListenerSet', 'UDPRoute');
   expect(await shop.children('a-younger')).toEqual({});
 
   await cluster.delete(shop.place('z-older'));
-  await shop.has('a-younger', ['ListenerSet', 'TCPRoute']);
+  await shop.has('a-younger', 'ListenerSet', 'TCPRoute');
   await shop.told('a-younger', { Accepted: 'True Accepted' });
 });
 
@@ -340,7 +340,7 @@ test('rules 6 and 11: a grant that is revoked takes ListenerSet and route away, 
       to: [{ group: '', kind: 'Service', name: 'broker' }],
     },
   });
-  const children = await shop.has('granted', ['ListenerSet', 'TCPRoute']);
+  const children = await shop.has('granted', 'ListenerSet', 'TCPRoute');
   expect(specOf(children, 'TCPRoute')).toMatchObject({
     rules: [{ backendRefs: [{ namespace: infra, name: 'broker', port: 5672 }] }],
   });
@@ -354,7 +354,7 @@ test('rules 6 and 11: a grant that is revoked takes ListenerSet and route away, 
   });
   await shop.ask('failing', { listen: 9041 });
   await shop.told('failing', { Stalled: 'True OwnershipConflict' });
-  await settled(cluster, 'operator-44');
+  await settled(cluster, user);
   const failing = await cluster.get(shop.place('failing'));
   await cluster.delete(grant);
 
@@ -363,21 +363,18 @@ test('rules 6 and 11: a grant that is revoked takes ListenerSet and route away, 
   });
   await shop.told('granted', { Stalled: 'True RefNotPermitted', Programmed: 'Unknown Pending' });
   // Its status was never something else meanwhile.
-  await settled(cluster, 'operator-44');
+  await settled(cluster, user);
   expect(await cluster.get(shop.place('failing'))).toEqual(failing);
 });
 
-test('rule 11: what is settled costs no request, also after a restart', async () => {
-  await shop.ask('settled', { listen: 9050 });
-  await shop.say('settled', OPEN);
-  await shop.told('settled', { Ready: 'True Programmed' });
-  const user = 'operator-44';
+test('rule 11: steady state sends no requests, also after a restart', async () => {
+  await opened('settled', { listen: 9050 });
   await settled(cluster, user);
 
   await controller.stop();
   const requests = await requestsFromNowOn(cluster, user);
   controller = await startMain();
-  await controller.logged((line) => line.msg === 'Reconciled' && line.name === 'edge');
+  await controller.reconciled('edge');
   await settled(cluster, user);
 
   expect(writes(await requests()).map(summary)).toEqual([]);
@@ -433,21 +430,17 @@ test.for(['v1', 'v1alpha2'] as const)(
 
 test('rule 11: routes move to another version as they are', async () => {
   await installGatewayApi(cluster, [tcpRoutes, udpRoutes], 'experimental');
-  const ports = new GatewayPorts(cluster, await cluster.makeNamespace('gateway-version'));
-  await makeService(cluster, { namespace: ports.namespace, name: 'db' }, 5432);
-  const user = 'operator-45';
+  const ports = await newPorts('gateway-version');
   const run = (routeVersion: 'v1' | 'v1alpha2'): Promise<RunningController> =>
-    start({ user, namespaces: [ports.namespace], policy: { ...policy, routeVersion } });
+    start('operator-45', [ports.namespace], { ...policy, routeVersion });
   const older = await run('v1alpha2');
-  await ports.ask('moves', { listen: 9000 });
-  const before = await ports.has('moves', ['ListenerSet', 'TCPRoute']);
-  await ports.say('moves', OPEN);
-  await ports.told('moves', { Ready: 'True Programmed' });
+  await opened('moves', { listen: 9000 }, ports);
+  const before = await ports.children('moves');
   await older.stop();
 
   await using newer = await run('v1');
-  await newer.logged((line) => line.msg === 'Reconciled' && line.name === 'edge');
-  await settled(cluster, user);
+  await newer.reconciled('edge');
+  await settled(cluster, 'operator-45');
 
   const after = await ports.children('moves');
   const identity = (object?: AnyObject): unknown[] => [object?.metadata.uid, object?.metadata.generation];
@@ -456,23 +449,22 @@ test('rule 11: routes move to another version as they are', async () => {
 });
 
 test('rule 11: a class that is no Gateway any more loses its ListenerSets and routes', async () => {
-  const ports = new GatewayPorts(cluster, await cluster.makeNamespace('gateway-class'));
-  await makeService(cluster, { namespace: ports.namespace, name: 'db' }, 5432);
+  const ports = await newPorts('gateway-class');
   const run = (...classes: readonly string[]): Promise<RunningController> => {
     const targets = classes.map((name) => ({ name, kind: 'Gateway' as const, gateway: `gateways/${name}` }));
-    return start({ user: 'operator-55', namespaces: [ports.namespace], policy: { targets } });
+    return start('operator-55', [ports.namespace], { targets });
   };
   const before = await run('stays', 'goes');
   await ports.ask('one', { listen: 9000, className: 'stays' });
   await ports.ask('two', { listen: 9000, className: 'goes' });
-  await ports.has('one', ['ListenerSet', 'TCPRoute']);
-  await ports.has('two', ['ListenerSet', 'TCPRoute']);
+  await ports.has('one', 'ListenerSet', 'TCPRoute');
+  await ports.has('two', 'ListenerSet', 'TCPRoute');
   await before.stop();
 
   await using after = await run('stays');
-  await after.logged((line) => line.msg === 'Reconciled' && line.name === 'goes');
+  await after.reconciled('goes');
   await ports.told('two', { Stalled: 'True ClassNotFound' });
 
-  await ports.has('two', []);
-  await ports.has('one', ['ListenerSet', 'TCPRoute']);
+  await ports.has('two');
+  await ports.has('one', 'ListenerSet', 'TCPRoute');
 });

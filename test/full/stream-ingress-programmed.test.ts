@@ -1,53 +1,34 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
-import { Gate } from '../scenarios/support/faults.js';
-import { writesTo } from '../scenarios/support/proxied-request.js';
-import { Scenario } from '../scenarios/support/scenario.js';
-import { Cluster, collection, deployments } from './support/cluster.js';
-import { eventually } from './support/eventually.js';
-import { refusePort } from './support/refusing-services.js';
-import { CHART, failing, stalled } from './support/stream-proxy.js';
-import type { Proxy } from './support/stream-proxy.js';
-import { Stand } from './support/stream-stand.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { collection, deny, deployments, eventually, putStatus } from '../support/cluster.js';
+import { writesTo } from '../support/faults.js';
+import { Scenario } from '../support/stages.js';
+import { CHART, failing, makeUpstream, ours, stalled, Stand } from '../support/streams.js';
+import type { IngressNginx } from '../support/streams.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-54';
-const cluster = new Cluster(openSandbox(inject('sandbox')));
+const cluster = openCluster();
 let stand: Stand;
 let shop: string;
 
 beforeAll(async () => {
-  stand = await Stand.make({
-    ...{ cluster, user, namespaces: ['shop'] },
-    targets: {
-      default: {},
-      held: {},
-      taken: {},
-      balanced: {},
-      unnamed: {},
-      nodes: {},
-      gone: {},
-      few: { maxListeners: 1 },
-      refusing: {},
-      last: {},
-    },
+  const targets = ['default', 'held', 'taken', 'balanced', 'unnamed', 'nodes', 'gone', 'refusing', 'last'];
+  stand = await Stand.make(cluster, user, {
+    ...Object.fromEntries(targets.map((name) => [name, {}])),
+    few: { maxListeners: 1 },
   });
-  shop = stand.namespace('shop');
+  shop = stand.namespace;
   for (const name of ['default', 'held', 'taken', 'few', 'refusing', 'last'])
     await stand.proxy(name).makeService();
-  await stand.makeUpstream(shop);
-  await stand.makeUpstream(shop, 'dns', { protocol: 'UDP' });
+  await makeUpstream(cluster, shop);
+  await makeUpstream(cluster, shop, 'dns', { port: { protocol: 'UDP' } });
   await stand.start({ ingressController: 'Deployment/nginx' });
-});
-
-afterAll(async () => {
-  await stand[Symbol.asyncDispose]();
-  await cluster.close();
 });
 
 const unavailable = { ...stalled('PortUnavailable'), Accepted: 'True Accepted' };
 
 /** The Deployment of ingress-nginx, none of whose Pods is asked for. */
-async function makeController({ namespace }: Proxy, ...args: string[]): Promise<void> {
+async function makeController({ namespace }: IngressNginx, ...args: string[]): Promise<void> {
   const labels = { app: 'nginx' };
   const spec = {
     ...{ replicas: 0, selector: { matchLabels: labels } },
@@ -104,8 +85,8 @@ test('rule 7: TargetNotFound while the Service is missing: nothing is made for i
   expect(await written()).toEqual(['patch tcp-services 201', 'patch ingress-nginx-controller 200']);
 });
 
-describe('rule 7: PortUnavailable names who holds', () => {
-  test('a key of the ConfigMap; neither object is written for it, and nobody else waits for it', async () => {
+describe('rule 7: PortUnavailable names the holder of', () => {
+  test('a key of the ConfigMap; neither object is written for it, and no other waits for it', async () => {
     const proxy = stand.proxy('held');
     await proxy.put(proxy.udp, { data: { 9100: 'a/b:1' } }, 'somebody');
     const written = await proxy.writesFromNowOn();
@@ -121,7 +102,7 @@ describe('rule 7: PortUnavailable names who holds', () => {
     });
     await other.isReady();
     expect(await proxy.entries(proxy.udp)).toEqual({ 9100: 'a/b:1', 9101: `${shop}/dns:5432` });
-    expect(await proxy.ports()).not.toContain('si-9100-udp 9100/UDP -> 9100');
+    expect(await proxy.ports()).not.toContain(ours(9100, 'UDP'));
     expect(await written()).toEqual(['patch udp-services 200', 'patch ingress-nginx-controller 200']);
 
     await proxy.put(proxy.udp, {}, 'somebody');
@@ -139,7 +120,7 @@ describe('rule 7: PortUnavailable names who holds', () => {
     expect(Programmed).toMatch(/^port 9200\/TCP of Service .* is held by the field manager somebody;/);
     await (await proxy.ask(shop, 'beside-port', { listen: 9201 })).isReady();
     expect(await proxy.entries()).toEqual({ 9201: `${shop}/db:5432` });
-    expect(await proxy.ports()).toEqual([...CHART, 'si-9201-tcp 9201/TCP -> 9201', 'theirs 9200/TCP -> 1']);
+    expect(await proxy.ports()).toEqual([...CHART, ours(9201), 'theirs 9200/TCP -> 1']);
     expect(await written()).toHaveLength(2);
 
     await proxy.put(proxy.service, {}, 'somebody');
@@ -147,25 +128,23 @@ describe('rule 7: PortUnavailable names who holds', () => {
   });
 });
 
-test('rule 9: where somebody comes first between our look and our apply, the rest is applied in the same pass', async () => {
-  await using scenario = await Scenario.prepare({ purpose: 'stream-race', sandbox: cluster.sandbox });
-  await using own = await Stand.make({
-    ...{ cluster, user: scenario.user, namespaces: ['shop'], targets: { race: {} } },
-  });
-  const [namespace, proxy] = [own.namespace('shop'), own.proxy('race')];
+test('rule 9: where others come first between our look and our apply, the rest is applied in the same pass', async () => {
+  await using scenario = await Scenario.prepare({ purpose: 'stream-race' });
+  await using own = await Stand.make(cluster, scenario.user, { race: {} });
+  const { namespace } = own;
+  const proxy = own.proxy('race');
   await proxy.makeService();
-  await own.makeUpstream(namespace);
-  const gate = new Gate();
-  scenario.proxy.on(writesTo('configmaps', proxy.tcp.name), gate.fault);
+  await makeUpstream(cluster, namespace);
   await scenario.startController(await own.settings());
   const written = await proxy.writesFromNowOn();
-  // One pass for both: both are there when it looks.
-  scenario.controller.signal('SIGSTOP');
-  const late = await proxy.ask(namespace, 'late', { listen: 9000 });
-  const beside = await proxy.ask(namespace, 'beside', { listen: 9001 });
-  scenario.controller.signal('SIGCONT');
-  await eventually(() => {
-    expect(gate.held).toBe(1);
+  let late!: Awaited<ReturnType<IngressNginx['ask']>>;
+  let beside!: typeof late;
+  const gate = await scenario.held(writesTo('configmaps', proxy.tcp.name), async () => {
+    // One pass for both: both are there when it looks.
+    scenario.controller.signal('SIGSTOP');
+    late = await proxy.ask(namespace, 'late', { listen: 9000 });
+    beside = await proxy.ask(namespace, 'beside', { listen: 9001 });
+    scenario.controller.signal('SIGCONT');
   });
   await proxy.put(proxy.tcp, { data: { 9000: 'a/b:1' } }, 'somebody');
   gate.open();
@@ -174,7 +153,7 @@ test('rule 9: where somebody comes first between our look and our apply, the res
   const { Programmed } = await late.is({ ...unavailable, Programmed: 'False PortUnavailable' });
   expect(Programmed).toMatch(/^key 9000 of ConfigMap .* is held by the field manager somebody;/);
   expect(await proxy.entries()).toEqual({ 9000: 'a/b:1', 9001: `${namespace}/db:5432` });
-  expect(await proxy.ports()).toEqual([...CHART, 'si-9001-tcp 9001/TCP -> 9001']);
+  expect(await proxy.ports()).toEqual([...CHART, ours(9001)]);
   const [map, service] = [proxy.tcp.name, proxy.service.name];
   expect(await written()).toEqual([`patch ${map} 409`, `patch ${map} 200`, `patch ${service} 200`]);
 });
@@ -182,12 +161,7 @@ test('rule 9: where somebody comes first between our look and our apply, the res
 test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer says of one port', async () => {
   const proxy = stand.proxy('balanced');
   await proxy.makeService({ type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
-  const putStatus = async (status: object): Promise<void> => {
-    const path = `${collection(proxy.service.type, proxy.namespace)}/${proxy.service.name}/status`;
-    const contentType = 'application/merge-patch+json';
-    const answer = await cluster.send('PATCH', path, { body: { status }, contentType });
-    expect(answer.status, String(answer.body.message)).toBe(200);
-  };
+  const report = (status: object): Promise<void> => putStatus(cluster, proxy.service, status);
   const tcp = await proxy.ask(shop, 'balanced-tcp', { listen: 9300 });
   const udp = await proxy.ask(shop, 'balanced-udp', {
     ...{ listen: 9300, protocol: 'UDP', upstream: { service: 'dns' } },
@@ -197,7 +171,7 @@ test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer 
   const refused = { Programmed: 'False LoadBalancerPortsError', ...failing('LoadBalancerPortsError') };
   const port = (protocol: string, error: object) => ({ port: 9300, protocol, ...error });
   const ports = [port('TCP', {}), port('UDP', { error: 'MixedProtocolNotSupported' })];
-  await putStatus({ loadBalancer: { ingress: [{ ip: '192.0.2.1', ports }] } });
+  await report({ loadBalancer: { ingress: [{ ip: '192.0.2.1', ports }] } });
   const { Programmed } = await udp.is(refused);
   expect(Programmed).toBe("the load balancer doesn't open port 9300/UDP: MixedProtocolNotSupported");
   await tcp.isReady();
@@ -210,9 +184,9 @@ test('rule 7: LoadBalancerPortsError of the Service, and what the load balancer 
     ...{ type: 'LoadBalancerPortsError', status: 'True', reason: 'NoQuota', message: 'too many ports' },
     lastTransitionTime: '2026-01-01T00:00:00Z',
   };
-  await putStatus({ conditions: [condition], loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } });
+  await report({ conditions: [condition], loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } });
   expect((await tcp.is(refused)).Programmed).toContain('too many ports');
-  await putStatus({ conditions: [{ ...condition, status: 'False' }] });
+  await report({ conditions: [{ ...condition, status: 'False' }] });
   for (const stream of [tcp, udp]) await stream.isReady();
 });
 
@@ -230,8 +204,7 @@ test('rule 9, defect (a port without a name beside others): a port has a name, a
   expect(before[9600]).toBeTypeOf('number');
   await (await proxy.ask(shop, 'another', { listen: 9601 })).isReady();
   expect(await nodePorts()).toMatchObject(before);
-  const ours = ['si-9600-tcp 9600/TCP -> 9600', 'si-9601-tcp 9601/TCP -> 9601'];
-  expect(await proxy.ports()).toEqual([...CHART, ...ours]);
+  expect(await proxy.ports()).toEqual([...CHART, ours(9600), ours(9601)]);
 });
 
 test('rule 7: TooManyListeners; who is open stays open, and the next comes once it closes', async () => {
@@ -239,7 +212,7 @@ test('rule 7: TooManyListeners; who is open stays open, and the next comes once 
   const waiting = await proxy.ask(shop, 'older', { listen: 9400, upstream: { service: 'late' } });
   const open = await proxy.ask(shop, 'open', { listen: 9401 });
   await open.isReady();
-  await stand.makeUpstream(shop, 'late');
+  await makeUpstream(cluster, shop, 'late');
   const { Programmed } = await waiting.is({
     ...{ Accepted: 'True Accepted', Programmed: 'False TooManyListeners', ...stalled('TooManyListeners') },
   });
@@ -262,7 +235,7 @@ test('rule 7: TargetNotConfigured where the one port of the Service has no name,
   expect(await proxy.entries()).toBeUndefined();
   await proxy.makeService(ports({ name: 'http' }));
   await stream.isReady();
-  expect(await proxy.ports()).toEqual(['http 80/TCP -> http', 'si-9500-tcp 9500/TCP -> 9500']);
+  expect(await proxy.ports()).toEqual(['http 80/TCP -> http', ours(9500)]);
 });
 
 describe('rule 9: what the API server refuses of the Service', () => {
@@ -271,14 +244,23 @@ describe('rule 9: what the API server refuses of the Service', () => {
     const open = await proxy.ask(shop, 'open-before', { listen: 9700 });
     const stays = await proxy.ask(shop, 'stays', { listen: 9702 });
     for (const stream of [open, stays]) await stream.isReady();
-    const allow = await refusePort(cluster, proxy.service, 9701);
+    const { type, namespace, name } = proxy.service;
+    const allow = await deny(cluster, {
+      ...{ namespace: proxy.namespace, group: '', resource: 'services', operation: 'UPDATE' },
+      ...{ expression: 'object.spec.ports.all(port, port.port != 9701)', message: 'not port 9701' },
+      probe: () =>
+        cluster.send('PATCH', `${collection(type, namespace)}/${name}`, {
+          body: [{ op: 'add', path: '/spec/ports/-', value: { name: 'probe', port: 9701 } }],
+          ...{ contentType: 'application/json-patch+json', query: { dryRun: 'All' } },
+        }),
+    });
     const refused = await proxy.ask(shop, 'refused', { listen: 9701 });
     expect(await refused.event('Invalid')).toContain('not port 9701');
 
     // Never there, so the port is to be closed.
     await cluster.merge(open.place, { spec: { upstream: { service: 'never' } } });
     await eventually(async () => {
-      expect(await proxy.ports()).toEqual([...CHART, 'si-9702-tcp 9702/TCP -> 9702']);
+      expect(await proxy.ports()).toEqual([...CHART, ours(9702)]);
       expect(await proxy.entries()).not.toHaveProperty('9700');
     });
     await open.is({ Programmed: 'False Pending' });
@@ -289,13 +271,13 @@ describe('rule 9: what the API server refuses of the Service', () => {
     await refused.isReady();
   });
 
-  test('of a port that is to be closed, leaves that without its entry, and it is told', async () => {
+  test('of a port that is to be closed, leaves that without its entry, and it is reported', async () => {
     const proxy = stand.proxy('last');
     const closing = await proxy.ask(shop, 'closing', { listen: 9710 });
     await closing.isReady();
     // Without those of the chart, ours is the last one, which the API server doesn't let go.
     await proxy.put(proxy.service, { spec: { selector: { app: 'nginx' } } });
-    expect(await proxy.ports()).toEqual(['si-9710-tcp 9710/TCP -> 9710']);
+    expect(await proxy.ports()).toEqual([ours(9710)]);
     await cluster.merge(closing.place, { spec: { upstream: { service: 'never' } } });
 
     const { Programmed } = await closing.is({ Programmed: 'False NotClosed', ...failing('ServiceNotFound') });
@@ -310,17 +292,18 @@ describe('rule 9: what the API server refuses of the Service', () => {
 
     // What comes takes its place.
     await (await proxy.ask(shop, 'next', { listen: 9711 })).isReady();
-    expect(await proxy.ports()).toEqual(['si-9711-tcp 9711/TCP -> 9711']);
+    expect(await proxy.ports()).toEqual([ours(9711)]);
     await closing.is({ Programmed: 'False Pending' });
   });
 });
 
 test('rule 7: Programmed is what is read back, never what was sent: Pending until both objects have the port', async () => {
   await stand.controller.kill();
-  await using blocked = await Stand.make({ cluster, user, namespaces: ['shop'], targets: { blocked: {} } });
-  const [namespace, proxy] = [blocked.namespace('shop'), blocked.proxy('blocked')];
+  await using blocked = await Stand.make(cluster, user, { blocked: {} });
+  const { namespace } = blocked;
+  const proxy = blocked.proxy('blocked');
   await proxy.makeService();
-  await blocked.makeUpstream(namespace);
+  await makeUpstream(cluster, namespace);
   await blocked.start({
     rights: (rules) =>
       rules

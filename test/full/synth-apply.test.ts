@@ -1,12 +1,9 @@
-import { afterAll, expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
-import { Cluster, deployments, services } from './support/cluster.js';
-import { reconstruct } from './support/commands.js';
-import { withFixedNodePorts } from './support/node-ports.js';
+import { expect, test } from 'vitest';
+import { deployments, services, withFixedNodePorts } from '../support/cluster.js';
+import { reconstruct } from '../support/commands.js';
+import { openCluster } from '../support/test-clusters.js';
 
-const cluster = new Cluster(openSandbox(inject('sandbox')));
-
-afterAll(() => cluster.close());
+const cluster = openCluster();
 
 test.for([
   { how: 'client-side', flags: [] },

@@ -7,15 +7,13 @@ import { announced, observed, unannounced, unseen } from '../upgrade/announced.j
 import type { ObservedChange } from '../upgrade/announced.js';
 import { lastRelease } from '../upgrade/release.js';
 import { restore } from '../upgrade/restore.js';
-import { deployments } from './support/cluster.js';
-import type { RunningController } from './support/controller.js';
-import { ExampleStand } from './support/example-stand.js';
-import { requestsFromNowOn, summary, writes } from './support/requests.js';
-import { settled } from './support/settled.js';
+import { deployments, pods } from '../support/cluster.js';
+import { ExampleStand } from '../support/example-stand.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
 
 const user = 'operator-76';
 const replicaSets = resourceType({ apiVersion: 'apps/v1', kind: 'ReplicaSet' });
-const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const release = lastRelease();
 const known = announced();
 
@@ -43,12 +41,9 @@ beforeAll(async () => {
   sent = writes(await requests());
   changes = changesOf(objects, await stand.applied());
 });
-afterAll(async () => {
-  await controller.kill();
-  await stand.close();
-});
+afterAll(() => (stand as ExampleStand | undefined)?.[Symbol.asyncDispose]());
 
-/** Waits until it was looked at: by itself, or with all that share something with it. */
+/** Waits until it was reconciled: by itself, or with all that share something with it. */
 async function worked({ kind, metadata }: AnyObject): Promise<void> {
   const { namespace, name } = metadata;
   const isOwned = stand.kinds.some((one) => one.type.kind === kind && 'children' in one);

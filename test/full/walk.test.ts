@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { expect, inject, test } from 'vitest';
-import { openSandbox } from '../../sandbox/client.js';
+import { expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { inspectable, Inspector } from '../scenarios/support/inspector.js';
-import { Cluster } from './support/cluster.js';
-import { startController } from './support/controller.js';
-import { installCrd } from './support/crds.js';
-import { settled } from './support/settled.js';
-import { Subject } from './support/subject.js';
+import { installCrd } from '../support/cluster.js';
+import { inspectable, Inspector } from '../support/inspector.js';
+import { startController } from '../support/operator.js';
+import { settled } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const PAGE = 'docs/walk.md';
 const user = 'operator-15';
 const EDITS = 3;
+const cluster = openCluster();
 
 /** One edit may pass so much, so that it doesn't become more unnoticed; fewer functions are better. */
 const BARS = { files: 45, functions: 450 };
@@ -23,7 +23,6 @@ const lib = pathToFileURL(join(repoFolder(), 'lib/')).href;
 
 /** `npm run reference:walk` updates the page. */
 test('one edit of a custom resource passes the files of docs/walk.md', async () => {
-  const cluster = new Cluster(openSandbox(inject('sandbox')));
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('walk'));
   // Not the bundle, which is one file.
@@ -52,7 +51,6 @@ test('one edit of a custom resource passes the files of docs/walk.md', async () 
     await settled(cluster, user);
     walks.push(walkOf(await inspector.takeCoverage()));
   }
-  await cluster.close();
 
   // What only some edits pass is a timer that came meanwhile.
   const [first, ...others] = walks as [Map<string, Set<string>>, ...Map<string, Set<string>>[]];

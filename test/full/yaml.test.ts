@@ -5,7 +5,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import { writeYaml } from '../../src/contract/yaml.js';
 import { parseDocuments } from '../../src/synth/document.js';
 import { scalars } from '../synth/support/scalars.js';
-import { withFolder } from './support/commands.js';
+import { withFolder } from '../support/commands.js';
 
 const sandbox = openSandbox(inject('sandbox'));
 

@@ -1,13 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { deployment, loadBundle, service } from '../full/support/bundle.js';
-import { deployments, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import type { Subject } from '../full/support/subject.js';
+import { deployment, loadBundle, service } from '../support/bundle.js';
+import { deployments, eventually, services } from '../support/cluster.js';
+import type { Subject } from '../support/subject.js';
 import { cluster, journey } from './support/operator.js';
 
-const bundle = await loadBundle();
+const { kind: bundle } = await loadBundle();
 let bundles: Subject;
 
 beforeAll(async () => {

@@ -4,11 +4,10 @@ import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/common.js';
-import { deployments, services } from '../full/support/cluster.js';
-import type { Place } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { summary, writes } from '../full/support/requests.js';
-import type { Subject } from '../full/support/subject.js';
+import { deployments, eventually, services } from '../support/cluster.js';
+import type { Place } from '../support/cluster.js';
+import { summary, writes } from '../support/requests.js';
+import type { Subject } from '../support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 type Deployment = Wire<V1Deployment>;

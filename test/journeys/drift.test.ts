@@ -2,16 +2,15 @@ import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/common.js';
-import { loadBundle } from '../full/support/bundle.js';
-import { deployments, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { summary, writes } from '../full/support/requests.js';
-import type { Subject } from '../full/support/subject.js';
+import { loadBundle } from '../support/bundle.js';
+import { deployments, eventually, services } from '../support/cluster.js';
+import { summary, writes } from '../support/requests.js';
+import type { Subject } from '../support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 import type { OperatorLog } from './support/operator.js';
 
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ name: 'http', port: 80 }] };
-const bundle = await loadBundle();
+const { kind: bundle } = await loadBundle();
 let apps: Subject;
 let bundles: Subject;
 

@@ -6,12 +6,10 @@ import { startSandbox } from '../../sandbox/control-plane.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { bundleConfig, loadBundle } from '../full/support/bundle.js';
-import { Cluster } from '../full/support/cluster.js';
-import { startController } from '../full/support/controller.js';
-import { installCrd } from '../full/support/crds.js';
-import { httpRouteCrd } from '../full/support/http-route-crd.js';
-import type {} from '../full/global-setup.js';
+import { loadBundle } from '../support/bundle.js';
+import { Cluster, installCrd } from '../support/cluster.js';
+import { httpRouteCrd } from '../support/http-route-crd.js';
+import { startController } from '../support/operator.js';
 import type { SharedOperatorHandle } from './support/operator.js';
 
 const user = 'operator';
@@ -29,13 +27,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const policyFile = join(folder, 'policy.yaml');
   await writeFile(policyFile, policy);
   const cluster = new Cluster(sandbox);
-  const kinds = [appService, streamIngress, jobWatcher, await loadBundle()];
+  const { kind: bundle, config } = await loadBundle();
+  const kinds = [appService, streamIngress, jobWatcher, bundle];
   await sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(httpRouteCrd) });
   await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
   // Where ingress-nginx is, which gets a Role of its own.
   await sandbox.kubectl(['create', 'namespace', 'ingress-nginx']);
   const controller = await startController({
-    ...{ cluster, user, kinds, config: bundleConfig, logFile },
+    ...{ cluster, user, kinds, config, logFile },
     args: ['--policy', policyFile, '--leader-elect', '--leader-election-namespace', user],
   });
   const operator: SharedOperatorHandle = { user, pid: controller.pid, logFile };

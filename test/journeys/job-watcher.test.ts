@@ -4,9 +4,8 @@ import { resourceType } from '../../src/contract/resource.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec } from '../../src/kinds/job-watcher/spec.js';
 import type { LiveWatcher } from '../../src/kinds/job-watcher/spec.js';
-import { events } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { summary, writes } from '../full/support/requests.js';
+import { events, eventually } from '../support/cluster.js';
+import { summary, writes } from '../support/requests.js';
 import { cluster, logFromNowOn, operator } from './support/operator.js';
 
 const jobs = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });

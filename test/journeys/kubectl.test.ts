@@ -4,9 +4,8 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/common.js';
-import { collection, deployments, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import type { Subject } from '../full/support/subject.js';
+import { collection, deployments, eventually, services } from '../support/cluster.js';
+import type { Subject } from '../support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
 type Deployment = AnyObject & Wire<Pick<V1Deployment, 'spec' | 'status'>>;

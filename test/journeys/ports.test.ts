@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { services } from '../full/support/cluster.js';
-import { exposedPorts } from '../full/support/exposed-ports.js';
-import type { ExposedPort } from '../full/support/exposed-ports.js';
-import { admin, http, portEdits } from '../full/support/port-edits.js';
-import type { Port } from '../full/support/port-edits.js';
-import { summary, writes } from '../full/support/requests.js';
-import type { Subject } from '../full/support/subject.js';
+import { services } from '../support/cluster.js';
+import { summary, writes } from '../support/requests.js';
+import type { Subject } from '../support/subject.js';
+import { exposedPorts } from './support/exposed-ports.js';
+import type { ExposedPort } from './support/exposed-ports.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
+import { admin, http, portEdits } from './support/port-edits.js';
+import type { Port } from './support/port-edits.js';
 
 const image = 'example.com/web:1';
 let apps: Subject;

@@ -3,10 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/kinds/common.js';
-import { services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { writes } from '../full/support/requests.js';
-import type { Subject } from '../full/support/subject.js';
+import { eventually, services } from '../support/cluster.js';
+import { writes } from '../support/requests.js';
+import type { Subject } from '../support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
 
 const image = 'example.com/web:1';

@@ -1,14 +1,12 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { mostPasses } from '../full/support/burst.js';
-import type { Place } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { CHART, namespaceType, Proxy } from '../full/support/stream-proxy.js';
-import type { Ask, Stream } from '../full/support/stream-proxy.js';
-import { makeUpstream } from '../full/support/upstreams.js';
+import { eventually, namespaceType } from '../support/cluster.js';
+import type { Place } from '../support/cluster.js';
+import { CHART, IngressNginx, makeUpstream, mostPasses, ours } from '../support/streams.js';
+import type { Ask, Stream } from '../support/streams.js';
 import { cluster, operator } from './support/operator.js';
 
 /** Where the chart of ingress-nginx puts it, so that no flag is needed. */
-const proxy = new Proxy(cluster, operator.user, undefined, 'ingress-nginx');
+const proxy = new IngressNginx(cluster, operator.user, undefined, 'ingress-nginx');
 let shop: string;
 
 beforeAll(async () => {
@@ -34,9 +32,6 @@ afterEach(async () => {
     expect(JSON.stringify((await proxy.entries()) ?? {})).not.toContain(`${shop}/`);
   });
 });
-
-/** The text of a port of ours. */
-const ours = (port: number): string => `si-${port}-tcp ${port}/TCP -> ${port}`;
 
 test('the tutorial: a StreamIngress opens a port, a second one on it is refused, and promoted once the first is gone', async () => {
   const first = await ask('first', { listen: 9000 });

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { services } from '../full/support/cluster.js';
-import { settled } from '../full/support/settled.js';
-import type { FaultProxy } from './support/fault-proxy.js';
-import { small } from './support/kinds.js';
-import { everything, watches } from './support/proxied-request.js';
-import { Scenario } from './support/scenario.js';
+import { services } from '../support/cluster.js';
+import type { FaultProxy } from '../support/fault-proxy.js';
+import { everything, watches } from '../support/faults.js';
+import { Scenario, small } from '../support/stages.js';
 
 const limitMilliseconds = 90_000;
 
@@ -17,9 +15,8 @@ const silences: readonly [what: string, act: (proxy: FaultProxy) => number][] = 
 test.concurrent.for(silences)('%s go silent without an end: found out within 90 s', async ([what, act]) => {
   await using scenario = await Scenario.start({ purpose: 'blackhole' });
   const { subject, cluster, proxy } = scenario;
-  for (const name of ['edited', 'bereft']) await subject.create(name, small);
-  for (const name of ['edited', 'bereft']) await subject.ready(name);
-  await settled(cluster, scenario.user);
+  await scenario.createReady(small, 'edited', 'bereft');
+  await scenario.settled();
 
   expect(act(proxy)).toBeGreaterThan(0);
   const startedAt = performance.now();

@@ -1,20 +1,16 @@
 import { expect, test } from 'vitest';
-import { configMaps, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { respond } from './support/faults.js';
-import { parcel, small } from './support/kinds.js';
-import { writesTo } from './support/proxied-request.js';
-import { Scenario, writesIn } from './support/scenario.js';
+import { configMap, loadBundle } from '../support/bundle.js';
+import { configMaps, eventually, services } from '../support/cluster.js';
+import { respond, writesTo } from '../support/faults.js';
+import { Scenario, small, writesIn } from '../support/stages.js';
 
 const aboutServices = (line: string): boolean => /^[A-Z]+ services\//.test(line);
 
 test.concurrent('a child that is deleted is made anew, once', async () => {
   await using scenario = await Scenario.start({ purpose: 'child-deleted' });
   const { subject, cluster } = scenario;
-  await subject.create('web', small);
-  await subject.ready('web');
-  await settled(cluster, scenario.user);
+  await scenario.createReady(small, 'web');
+  await scenario.settled();
   const place = subject.childPlace(services, 'web');
   const { metadata: before } = await cluster.get(place);
   const requests = scenario.requestsFromNowOn();
@@ -25,21 +21,21 @@ test.concurrent('a child that is deleted is made anew, once', async () => {
     expect((await cluster.get(place)).metadata.uid).not.toBe(before.uid);
   });
   await scenario.endsWell();
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   expect(writesIn(requests()).filter(aboutServices)).toEqual(['PATCH services/web 201']);
 });
 
 test.concurrent('when one apply of three fails, nothing is pruned, and the status tells which', async () => {
-  await using scenario = await Scenario.start({ purpose: 'one-of-three', kind: parcel });
+  await using scenario = await Scenario.start({ purpose: 'one-of-three', kind: await loadBundle() });
   const { subject, cluster, proxy } = scenario;
   const parts = (value: string, ...names: string[]) => ({
-    parts: names.map((name) => ({ name, data: { value } })),
+    objects: names.map((name) => configMap(`box-${name}`, { value })),
   });
   await subject.create('box', parts('1', 'a', 'b', 'c', 'old'));
   await subject.ready('box');
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   const requests = scenario.requestsFromNowOn();
-  const rule = proxy.on(writesTo('configmaps', 'box-b'), respond({ status: 500 }));
+  const rule = proxy.on(writesTo('configmaps', 'box-b'), respond(500));
 
   await subject.edit('box', parts('2', 'a', 'b', 'c'));
 

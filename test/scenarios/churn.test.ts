@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { inBatches } from './support/batches.js';
+import { expect, test } from 'vitest';
+import { Random } from '../../src/testing/walk.js';
+import { eventually, inBatches } from '../support/cluster.js';
+import { inspectable, Inspector } from '../support/inspector.js';
+import { settled } from '../support/requests.js';
+import { Scenario, summaryOf } from '../support/stages.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 import { Churn } from './support/churn.js';
 import { numberFrom } from './support/environment.js';
-import { inspectable, Inspector } from './support/inspector.js';
-import { Random } from '../../src/testing/walk.js';
-import { Scenario, summaryOf } from './support/scenario.js';
 
 const minutes = numberFrom('CHURN_MINUTES', 20);
 const count = numberFrom('CHURN_COUNT', 1_000);
@@ -28,18 +26,14 @@ interface Sample {
   readonly requests: number;
 }
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-afterAll(() => sandbox.stop());
+const own = ownControlPlane();
 
 test(
   'after a long time in which everything changes and breaks, nothing is lost and nothing has piled up',
   { timeout: minutes * 60_000 + 1_800_000 },
   async () => {
     console.info(`CHURN_SEED=${seed}`);
-    await using scenario = await Scenario.prepare({ purpose: 'churn', sandbox });
+    await using scenario = await Scenario.prepare({ purpose: 'churn', sandbox: own.sandbox });
     const { subject, proxy } = scenario;
     // At its own pace a log of every reconcile would be what is measured.
     await scenario.startController({ nodeArgs: inspectable, args: ['--log-level', 'info'] });
@@ -54,10 +48,9 @@ test(
     const samples: Sample[] = [];
     const startedAt = performance.now();
     const sample = async (): Promise<void> => {
-      const { usedSize } = await inspector.heap();
       samples.push({
         minute: ((performance.now() - startedAt) / 60_000).toFixed(1),
-        heapMegabytes: round(usedSize / megabyte),
+        heapMegabytes: round((await inspector.heapBytes()) / megabyte),
         residentMegabytes: round(residentBytes(Number(await inspector.evaluate('process.pid'))) / megabyte),
         resources: churn.names.size,
         requests: proxy.requests.length,
@@ -69,7 +62,7 @@ test(
       const elapsed = (performance.now() - startedAt) / 60_000;
       if (restarts[0] !== undefined && elapsed >= restarts[0]) {
         restarts.shift();
-        await sandbox.restartApiServer();
+        await own.sandbox.restartApiServer();
       }
       if (elapsed >= samples.length) await sample();
       await churn.act();
@@ -79,7 +72,7 @@ test(
     }
 
     // The garbage collector is slow to notice that its API server is back; a new one looks at once.
-    await sandbox.restartControllerManager();
+    await own.sandbox.restartControllerManager();
     try {
       await scenario.endsWell({ deadlineMilliseconds: 600_000, intervalMilliseconds: 5_000 });
       await settled(scenario.cluster, scenario.user, { deadlineMilliseconds: 300_000 });

@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { deployments, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { Gate } from './support/faults.js';
-import { small } from './support/kinds.js';
-import { writesTo } from './support/proxied-request.js';
-import { Scenario, writesIn } from './support/scenario.js';
+import { deployments, eventually, services } from '../support/cluster.js';
+import { writesTo } from '../support/faults.js';
+import { Scenario, small, writesIn } from '../support/stages.js';
 
 const quietMilliseconds = 10_000;
 const collectable = { deadlineMilliseconds: 120_000, intervalMilliseconds: 250 };
@@ -14,14 +11,9 @@ test.concurrent.for(['deployments', 'services', 'appservices'])(
   'a custom resource that is deleted while a write to %s is under way stays deleted, and leaves nothing',
   async (resource) => {
     await using scenario = await Scenario.start({ purpose: `in-flight-${resource}` });
-    const { subject, cluster, proxy } = scenario;
-    const gate = new Gate();
-    const rule = proxy.on(writesTo(resource, 'doomed'), gate.fault);
+    const { subject, cluster } = scenario;
     const requests = scenario.requestsFromNowOn();
-    await subject.create('doomed', small);
-    await eventually(() => {
-      expect(gate.held).toBe(1);
-    });
+    const gate = await scenario.held(writesTo(resource, 'doomed'), () => subject.create('doomed', small));
 
     await subject.delete('doomed');
     gate.open();
@@ -35,8 +27,7 @@ test.concurrent.for(['deployments', 'services', 'appservices'])(
       for (const type of [scenario.kind.kind.type, deployments, services])
         expect(await cluster.find(subject.childPlace(type, 'doomed')), type.kind).toBeUndefined();
     }, collectable);
-    rule.remove();
-    // Nothing comes back: as long as somebody would need who had only slept over it.
+    // Nothing comes back.
     await delay(quietMilliseconds);
     for (const type of [scenario.kind.kind.type, deployments, services])
       expect(await cluster.find(subject.childPlace(type, 'doomed')), type.kind).toBeUndefined();
@@ -53,9 +44,8 @@ test.concurrent('a namespace that is being deleted causes no storm of errors', a
     clusterWide: true,
     args: ['--watch-namespace', scenario.namespace],
   });
-  for (let index = 0; index < count; index++) await subject.create(`web-${index}`, small);
-  for (let index = 0; index < count; index++) await subject.ready(`web-${index}`);
-  // Somebody's finalizer: the custom resource outlives its children, which nobody can make anew.
+  await scenario.createReady(small, ...Array.from({ length: count }, (_, index) => `web-${index}`));
+  // A finalizer of others: the custom resource outlives its children, which can't be created again.
   const held = { type: subject.kind.type, namespace: scenario.namespace, name: 'web-0' };
   await cluster.merge(held, { metadata: { finalizers: ['example.com/hold'] } });
   const requests = scenario.requestsFromNowOn();

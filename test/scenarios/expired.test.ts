@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
-import { deployments, services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { Backup, etcdutl } from './support/backup.js';
-import type { RecordedRequest } from './support/exchange.js';
-import type { FaultProxy } from './support/fault-proxy.js';
-import { Gate } from './support/faults.js';
-import { small } from './support/kinds.js';
-import { lists as listsOf, watches } from './support/proxied-request.js';
-import type { Matcher } from './support/proxied-request.js';
-import { Scenario, summaryOf, writesIn } from './support/scenario.js';
+import { beforeAll, expect, test } from 'vitest';
+import { deployments, eventually, services } from '../support/cluster.js';
+import { goTool } from '../support/commands.js';
+import type { FaultProxy, RecordedRequest } from '../support/fault-proxy.js';
+import { Gate, lists as listsOf, watches } from '../support/faults.js';
+import type { Matcher } from '../support/faults.js';
+import { settled } from '../support/requests.js';
+import { Scenario, small, summaryOf, writesIn } from '../support/stages.js';
+import { ownControlPlane } from '../support/test-clusters.js';
+import { Backup } from './support/backup.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 
-/** With a control plane of its own, whose API server forgets what it has cached. */
-let sandbox: Sandbox;
+/** Its API server forgets what it has cached. */
+const own = ownControlPlane({ apiOnly: true });
 beforeAll(async () => {
-  await etcdutl();
-  sandbox = await startSandbox({ apiOnly: true });
+  await goTool('etcdutl');
 });
-afterAll(() => sandbox.stop());
 
 const count = 20;
 const types = ['appservices', 'deployments', 'services'];
@@ -28,7 +22,7 @@ const types = ['appservices', 'deployments', 'services'];
 const theirWatches: Matcher = (request) => watches()(request) && types.includes(request.resource);
 
 async function withResources(purpose: string): Promise<Scenario> {
-  const scenario = await Scenario.start({ purpose, sandbox });
+  const scenario = await Scenario.start({ purpose, sandbox: own.sandbox });
   const { subject } = scenario;
   for (let index = 0; index < count; index++) await subject.create(`web-${index}`, small);
   for (let index = 0; index < count; index++) await subject.asRendered(`web-${index}`);
@@ -36,7 +30,7 @@ async function withResources(purpose: string): Promise<Scenario> {
   return scenario;
 }
 
-/** What happens while nobody listens; the rest must not be touched for it. */
+/** Changes while the watches are away; the rest must not be touched for it. */
 async function changeSome({ subject, cluster }: Scenario): Promise<void> {
   await subject.edit('web-0', { ...small, image: 'example.com/web:2' });
   await cluster.delete(subject.childPlace(services, 'web-1'));
@@ -58,11 +52,7 @@ function unfounded(requests: ReturnType<Scenario['requestsFromNowOn']>): string[
   );
 }
 
-/** How often a complete list was asked for, by resource. */
-function lists(requests: ReturnType<Scenario['requestsFromNowOn']>): Record<string, number> {
-  return listsAmong(requests());
-}
-
+/** Counts the requests for a complete list, by resource. */
 function listsAmong(requests: readonly RecordedRequest[]): Record<string, number> {
   const all = requests.filter(({ method, name }) => method === 'GET' && name === undefined);
   const asked = all.filter(({ isWatch, query }) => !isWatch || query.get('sendInitialEvents') === 'true');
@@ -84,20 +74,20 @@ test('410 in the middle of the watches leads to one list each, and no event is l
   await scenario.endsWell();
   // A watch that isn't needed for all to be right may still be waiting to list.
   await eventually(() => {
-    expect(lists(requests)).toEqual(once);
+    expect(listsAmong(requests())).toEqual(once);
   });
   expect(unfounded(requests)).toEqual([]);
 });
 
 test('after etcd was restored from a backup, nothing of what was lost is applied to what is back', async () => {
-  await using scenario = await Scenario.start({ purpose: 'restored', sandbox });
+  await using scenario = await Scenario.start({ purpose: 'restored', sandbox: own.sandbox });
   const { subject, cluster, proxy } = scenario;
   const { ports, ...portless } = small;
   await subject.create('web', portless);
   for (const name of ['shed', 'deleted']) await subject.create(name, small);
   for (const name of ['web', 'shed', 'deleted']) await subject.asRendered(name);
-  await settled(cluster, scenario.user);
-  const backup = await Backup.take(sandbox);
+  await scenario.settled();
+  const backup = await Backup.take(own.sandbox);
   const places = [subject.childPlace(deployments, 'web'), subject.childPlace(services, 'shed')];
   const kept = await Promise.all(places.map((place) => cluster.get(place)));
   // An edit that changes one child and adds another, one by which a child is deleted, a creation and a deletion.
@@ -107,7 +97,7 @@ test('after etcd was restored from a backup, nothing of what was lost is applied
   await subject.delete('deleted');
   for (const type of [deployments, services]) await cluster.delete(subject.childPlace(type, 'deleted'));
   for (const name of ['web', 'shed', 'lost']) await subject.asRendered(name);
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   expect(await cluster.find(subject.childPlace(services, 'shed'))).toBeUndefined();
   const lists = ['services', 'deployments', 'appservices'].map((resource) => listedInTurn(proxy, resource));
   const requests = scenario.requestsFromNowOn();

@@ -1,17 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
-import { configMaps } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { parcel } from './support/kinds.js';
-import { watches } from './support/proxied-request.js';
-import { Scenario, summaryOf } from './support/scenario.js';
+import { configMap, loadBundle } from '../support/bundle.js';
+import { configMaps, eventually } from '../support/cluster.js';
+import { watches } from '../support/faults.js';
+import { Scenario, summaryOf } from '../support/stages.js';
 
 test.concurrent(
   'an object that somebody makes behind a watch that has gone silent is not taken over',
   async () => {
-    await using scenario = await Scenario.start({ purpose: 'foreign', kind: parcel });
+    await using scenario = await Scenario.start({ purpose: 'foreign', kind: await loadBundle() });
     const { subject, cluster, proxy } = scenario;
     expect(proxy.silence(watches('configmaps'))).toBeGreaterThan(0);
 
@@ -24,9 +22,9 @@ test.concurrent(
     });
     await delay(1_500);
     const requests = scenario.requestsFromNowOn();
-    await subject.create('box', { parts: [{ name: 'a', data: { value: '1' } }] });
+    await subject.create('box', { objects: [configMap('box-a', { value: '1' })] });
 
-    await subject.condition('box', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+    await subject.stalled('box', 'OwnershipConflict');
     await eventually(async () => {
       const live = await cluster.get(place);
       expect(controllerOf(live)).toBeUndefined();
@@ -37,7 +35,7 @@ test.concurrent(
     const sent = requests().filter(({ method, resource }) => method !== 'GET' && resource === 'configmaps');
     expect(sent.map(summaryOf)).toEqual(['PATCH configmaps/box-a 200', 'PATCH configmaps/box-a 200']);
     await subject.delete('box');
-    await settled(cluster, scenario.user);
+    await scenario.settled();
     expect((await cluster.get(place)).metadata.uid).toBe(made.metadata.uid);
   },
 );

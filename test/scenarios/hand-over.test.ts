@@ -2,14 +2,12 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Wire } from '../../src/kinds/common.js';
-import { replicasManagers } from '../full/support/autoscaler.js';
-import { deployments } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { changesOf, Recording } from '../full/support/recording.js';
-import { Gate } from './support/faults.js';
-import { writesTo } from './support/proxied-request.js';
-import type { Matcher } from './support/proxied-request.js';
-import { Scenario } from './support/scenario.js';
+import { deployments, eventually } from '../support/cluster.js';
+import { writesTo } from '../support/faults.js';
+import type { Matcher } from '../support/faults.js';
+import { changesOf, Recording } from '../support/requests.js';
+import { Scenario } from '../support/stages.js';
+import { replicasManagers } from '../support/subject.js';
 
 type Deployment = AnyObject & Wire<Pick<V1Deployment, 'spec'>>;
 const fixed = {
@@ -17,22 +15,6 @@ const fixed = {
   resources: { requests: { cpu: '100m' } },
 };
 const scaling = { ...fixed, autoscaling: { maxReplicas: 20, cpu: 50 } };
-
-/** The controller is killed with SIGKILL while a request waits that never reaches the API server; the next one starts. */
-async function replaceWhileHeld(
-  scenario: Scenario,
-  held: Matcher,
-  meanwhile: () => Promise<void>,
-): Promise<void> {
-  const gate = new Gate();
-  const rule = scenario.proxy.on(held, gate.fault);
-  await meanwhile();
-  await eventually(() => {
-    expect(gate.held).toBe(1);
-  });
-  await scenario.controller.kill();
-  rule.remove();
-}
 
 const appliedBy =
   (manager: string): Matcher =>
@@ -57,7 +39,7 @@ test.each([
     await apps.ready('web');
     await using recording = await Recording.start<Deployment>(cluster, place);
 
-    await replaceWhileHeld(scenario, appliedBy(held), () => apps.edit('web', scaling));
+    await scenario.killedWhileHeld(appliedBy(held), () => apps.edit('web', scaling));
     expect((await managers()).sort()).toEqual(left);
     await scenario.startController();
     await apps.asRendered('web');

@@ -1,26 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSandbox } from '../../sandbox/control-plane.js';
-import type { Sandbox } from '../../sandbox/control-plane.js';
+import { expect, test } from 'vitest';
 import { choosePorts } from '../../sandbox/ports.js';
 import type { JobWatcherStatus } from '../../src/kinds/job-watcher/spec.js';
-import { eventually } from '../full/support/eventually.js';
-import { inBatches } from './support/batches.js';
-import { JobStage, KEEP } from './support/job-stage.js';
-import { watches } from './support/proxied-request.js';
+import { eventually, inBatches } from '../support/cluster.js';
+import { watches } from '../support/faults.js';
+import { KEEP } from '../support/jobs.js';
+import { JobStage } from '../support/stages.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
-/** With a control plane of its own, whose API server goes away. */
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox({ apiOnly: true });
-});
-afterAll(() => sandbox.stop());
+/** Its API server goes away. */
+const own = ownControlPlane({ apiOnly: true });
 
 const due = Array.from({ length: 200 }, (_, index) => `due-${index}`);
 /** So many are deleted by the time of the restart, at least, and as many are left. */
 const some = 50;
 
 test('an API server that is restarted in the middle of two hundred deletions: all go, and each is counted once', async () => {
+  const { sandbox } = own;
   await using stage = await JobStage.prepare('restarted', sandbox);
+  const { jobs } = stage;
   const metrics = `127.0.0.1:${(await choosePorts()).scheduler}`;
   const runs = new Map<string, number>();
   stage.proxy.listen(watches('jobwatchers'), ({ object }) => {
@@ -28,10 +25,10 @@ test('an API server that is restarted in the middle of two hundred deletions: al
     if (lastStarted !== undefined && lastRun) runs.set(lastStarted, lastRun.deleted);
   });
   await stage.startController({ args: ['--metrics-bind-address', metrics] });
-  await inBatches([...due, 'kept'], (name) => stage.makeJob(name, { finishedSecondsAgo: 10 }));
-  await stage.annotate('kept', KEEP);
+  await jobs.finished('kept', { annotations: KEEP });
+  await inBatches(due, (name) => jobs.finished(name));
   const deletions = await stage.deletionsFromNowOn();
-  await stage.makeWatcher('sweeper', { completedTTL: '0s', frequency: '1s' });
+  await jobs.watch('sweeper', { jobNamePatterns: ['.'], completedTTL: '0s' });
   await eventually(async () => {
     expect((await deletions()).length).toBeGreaterThan(some);
   });
@@ -40,13 +37,13 @@ test('an API server that is restarted in the middle of two hundred deletions: al
   await sandbox.stopApiServer();
   stage.proxy.turnAway();
   await sandbox.startApiServer();
-  expect((await stage.jobNames()).length, 'it is restarted in the middle').toBeGreaterThan(some);
+  expect((await jobs.names()).length, 'it is restarted in the middle').toBeGreaterThan(some);
   await stage.proxy.accept();
 
   await eventually(
     async () => {
-      expect(await stage.jobNames()).toEqual(['kept']);
-      expect((await deletions()).filter((line) => line.endsWith('200'))).toEqual(
+      expect(await jobs.names()).toEqual(['kept']);
+      expect((await deletions()).filter((line) => line.endsWith('200')).sort()).toEqual(
         due.map((name) => `${name} 200`).sort(),
       );
       expect(stage.audited().filter((line) => line.endsWith(' deleted'))).toHaveLength(due.length);

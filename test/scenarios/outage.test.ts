@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { inBatches } from './support/batches.js';
+import { eventually, inBatches, services } from '../support/cluster.js';
+import { settled } from '../support/requests.js';
+import { Scenario, small } from '../support/stages.js';
 import { numberFrom } from './support/environment.js';
-import { small } from './support/kinds.js';
-import { Scenario } from './support/scenario.js';
 
 const outageMinutes = numberFrom('SCENARIO_OUTAGE_MINUTES', 5);
 const count = numberFrom('SCENARIO_OUTAGE_COUNT', 1_000);

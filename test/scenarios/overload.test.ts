@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
-import { inBatches } from './support/batches.js';
+import { inBatches } from '../support/cluster.js';
+import type { Exchange, RecordedRequest } from '../support/fault-proxy.js';
+import { lists, respond, watches, writesTo } from '../support/faults.js';
+import { Scenario, small, summaryOf, writesIn } from '../support/stages.js';
 import { numberFrom } from './support/environment.js';
-import type { Exchange, RecordedRequest } from './support/exchange.js';
-import { respond } from './support/faults.js';
-import { small } from './support/kinds.js';
-import { lists, watches, writesTo } from './support/proxied-request.js';
-import { Scenario, summaryOf, writesIn } from './support/scenario.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 
 const count = numberFrom('SCENARIO_OVERLOAD_COUNT', 50);
@@ -20,10 +18,10 @@ const ANSWERS = [429, 200, 429, 500, 429, 200, 429, 500, 429, 200];
 test('a server that refuses most writes gets each again when it asks for it, and gets what it takes meanwhile', async () => {
   await using scenario = await Scenario.start({ purpose: 'overload' });
   const { subject, proxy } = scenario;
-  const throttled = respond({ status: 429, headers: { 'retry-after': String(retryAfterSeconds) } });
-  const broken = respond({ status: 500 });
+  const throttled = respond(429, { 'retry-after': String(retryAfterSeconds) });
+  const broken = respond(500);
   const requests = scenario.requestsFromNowOn();
-  const late = respond({ status: 504 });
+  const late = respond(504);
   let writes = 0;
   let listed = 0;
   const isWrite = writesTo();
@@ -81,7 +79,7 @@ function isTooEarly(other: RecordedRequest, refused: RecordedRequest): boolean {
 test('a webhook that refuses one object for a minute holds back no other, nor what else belongs to the same one', async () => {
   await using scenario = await Scenario.start({ purpose: 'one-refused' });
   const { subject, proxy } = scenario;
-  const refused = respond({ status: 429, headers: { 'retry-after': '60' } });
+  const refused = respond(429, { 'retry-after': '60' });
   const rule = proxy.on(writesTo('deployments', 'refused'), refused);
   const requests = scenario.requestsFromNowOn();
   await subject.create('refused', small);

@@ -6,11 +6,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { repoFolder } from '../../sandbox/paths.js';
-import { edited } from './support/page/edit.js';
-import { missingLines } from './support/page/shown.js';
-import { stepsOf } from './support/page/steps.js';
-import type { Step } from './support/page/steps.js';
-import { Terminal } from './support/page/terminal.js';
+import { edited, missingLines, stepsOf, Terminal } from '../support/pages.js';
+import type { Step } from '../support/pages.js';
 
 const root = repoFolder();
 const steps = stepsOf(await readFile(join(root, 'docs/your-own-kind.md'), 'utf8'));

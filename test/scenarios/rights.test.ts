@@ -1,22 +1,17 @@
 import { expect, test } from 'vitest';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { grant } from '../full/support/rights.js';
-import { settled } from '../full/support/settled.js';
-import { small } from './support/kinds.js';
-import { watches } from './support/proxied-request.js';
-import { Scenario } from './support/scenario.js';
+import { eventually, grant, services } from '../support/cluster.js';
+import { watches } from '../support/faults.js';
+import { Scenario, small } from '../support/stages.js';
 
 const edited = { ...small, ports: [{ port: 81 }] };
 
 test('a right that is taken away is told, stops nothing else, and heals when it is given back', async () => {
   await using scenario = await Scenario.start({ purpose: 'rights' });
   const { subject, cluster, proxy, user } = scenario;
-  for (const name of ['web', 'bereft']) await subject.create(name, small);
-  for (const name of ['web', 'bereft']) await subject.ready(name);
-  await settled(cluster, user);
+  await scenario.createReady(small, 'web', 'bereft');
+  await scenario.settled();
   const namespaces = [scenario.namespace];
   const all = rulesFor([appService], { namespaces });
 

@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest';
-import { services } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { settled } from '../full/support/settled.js';
-import { losing, recorded } from './support/faults.js';
-import { small } from './support/kinds.js';
-import { everything, lists, watches } from './support/proxied-request.js';
-import { Scenario, writesIn } from './support/scenario.js';
+import { eventually, services } from '../support/cluster.js';
+import { everything, lists, losing, recorded, watches } from '../support/faults.js';
+import { Scenario, small, writesIn } from '../support/stages.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 /** The sandbox's garbage collector looks for new kinds every half minute. */
 const collectable = { deadlineMilliseconds: 120_000 };
@@ -34,8 +30,7 @@ test.concurrent('a child whose creation and deletion nobody heard of comes back 
   await using scenario = await Scenario.start({ purpose: 'unheard-child' });
   const { subject, cluster, proxy } = scenario;
   const rule = proxy.onEvents(watches('services'), losing('web'));
-  await subject.create('web', small);
-  await subject.ready('web');
+  await scenario.createReady(small, 'web');
   const place = subject.childPlace(services, 'web');
   await sent(scenario, 'DELETED', 'web', () => cluster.delete(place));
   rule.remove();
@@ -54,7 +49,7 @@ test.concurrent(
     const { subject, cluster, proxy } = scenario;
     await subject.create('deleted', small);
     await subject.ready('deleted');
-    await settled(cluster, scenario.user);
+    await scenario.settled();
     const requests = scenario.requestsFromNowOn();
     const rules = ['created', 'deleted', 'both'].map((name) =>
       proxy.onEvents(watches('appservices'), losing(name)),
@@ -85,7 +80,7 @@ test.concurrent(
 
 test.concurrent('a list that was true once leads to nothing wrong when it is served again', async () => {
   await using scenario = await Scenario.prepare({ purpose: 'old-list' });
-  const { subject, cluster, proxy } = scenario;
+  const { subject, proxy } = scenario;
   const lines = new Map<string, WatchLine[]>();
   const resources = ['appservices', 'deployments', 'services'];
   await subject.create('gone', small);
@@ -94,7 +89,7 @@ test.concurrent('a list that was true once leads to nothing wrong when it is ser
   await scenario.startController();
   await subject.ready('gone');
   await subject.ready('edited');
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   await scenario.controller.stop();
   const stops = resources.map((resource) => {
     const kept: WatchLine[] = [];

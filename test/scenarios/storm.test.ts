@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
-import { deployments } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import { late, losing } from './support/faults.js';
-import { small } from './support/kinds.js';
-import { watches, writesTo } from './support/proxied-request.js';
-import { Scenario } from './support/scenario.js';
+import { deployments, eventually } from '../support/cluster.js';
+import { late, losing, watches, writesTo } from '../support/faults.js';
+import { Scenario, small } from '../support/stages.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 const stormMilliseconds = 10_000;
 const lateMilliseconds = 100;
@@ -31,8 +28,7 @@ async function storm(
 test('one object that is edited without a pause is reconciled by one at a time, and edits are taken together', async () => {
   await using scenario = await Scenario.start({ purpose: 'storm-edits' });
   const { subject, proxy } = scenario;
-  await subject.create('hot', small);
-  await subject.ready('hot');
+  await scenario.createReady(small, 'hot');
   const rule = proxy.on(writesTo(undefined, 'hot'), late(lateMilliseconds));
   const requests = scenario.requestsFromNowOn();
   const startedAt = performance.now();
@@ -59,8 +55,7 @@ test('what comes from a list is served in its turn, however busy edits keep the 
   const { subject, proxy } = scenario;
   await scenario.startController({ args: ['--workers', '1'] });
   const hot = Array.from({ length: 12 }, (_, index) => `hot-${index}`);
-  for (const name of hot) await subject.create(name, small);
-  for (const name of hot) await subject.ready(name);
+  await scenario.createReady(small, ...hot);
   // Each reconcile takes a quarter of a second and more, and every one is wanted again before its turn comes.
   const slow = proxy.on(writesTo(), late(lateMilliseconds));
   let busy = true;

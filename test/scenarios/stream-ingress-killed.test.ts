@@ -1,27 +1,10 @@
 import { expect, test } from 'vitest';
-import { eventually } from '../full/support/eventually.js';
-import { Gate } from './support/faults.js';
-import { IngressStage } from './support/ingress-stage.js';
-import { watches, writesTo } from './support/proxied-request.js';
-import type { Matcher } from './support/proxied-request.js';
+import { eventually } from '../support/cluster.js';
+import { watches, writesTo } from '../support/faults.js';
+import type { Matcher } from '../support/faults.js';
+import { IngressStage, portsWith } from '../support/stages.js';
 
 const foreign = { 7000: 'a/b:1' };
-
-/** The controller is killed with SIGKILL while a request waits that never reaches the API server. */
-async function killedWhileHeld(
-  stage: IngressStage,
-  held: Matcher,
-  change: () => Promise<void>,
-): Promise<void> {
-  const gate = new Gate();
-  const rule = stage.proxy.on(held, gate.fault);
-  await change();
-  await eventually(() => {
-    expect(gate.held).toBe(1);
-  });
-  await stage.controller.kill();
-  rule.remove();
-}
 
 /** The second of two writes to the Service, where one pass opens and closes. */
 function second(matches: Matcher): Matcher {
@@ -109,19 +92,19 @@ test.concurrent.for(halves)(
     await using stage = await IngressStage.start('killed');
     await stage.applyKeys(foreign, 'helm');
     await stage.ask(9000);
-    await eventually(() => stage.requireOpen([9000], { foreign }));
+    await eventually(() => stage.requireOpen([9000], foreign));
     await stage.atRest();
     const shared = await stage.sharedWritesFromNowOn();
 
-    await killedWhileHeld(stage, held(), () => change(stage));
-    expect(await stage.entries()).toEqual({ ...stage.ourEntries(left.entries), ...foreign });
-    expect(await stage.ports()).toEqual(stage.portsWith(left.ports));
-    // Others go on while nobody is there.
+    await stage.killedWhileHeld(held(), () => change(stage));
+    expect(await stage.nginx.entries()).toEqual({ ...stage.ourEntries(left.entries), ...foreign });
+    expect(await stage.nginx.ports()).toEqual(portsWith(left.ports));
+    // Others go on while no controller runs.
     const more = { ...foreign, 7001: 'a/c:2' };
     await stage.applyKeys(more, 'helm');
     await stage.startController();
 
-    await eventually(() => stage.requireOpen(after, { foreign: more }));
+    await eventually(() => stage.requireOpen(after, more));
     await stage.atRest();
     expect(await shared()).toEqual(writes);
     stage.logsNoError();

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { eventually } from '../full/support/eventually.js';
-import { appliedBy } from '../full/support/owned-fields.js';
-import { Recording } from '../full/support/recording.js';
-import { Gate } from './support/faults.js';
-import { chartPorts, IngressStage } from './support/ingress-stage.js';
-import type { ChartPort } from './support/ingress-stage.js';
-import { writesTo } from './support/proxied-request.js';
+import { eventually } from '../support/cluster.js';
+import { writesTo } from '../support/faults.js';
+import { Recording } from '../support/requests.js';
+import { IngressStage } from '../support/stages.js';
+import { chartPorts } from '../support/streams.js';
+import type { ChartPort } from '../support/streams.js';
+import { appliedBy } from '../support/subject.js';
 
 const foreign = { 7000: 'a/b:1' };
 
@@ -14,17 +14,18 @@ async function withOpenPorts(purpose: string): Promise<IngressStage> {
   const stage = await IngressStage.start(purpose);
   await stage.applyKeys(foreign, 'helm');
   for (const listen of [9000, 9001]) await stage.ask(listen);
-  await eventually(() => stage.requireOpen([9000, 9001], { foreign }));
+  await eventually(() => stage.requireOpen([9000, 9001], foreign));
   await stage.atRest();
   return stage;
 }
 
 test.concurrent.for(['runs', 'is down'])(
-  'a ConfigMap that somebody deletes while the controller %s is made anew with our entries, and with no one else’s',
+  'a ConfigMap that others delete while the controller %s is created again with our entries alone',
   async (controller) => {
     const isDown = controller === 'is down';
     await using stage = await withOpenPorts('deleted-map');
-    const { cluster, tcp } = stage;
+    const { cluster } = stage;
+    const { tcp } = stage.nginx;
     const { metadata: before } = await cluster.get(tcp);
     const shared = await stage.sharedWritesFromNowOn();
 
@@ -35,12 +36,12 @@ test.concurrent.for(['runs', 'is down'])(
     await eventually(() => stage.requireOpen([9000, 9001]));
     await stage.atRest();
     expect((await cluster.get(tcp)).metadata.uid).not.toBe(before.uid);
-    expect(await stage.entries()).toEqual(stage.ourEntries([9000, 9001]));
+    expect(await stage.nginx.entries()).toEqual(stage.ourEntries([9000, 9001]));
     expect(await shared()).toEqual(['patch configmaps 201']);
     // Whoever had keys there brings them back himself, and is not in anybody's way.
     await stage.applyKeys(foreign, 'helm');
     await stage.ask(9002);
-    await eventually(() => stage.requireOpen([9000, 9001, 9002], { foreign }));
+    await eventually(() => stage.requireOpen([9000, 9001, 9002], foreign));
     stage.logsNoError();
   },
 );
@@ -53,11 +54,12 @@ const nextPorts = [
 ];
 
 test.concurrent.for(['runs', 'is down'])(
-  'a Service that its chart makes anew while the controller %s gets our ports back, but for those that are the chart’s now',
+  'a Service that its chart creates again while the controller %s gets our ports back, but for those that are the chart’s now',
   async (controller) => {
     const isDown = controller === 'is down';
     await using stage = await withOpenPorts('reborn-service');
-    const { cluster, tcp, service } = stage;
+    const { cluster } = stage;
+    const { tcp, service } = stage.nginx;
     await using recording = await Recording.start<AnyObject & { data: Record<string, string> }>(cluster, tcp);
 
     if (isDown) await stage.controller.kill();
@@ -69,10 +71,10 @@ test.concurrent.for(['runs', 'is down'])(
       });
     // The entries wait, whatever else happens meanwhile.
     await stage.ask(9002);
-    await stage.installChart(nextPorts);
+    await stage.nginx.makeService({ ports: nextPorts });
     if (isDown) await stage.startController();
 
-    await eventually(() => stage.requireOpen([9000, 9002], { foreign, chart: nextPorts }));
+    await eventually(() => stage.requireOpen([9000, 9002], foreign, nextPorts));
     const told = await stage.told(9001);
     expect(told).toMatchObject({ status: 'False', reason: 'PortUnavailable' });
     expect(told!.message).toContain('helm');
@@ -90,13 +92,9 @@ test.concurrent(
   'a Service that is deleted while our ports are on their way is not brought back by us, but by its chart',
   async () => {
     await using stage = await withOpenPorts('write-on-its-way');
-    const { cluster, proxy, service } = stage;
-    const gate = new Gate();
-    const rule = proxy.on(writesTo('services'), gate.fault);
-    await stage.ask(9002);
-    await eventually(() => {
-      expect(gate.held).toBe(1);
-    });
+    const { cluster, proxy } = stage;
+    const { service } = stage.nginx;
+    const gate = await stage.held(writesTo('services'), () => stage.ask(9002));
     const requests = stage.requestsFromNowOn();
     const [held] = proxy.underWay(writesTo('services'));
 
@@ -110,10 +108,9 @@ test.concurrent(
     });
     expect(await cluster.find(service)).toBeUndefined();
     expect(requests().filter(writesTo('services'))).toEqual([]);
-    rule.remove();
 
-    await stage.installChart();
-    await eventually(() => stage.requireOpen([9000, 9001, 9002], { foreign }));
+    await stage.nginx.makeService();
+    await eventually(() => stage.requireOpen([9000, 9001, 9002], foreign));
     stage.logsNoError();
   },
 );

@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { mostPasses } from '../full/support/burst.js';
-import { eventually } from '../full/support/eventually.js';
-import { IngressStage } from './support/ingress-stage.js';
-import { KeyWriter, waysToWrite } from './support/key-writers.js';
+import { eventually } from '../support/cluster.js';
+import { IngressStage } from '../support/stages.js';
 import { numberFrom } from './support/environment.js';
-import { watches } from './support/proxied-request.js';
+import { KeyWriter, waysToWrite } from './support/key-writers.js';
 import { Random } from '../../src/testing/walk.js';
 
 const { apply, forcedApply, merge, replace } = waysToWrite;
@@ -13,7 +11,7 @@ const rounds = numberFrom('SCENARIO_WRITER_ROUNDS', 30);
 const meanPauseMilliseconds = 400;
 
 /** Each has three keys of its own, and one that a StreamIngress may ask for too. */
-function tenWriters({ cluster, tcp }: IngressStage): KeyWriter[] {
+function tenWriters({ cluster, nginx: { tcp } }: IngressStage): KeyWriter[] {
   const ways = [apply, apply, forcedApply, forcedApply, merge, merge, merge, replace, replace, replace];
   return ways.map((way, index) => {
     const own = [0, 1, 2].map((digit) => String(7000 + 10 * index + digit));
@@ -21,7 +19,7 @@ function tenWriters({ cluster, tcp }: IngressStage): KeyWriter[] {
   });
 }
 
-test('ten writers on the ConfigMap while StreamIngresses come and go: nothing of theirs is lost, all of ours is there, and who has a port is told', async () => {
+test('ten writers on a ConfigMap: nothing of theirs is lost, all of ours is there, and who has a port is told', async () => {
   const seed = numberFrom('SCENARIO_SEED', 1);
   await using stage = await IngressStage.start('writers');
   // Half of them are for keys that a writer may take.
@@ -68,7 +66,7 @@ test('ten writers on the ConfigMap while StreamIngresses come and go: nothing of
   );
   await eventually(
     async () => {
-      await stage.requireOpen(open, { foreign });
+      await stage.requireOpen(open, foreign);
       for (const listen of taken) {
         const told = await stage.told(listen);
         expect(told, `p${listen}`).toMatchObject({ status: 'False', reason: 'PortUnavailable' });
@@ -82,49 +80,6 @@ test('ten writers on the ConfigMap while StreamIngresses come and go: nothing of
   // What they give up is ours.
   for (const listen of taken) await holderOf(listen)!.release(String(listen));
   const left = Object.assign({}, ...writers.map(({ held }) => held)) as Record<string, string>;
-  await eventually(() => stage.requireOpen(listens, { foreign: left }), { intervalMilliseconds: 500 });
+  await eventually(() => stage.requireOpen(listens, left), { intervalMilliseconds: 500 });
   stage.logsNoError();
 });
-
-const burst = Array.from({ length: 100 }, (_, index) => 20_000 + index);
-const burstMilliseconds = 8_000;
-/** As long as there is more to come, a write comes after so long at the latest. */
-const settle = { quietMilliseconds: 1_000, longestMilliseconds: 5_000 };
-
-test.concurrent.for(['nothing else happens', 'watches are cut'])(
-  'a burst of a hundred StreamIngresses leads to few writes of each shared object while %s',
-  async (meanwhile) => {
-    const cuts = meanwhile === 'watches are cut';
-    await using stage = await IngressStage.start('burst');
-    const shared = await stage.sharedWritesFromNowOn();
-    let [cut, cuttings] = [0, 0];
-    const startedAt = performance.now();
-    const times: number[] = [];
-    for (const [index, listen] of burst.entries()) {
-      const due = (index * burstMilliseconds) / burst.length;
-      await delay(Math.max(0, due - (performance.now() - startedAt)));
-      await stage.ask(listen);
-      times.push(performance.now());
-      if (!cuts || index % 20 !== 10) continue;
-      cut += stage.proxy.cut(watches());
-      cuttings++;
-    }
-    const tookMilliseconds = times.at(-1)! - startedAt;
-    expect(cut > 0).toBe(cuts);
-    // Three within ten seconds. While a watch is cut, what doesn't come may look like quiet.
-    const most = mostPasses(times, settle) + cuttings;
-
-    await eventually(() => stage.requireOpen(burst), {
-      deadlineMilliseconds: 60_000,
-      intervalMilliseconds: 1_000,
-    });
-    await stage.atRest();
-    const writes = await shared();
-    console.info(`${burst.length} in ${(tookMilliseconds / 1000).toFixed(1)} s led to ${writes.join(', ')}`);
-    for (const resource of ['configmaps', 'services']) {
-      const of = writes.filter((write) => write.includes(resource));
-      expect(of.length, of.join()).toBeLessThanOrEqual(most);
-    }
-    stage.logsNoError();
-  },
-);

@@ -3,8 +3,8 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
 import type { CheckName } from '../../src/testing/sweep.js';
-import { plantedSamples } from './planted/crd.js';
 import * as faults from './planted/faults.js';
+import { plantedSamples } from './planted/crd.js';
 import { sound } from './planted/sound.js';
 
 const sandbox = openSandbox(inject('sandbox'));

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
-import { settled } from '../full/support/settled.js';
-import { parcel, upgradedParcel } from './support/kinds.js';
-import type { Fault } from './support/faults.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { Scenario, writesIn } from './support/scenario.js';
+import { configMap, loadBundle } from '../support/bundle.js';
+import type { Fault } from '../support/faults.js';
+import { Scenario, writesIn } from '../support/stages.js';
 
 const secrets = resourceType({ apiVersion: 'v1', kind: 'Secret' });
-const spec = { parts: [{ name: 'a', data: { value: '1' } }], sealed: true };
+const kind = await loadBundle();
+const upgraded = await loadBundle({ upgraded: true });
+const specOf = (name: string) => ({
+  objects: [
+    configMap(`${name}-a`, { value: '1' }),
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: `${name}-seal` }, data: { seal: 'd2F4' } },
+  ],
+});
 const names = ['one', 'two', 'three'];
 
 interface Sent {
@@ -27,23 +33,23 @@ function noting(sent: Sent[]): Fault {
 }
 
 test('children of a type that the operator no longer makes are pruned once, as they were seen', async () => {
-  await using scenario = await Scenario.start({ purpose: 'upgrade', kind: parcel });
+  await using scenario = await Scenario.start({ purpose: 'upgrade', kind });
   const { subject, cluster, proxy } = scenario;
-  for (const name of names) await subject.create(name, spec);
+  for (const name of names) await subject.create(name, specOf(name));
   for (const name of names) await subject.ready(name);
   // One that belongs to somebody else stays.
   const foreign = { name: 'foreign', namespace: scenario.namespace };
   await cluster.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: foreign });
   const seals = await cluster.list(secrets, scenario.namespace);
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   expect(await scenario.controller.stop()).toBe(0);
 
   const deleted: Sent[] = [];
   proxy.on(({ method }) => method === 'DELETE', noting(deleted));
-  await scenario.startController({ kind: upgradedParcel });
+  await scenario.startController({ kind: upgraded });
 
   for (const name of names) await subject.ready(name);
-  await scenario.endsWell({ kind: upgradedParcel });
+  await scenario.endsWell({ kind: upgraded });
   expect((await cluster.list(secrets, scenario.namespace)).map(({ metadata }) => metadata.name)).toEqual([
     'foreign',
   ]);
@@ -58,10 +64,10 @@ test('children of a type that the operator no longer makes are pruned once, as t
     expect(preconditions, path).toEqual({ uid, resourceVersion });
   }
 
-  await settled(cluster, scenario.user);
+  await scenario.settled();
   expect(await scenario.controller.stop()).toBe(0);
   const requests = scenario.requestsFromNowOn();
-  await scenario.startController({ kind: upgradedParcel });
+  await scenario.startController({ kind: upgraded });
   for (const name of names)
     await scenario.controller.logged((line) => line.msg === 'Reconciled' && line.name === name);
   expect(writesIn(requests())).toEqual([]);

@@ -12,12 +12,12 @@ import type { Spec } from '../../src/testing/walk.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
-import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
+import * as faults from '../scenarios/planted/faults.js';
 import { plantedCrd, plantedSamples } from '../scenarios/planted/crd.js';
 import type { PlantedSpec } from '../scenarios/planted/crd.js';
-import * as faults from '../scenarios/planted/faults.js';
 import { sound } from '../scenarios/planted/sound.js';
+import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
+import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
 
 const samples = plantedSamples.map(({ spec }) => ({ spec: spec as Spec }));
 

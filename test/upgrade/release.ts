@@ -4,7 +4,7 @@ import { Document, isSeq, parseAllDocuments, visit } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { describeRef, refOf } from '../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
-import { appliedEntriesOf } from '../full/support/owned-fields.js';
+import { appliedEntriesOf } from '../support/subject.js';
 
 /**
  * What a release has left in a cluster in which all examples had settled. On disk it is one folder, named by the
@@ -96,7 +96,9 @@ function recordedCustomResource(object: KubernetesObject): object {
 }
 
 function recordedChild({ apiVersion, kind, status: _, ...object }: AnyObject): object {
-  const { resourceVersion, creationTimestamp, generation, ...metadata } = object.metadata;
-  const managedFields = appliedEntriesOf({ apiVersion, kind, ...object });
+  const { uid, resourceVersion, creationTimestamp, generation, ...metadata } = object.metadata;
+  const managedFields = appliedEntriesOf({ apiVersion, kind, ...object }).map(
+    ({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }),
+  );
   return { apiVersion, kind, ...object, metadata: { ...metadata, managedFields } };
 }

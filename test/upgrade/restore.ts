@@ -4,12 +4,11 @@ import { describeRef, refOf } from '../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import { PROXY_MANAGER } from '../full/support/chart-proxy.js';
-import { collection, deployments } from '../full/support/cluster.js';
-import { eventually } from '../full/support/eventually.js';
-import type { ExampleStand } from '../full/support/example-stand.js';
-import { appliedEntriesOf, ownedBy } from '../full/support/owned-fields.js';
-import type { ManagedFieldsEntry } from '../full/support/owned-fields.js';
+import { collection, deployments, eventually } from '../support/cluster.js';
+import type { ExampleStand } from '../support/example-stand.js';
+import { CHART_MANAGER } from '../support/streams.js';
+import { appliedEntriesOf, ownedBy } from '../support/subject.js';
+import type { ManagedFieldsEntry } from '../support/subject.js';
 import type { Release } from './release.js';
 
 /** The UIDs of the release, by which owners are named, and those that their likes have here. */
@@ -37,7 +36,7 @@ export async function restore(stand: ExampleStand, { customResources, applied }:
 
 async function restoreApplied(stand: ExampleStand, object: AnyObject, uids: Uids): Promise<void> {
   // What is shared has been made by others already, as they make it for every test.
-  const entries = appliedEntriesOf(object).filter(({ manager }) => manager !== PROXY_MANAGER);
+  const entries = appliedEntriesOf(object).filter(({ manager }) => manager !== CHART_MANAGER);
   // What belongs to somebody is made by whoever says so, and the rest in the order of time.
   const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean =>
     JSON.stringify(fieldsV1).includes('"k:{\\"uid\\"');

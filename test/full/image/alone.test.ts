@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
-import type { Program } from '../support/controller.js';
+import type { Program } from '../../support/operator.js';
 import { Container } from './container.js';
 
 const root = repoFolder();

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { repoFolder } from '../../../sandbox/paths.js';
-import type { Program } from '../support/controller.js';
+import type { Program } from '../../support/operator.js';
 import { imageConfig } from './dockerfile.js';
 
 /**

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
-import { imageConfig, readDockerfile } from './dockerfile.js';
 import { argumentDefault, dockerfileProblems, notCopied } from './dockerfile-problems.js';
+import { imageConfig, readDockerfile } from './dockerfile.js';
 
 const root = repoFolder();
 const text = readDockerfile();

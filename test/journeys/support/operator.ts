@@ -3,12 +3,10 @@ import { inject } from 'vitest';
 import type { AuditEntry } from '../../../sandbox/audit.js';
 import { openSandbox } from '../../../sandbox/client.js';
 import type { OwnedKind } from '../../../src/contract/kind.js';
-import { Cluster } from '../../full/support/cluster.js';
-import type { LogLine } from '../../full/support/controller.js';
-import { eventually } from '../../full/support/eventually.js';
-import { requestsFromNowOn } from '../../full/support/requests.js';
-import { settled } from '../../full/support/settled.js';
-import { Subject } from '../../full/support/subject.js';
+import { Cluster, eventually } from '../../support/cluster.js';
+import type { LogLine } from '../../support/operator.js';
+import { requestsFromNowOn, settled } from '../../support/requests.js';
+import { Subject } from '../../support/subject.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -3,8 +3,8 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Sandbox } from '../../../sandbox/control-plane.js';
+import { goTool } from '../../support/commands.js';
 import { paths } from '../../../sandbox/layout.js';
-import { goProgram } from '../../full/support/go-program.js';
 
 interface Member {
   readonly name: string;
@@ -13,11 +13,6 @@ interface Member {
 
 /** Further than any write gets between a backup and its loss. */
 const BUMP_REVISION = 1_000_000_000;
-
-/** The path of etcd's own tool for backups. The first call builds it: ask before the tests, which have less time. */
-export async function etcdutl(): Promise<string> {
-  return goProgram({ name: 'etcdutl', folder: 'test/scenarios/support/etcdutl' });
-}
 
 /** A backup of a sandbox's etcd, and how to go back to it. @see https://etcd.io/docs/v3.6/op-guide/recovery/ */
 export class Backup {
@@ -41,7 +36,7 @@ export class Backup {
   /** As Kubernetes' own instructions have it: with later revisions, so that no client takes old ones for new ones. */
   async restore(): Promise<void> {
     const { sandbox, file, member } = this;
-    const program = await etcdutl();
+    const program = await goTool('etcdutl');
     await sandbox.stopApiServer();
     await sandbox.stopEtcd();
     const { etcdData } = paths(sandbox);

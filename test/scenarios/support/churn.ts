@@ -1,7 +1,7 @@
-import type { Subject } from '../../full/support/subject.js';
-import { deployments, services } from '../../full/support/cluster.js';
-import type { FaultProxy } from './fault-proxy.js';
-import { watches } from './proxied-request.js';
+import { deployments, services } from '../../support/cluster.js';
+import type { FaultProxy } from '../../support/fault-proxy.js';
+import { watches } from '../../support/faults.js';
+import type { Subject } from '../../support/subject.js';
 import type { Random } from '../../../src/testing/walk.js';
 import { WatchLine } from '../../../src/testing/watch-line.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { collection } from '../../full/support/cluster.js';
-import type { Answer, Cluster, Place } from '../../full/support/cluster.js';
+import { collection } from '../../support/cluster.js';
+import type { Answer, Cluster, Place } from '../../support/cluster.js';
 import type { Random } from '../../../src/testing/walk.js';
 
 type Data = Readonly<Record<string, string>>;

@@ -1,1 +1,0 @@
-export { accountKubeconfig, accountToken, tokenOf } from '../../../src/testing/account.js';

@@ -1,1 +1,0 @@
-export { installCrd } from '../../../src/testing/account.js';

@@ -1,3 +1,0 @@
-import { parcelKind } from './parcel.mjs';
-
-export default { kinds: [parcelKind({ upgraded: true })] };

@@ -1,0 +1,106 @@
+import { expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { startSandbox } from '../../sandbox/control-plane.js';
+import type { Kind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import type { AppServiceSpec } from '../../src/kinds/app-service/spec.js';
+import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { formatReport, sweep } from '../../src/testing/sweep.js';
+import type { CheckResult, SweepOptions } from '../../src/testing/sweep.js';
+import { exampleDocument } from '../support/examples.js';
+import { httpRouteCrd } from '../support/http-route-crd.js';
+import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
+import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/stream-ingress-swept.js';
+
+const CHECKS = [
+  ...['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'],
+  ...['events', 'walk'],
+];
+
+/** Sweeps a kind, for which all checks hold but those that don't apply. Returns the result of a check. */
+async function swept(
+  kind: Kind,
+  samples: readonly AnyObject[],
+  options: SweepOptions,
+  notApplicable: Readonly<Record<string, string>> = {},
+): Promise<(name: string) => CheckResult | undefined> {
+  const report = await sweep(kind, samples, { seed: 7, ...options });
+
+  console.log(formatReport(report));
+  const verdicts = report.checks.map(({ check, held, notApplicable: why }) => [
+    check,
+    why ?? (held ? 'held' : 'failed'),
+  ]);
+  expect(Object.fromEntries(verdicts), formatReport(report)).toEqual({
+    ...Object.fromEntries(CHECKS.map((check) => [check, 'held'])),
+    ...notApplicable,
+  });
+  return (name) => report.checks.find(({ check }) => check === name);
+}
+
+/** The specs of some examples in one, so that two can have it and their pods are there at once. */
+function together(...names: readonly string[]): object {
+  const specs = names.map((name) => exampleDocument(`appservice/${name}.yaml`).spec as AppServiceSpec);
+  const { ports, files, ...spec } = Object.assign({}, ...specs) as AppServiceSpec;
+  const { minReadySeconds: _, serviceAccountName: _account, ...rest } = spec;
+  return {
+    ...rest,
+    ...(ports && { ports: ports.map(({ nodePort, ...port }) => port) }),
+    ...(files && { files: files.filter((file) => !file.persistentVolumeClaim) }),
+  };
+}
+
+/** Custom resources that lead to everything that an AppService makes, and nearly all of what its fields can be. */
+const appServiceSamples: readonly AnyObject[] = [
+  together('probes', 'rollout', 'envs', 'resources', 'autoscaling', 'route'),
+  together('recreate', 'files', 'command', 'security', 'ports'),
+  together('topology-spread', 'autoscaling-metrics', 'probes-grpc', 'service'),
+].map((spec, index) => ({
+  ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name: `sample-${index}` }, spec },
+}));
+
+test('AppService passes its sweep, with all that it can make', async () => {
+  // Of its own, since the other scenarios have no Gateway API.
+  await using sandbox = await startSandbox();
+  for (const crd of [httpRouteCrd, appService.crd])
+    await sandbox.kubectl(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(crd) });
+  // Its garbage collector would learn of them half a minute later.
+  await sandbox.restartControllerManager();
+
+  const result = await swept(appService, appServiceSamples, { sandbox });
+
+  // Of the three samples: two with a Deployment, Service, autoscaler and budget, one of them with a route, and one without.
+  expect(result('drift')?.tried).toMatch(/10 objects removed$/);
+  expect(result('events')?.tried).toMatch(/^6 watches/);
+  // Of 505; what is left either needs more edits, or values that go together.
+  expect(result('walk')?.notDone?.length).toBeLessThan(100);
+});
+
+test('JobWatcher passes its sweep, over Jobs that belong to others', async () => {
+  const result = await swept(
+    jobWatcher,
+    jobWatcherSamples,
+    // What a run may delete depends on what is due by the time of it.
+    { sandbox: openSandbox(inject('sandbox')), surroundings: withJobs, notWalked: ['limits'] },
+    {
+      rendering: 'it renders no objects',
+      ownership: 'it makes no objects',
+      drift: 'it makes no objects',
+    },
+  );
+
+  expect(result('walk')?.tried).toMatch(/left out: limits; .*others' objects: \d{2,} deleted, \d{2,} left$/);
+});
+
+test('StreamIngress passes its sweep, in which an ingress-nginx is shared with others', async () => {
+  const result = await swept(streamIngress, streamIngressSamples, {
+    ...{ sandbox: openSandbox(inject('sandbox')), surroundings: withIngressNginx },
+    keepsEarlier: keepsItsPort,
+  });
+
+  expect(result('ownership')?.tried).toMatch(/8 shared objects/);
+  expect(result('drift')?.tried).toMatch(/^12 fields changed, .* 8 objects removed$/);
+  expect(result('walk')?.tried).toMatch(/can't be changed: protocol, listen;/);
+});

@@ -1,0 +1,3 @@
+import { bundleKind } from './bundle.mjs';
+
+export default { kinds: [bundleKind()] };
