@@ -46,36 +46,30 @@ const container = (fields: Json): Json => podSpec({ containers: [{ name: 'web', 
 const sidecar = podSpec({ containers: [{ name: 'sidecar', image: 'example.com/sidecar' }] });
 const port = (fields: Json): Edit => strategic({ spec: { ports: [fields] } });
 
-const intents = {
+const specs = {
   Deployment: {
-    ...labels({ app: 'web' }),
-    spec: {
-      replicas: 0,
-      selector: { matchLabels: { app: 'web' } },
-      template: {
-        ...labels({ app: 'web' }),
-        spec: {
-          containers: [
-            {
-              ...{ name: 'web', image: 'example.com/web:1', args: ['-a', '-b'], command: [], env: ENV },
-              ports: [{ containerPort: 80, protocol: 'TCP' }],
-              resources: { limits: { cpu: '1000m' } },
-            },
-          ],
-          // One that is merged by its items; `command` is owned as a whole.
-          hostAliases: [],
-        },
+    replicas: 0,
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: {
+        containers: [
+          {
+            ...{ name: 'web', image: 'example.com/web:1', args: ['-a', '-b'], command: [], env: ENV },
+            ports: [{ containerPort: 80, protocol: 'TCP' }],
+            resources: { limits: { cpu: '1000m' } },
+          },
+        ],
+        // One that is merged by its items; `command` is owned as a whole.
+        hostAliases: [],
       },
     },
   },
-  Service: {
-    ...labels({ app: 'web' }),
-    spec: { type: 'NodePort', selector: { app: 'web' }, ports: PORTS },
-  },
+  Service: { type: 'NodePort', selector: { app: 'web' }, ports: PORTS },
 };
 
 const cases: Readonly<
-  Record<keyof typeof intents, Readonly<Record<'stands' | 'falls', readonly (readonly Edit[])[]>>>
+  Record<keyof typeof specs, Readonly<Record<'stands' | 'falls', readonly (readonly Edit[])[]>>>
 > = {
   Deployment: {
     stands: [
@@ -126,15 +120,11 @@ const cases: Readonly<
 };
 
 /** Applies an object, lets others edit it, and returns whether the apply still stands by what is in its fields. */
-async function standsAfter(
-  kind: keyof typeof intents,
-  name: string,
-  edits: readonly Edit[],
-): Promise<boolean> {
+async function standsAfter(kind: keyof typeof specs, name: string, edits: readonly Edit[]): Promise<boolean> {
   const type = kind === 'Deployment' ? deployments : services;
   const path = `${collection(type, namespace)}/${name}`;
-  const { metadata, ...rest } = intents[kind] as unknown as AnyObject;
-  const wanted = { apiVersion: type.apiVersion, kind, metadata: { ...metadata, name, namespace }, ...rest };
+  const metadata = { name, namespace, labels: { app: 'web' } };
+  const wanted = { apiVersion: type.apiVersion, kind, metadata, spec: specs[kind] };
   const paths = new FieldPaths();
   const stands = (live: AnyObject): boolean => {
     const owned = paths.owned(live).get(MANAGER);

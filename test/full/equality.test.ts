@@ -101,7 +101,9 @@ async function requireEqual(name: string, rendered: readonly AnyObject[]): Promi
     const live = await apps.children(type, cr);
     const wanted = rendered.filter(({ kind, metadata }) => kind === type.kind && metadata.name === name);
     const applied = live.map((object) => appliedBy('appservice-controller', object));
-    expect(applied.map(withoutBookkeeping)).toEqual(wanted.map(asStored));
+    expect(applied.map((object, index) => withoutBookkeeping(object, wanted[index]!))).toEqual(
+      wanted.map(asStored),
+    );
     // The hash is of exactly what was rendered, before the API server stored it its own way.
     expect(applied.map(({ metadata }) => metadata.annotations)).toEqual(
       wanted.map((object) => ({

@@ -44,9 +44,11 @@ export interface Hunk {
 /** Returns the commands in a page's blocks of `sh` and `console`, in their order. */
 export function commandsOf(page: string): CommandStep[] {
   const text = readFileSync(join(repoFolder(), page), 'utf8');
-  return [...text.matchAll(/^```(sh|console)\n(.*?)^```/gms)].flatMap(
-    ([, language, block]) => stepsOfBlock(language!, block!.trimEnd().split('\n')) as CommandStep[],
-  );
+  return [...text.matchAll(/^```(?:sh|console)\n(.*?)^```/gms)].flatMap(([, block = '']) => {
+    // Where nothing is prompted, every line is a command.
+    const language = /^\$ /m.test(block) ? 'console' : 'sh';
+    return stepsOfBlock(language, block.trimEnd().split('\n')) as CommandStep[];
+  });
 }
 
 /** Returns the files that a page shows: blocks whose first line is a comment with the name alone. */

@@ -153,7 +153,7 @@ export class Subject {
     for (const object of wanted) {
       const child = live.find(({ metadata }) => metadata.name === object.metadata.name)!;
       const applied = appliedBy(childrenFieldManager(this.kind.type.kind), child);
-      expect(withoutBookkeeping(applied)).toEqual(asStored(object));
+      expect(withoutBookkeeping(applied, object)).toEqual(asStored(object));
       expect(applied.metadata.ownerReferences).toEqual([
         { ...owner, controller: true, blockOwnerDeletion: true },
       ]);
@@ -229,12 +229,25 @@ export function ownedBy(entry: ManagedFieldsEntry, object: AnyObject): AnyObject
   };
 }
 
-/** Returns an object, to be compared, without what the controller adds: the owner reference and the annotation with the hash. */
-export function withoutBookkeeping(object: AnyObject): AnyObject {
+/**
+ * Returns an applied object, to be compared with what was rendered, without what the controller adds, the owner reference and
+ * the annotation with the hash, and without what the API server has written into objects that were rendered empty.
+ */
+export function withoutBookkeeping(object: AnyObject, rendered: AnyObject): AnyObject {
   const { ownerReferences, annotations = {}, ...metadata } = object.metadata;
   const others = Object.entries(annotations).filter(([key]) => key !== APPLIED_HASH_ANNOTATION);
   const kept = others.length === 0 ? {} : { annotations: Object.fromEntries(others) };
-  return comparable({ ...object, metadata: { ...metadata, ...kept } }) as AnyObject;
+  return comparable(unfilled({ ...object, metadata: { ...metadata, ...kept } }, rendered)) as AnyObject;
+}
+
+function unfilled(value: unknown, rendered: unknown): unknown {
+  if (typeof value !== 'object' || value === null || typeof rendered !== 'object' || rendered === null)
+    return value;
+  if (Object.keys(rendered).length === 0) return {};
+  if (Array.isArray(value))
+    return value.map((item, index) => unfilled(item, (rendered as readonly unknown[])[index]));
+  const fields = Object.entries(value).map(([key, inner]) => [key, unfilled(inner, (rendered as Json)[key])]);
+  return Object.fromEntries(fields);
 }
 
 /** Defaults of references that are owned as a whole, by their field. */
@@ -251,12 +264,12 @@ const UNITS: Readonly<Record<string, number>> = {
   ...{ '': 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 },
 };
 
-/** Returns an object as the API server stores it: with defaults, and with quantities as `comparable` has them. */
+/** Returns an object as the API server stores it: with defaults, and as `comparable` has the rest. */
 export function asStored(object: AnyObject): AnyObject {
   return comparable(object, DEFAULTS) as AnyObject;
 }
 
-/** Returns a value in which quantities are numbers and empty texts are left out, as the API server may do it. */
+/** Returns a value in which quantities are numbers, and what is empty is left out, as the API server may do it. */
 function comparable(
   value: unknown,
   defaults: Readonly<Record<string, Json>> = {},
@@ -265,11 +278,16 @@ function comparable(
   if (Array.isArray(value)) return value.map((item) => comparable(item, defaults, path));
   if (typeof value === 'object' && value !== null) {
     const fields = Object.entries(value)
-      .filter(([, inner]) => inner !== '' && inner !== undefined)
-      .map(([key, inner]) => [key, comparable(inner, defaults, [...path, key])] as const);
+      .map(([key, inner]) => [key, comparable(inner, defaults, [...path, key])] as const)
+      .filter(([, inner]) => !isEmpty(inner));
     return { ...defaults[path.at(-1) ?? ''], ...Object.fromEntries(fields) };
   }
   return isQuantity(path) ? amountOf(String(value)) : value;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === '' || value === undefined) return true;
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function isQuantity(path: readonly string[]): boolean {
