@@ -1,122 +1,141 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AnyObject, CustomResource } from '../../../src/contract/object.js';
 import { handOver } from '../../../src/kinds/app-service/hand-over.js';
-import { keepDeployment } from '../../../src/kinds/app-service/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
+import { keepDeployment } from '../../../src/kinds/app-service/status.js';
+import { render } from './render.js';
 
 const IDENTITY = { name: 'web', namespace: 'shop', uid: 'deployment-uid' };
-const REPLICAS = { 'f:spec': { 'f:replicas': {} } };
+const OURS = 'appservice-controller';
+const AUTOSCALER = 'kube-controller-manager';
 
-/** The controller's entry, as the API server records an apply. */
-function applied(manager: string, fieldsV1: object): object {
-  return { manager, operation: 'Apply', apiVersion: 'apps/v1', fieldsType: 'FieldsV1', fieldsV1 };
-}
-
-const CHILDREN = applied('appservice-controller', {
-  'f:spec': { 'f:replicas': {}, 'f:selector': {}, 'f:template': { 'f:spec': {} } },
-});
-const CHILDREN_WITHOUT = applied('appservice-controller', {
-  'f:spec': { 'f:selector': {}, 'f:template': { 'f:spec': {} } },
-});
-const HELD = applied('appservice-replicas', REPLICAS);
-const STATUS = {
-  ...{
-    manager: 'kube-controller-manager',
-    operation: 'Update',
-    apiVersion: 'apps/v1',
-    subresource: 'status',
-  },
-  fieldsV1: { 'f:status': { 'f:replicas': {} } },
-};
-/** An autoscaler and `kubectl scale`. */
-const SCALED = {
-  ...{ manager: 'kube-controller-manager', operation: 'Update', apiVersion: 'apps/v1', subresource: 'scale' },
-  fieldsV1: REPLICAS,
-};
+/** Managers, with the fields below `spec` that each owns. */
+type Owners = Readonly<Record<string, readonly string[]>>;
 
 /** A Deployment as it is kept, of one that the API server sent. */
-function kept(replicas: number, managedFields: readonly object[], metadata: object = {}): AnyObject {
-  const sent: AnyObject = {
+function kept(owners: Owners, spec: object, metadata: object = {}): AnyObject {
+  const managedFields = Object.entries(owners).map(([manager, paths]) => {
+    const fields: Record<string, Record<string, object>> = {};
+    for (const [top = '', below] of paths.map((path) => path.split('.'))) {
+      fields[`f:${top}`] ??= {};
+      if (below !== undefined) fields[`f:${top}`]![`f:${below}`] = {};
+    }
+    return { manager, operation: 'Apply', fieldsV1: { 'f:spec': fields } };
+  });
+  const containers = [{ name: 'web', image: 'nginx', env: [] }];
+  const sent = {
     ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
-    metadata: { ...IDENTITY, ...metadata, managedFields } as AnyObject['metadata'],
-    spec: { replicas, template: { spec: { containers: [{ name: 'web', image: 'nginx', env: [] }] } } },
-  };
+    metadata: { ...IDENTITY, ...metadata, managedFields },
+    spec: { ...spec, template: { spec: { containers } } },
+  } as unknown as AnyObject;
   const { apiVersion, kind } = sent;
   return { apiVersion, kind, metadata: { ...IDENTITY, ...metadata }, ...keepDeployment(sent) };
 }
 
-function stepsFor(deployment: AnyObject | undefined, spec: Partial<AppServiceSpec> = {}) {
+function stepsFor(deployment: AnyObject | undefined, spec: Partial<AppServiceSpec>) {
   const cr: CustomResource<AppServiceSpec> = {
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name: 'web', namespace: 'shop' } },
-    spec: { size: 3, image: 'nginx', autoscaling: { maxReplicas: 10 }, ...spec },
+    spec: { size: 3, image: 'nginx', ...spec },
   };
   return handOver({ cr, children: deployment ? [deployment] : [] });
 }
 
-function held(replicas: number) {
-  return [
-    {
-      fieldManager: 'appservice-replicas',
-      object: { apiVersion: 'apps/v1', kind: 'Deployment', metadata: IDENTITY, spec: { replicas } },
-    },
-  ];
+const autoscaling = { maxReplicas: 10 };
+const [FIELD, REST] = [['replicas'], ['selector', 'template']];
+const HELD = { 'appservice-replicas': FIELD };
+
+test.each<[replicas: string, live: number, owners: Owners, held: number | undefined]>([
+  ['that are ours are held at their live value, not at the size', 7, { [OURS]: [...FIELD, ...REST] }, 7],
+  ['of no one are those of a new Deployment, which starts at the size', 1, { [OURS]: REST }, 3],
+  ['held already, and ours still', 7, { [OURS]: FIELD, ...HELD }, undefined],
+  ['held', 7, { [OURS]: REST, ...HELD }, undefined],
+  ["the autoscaler's", 7, { [OURS]: REST, [AUTOSCALER]: FIELD }, undefined],
+  ["ours and the autoscaler's", 7, { [OURS]: FIELD, [AUTOSCALER]: FIELD }, undefined],
+  ['of another writer', 7, { [OURS]: REST, kubectl: FIELD }, undefined],
+])('with autoscaling, replicas %s', (_, replicas, owners, held) => {
+  const deployment = kept(owners, { replicas });
+  const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: IDENTITY, spec: { replicas: held } };
+
+  expect(stepsFor(deployment, { autoscaling })).toEqual(
+    held === undefined ? [] : [{ fieldManager: 'appservice-replicas', object }],
+  );
+  expect(stepsFor(deployment, {})).toEqual([]);
+});
+
+test('without a Deployment, or with one that goes or that nothing is known of, nothing is handed over', () => {
+  const owners = { [OURS]: FIELD };
+  const { apiVersion, kind, metadata } = kept(owners, { replicas: 7 });
+  const going = kept(owners, { replicas: 7 }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  const other = kept(owners, { replicas: 7 }, { name: 'other' });
+
+  for (const deployment of [undefined, going, other, { apiVersion, kind, metadata }])
+    expect(stepsFor(deployment, { autoscaling })).toEqual([]);
+});
+
+const HOLDER = 'appservice-strategy';
+const RECREATE = { type: 'Recreate' };
+const DEFAULT = { maxSurge: '25%', maxUnavailable: '25%' };
+const ONE = { maxSurge: 1, maxUnavailable: 1 };
+const [TYPE, ROLLING] = ['strategy.type', 'strategy.rollingUpdate'];
+
+/** The strategies that are planned for a Deployment whose strategy has this type and these owners. */
+function strategiesFor(
+  type: string,
+  owners: Owners,
+  strategy?: NonNullable<AppServiceSpec['strategy']>,
+  rollingUpdate: object = DEFAULT,
+): unknown[] {
+  const deployment = kept(owners, { replicas: 1, strategy: { type, rollingUpdate } });
+  return stepsFor(deployment, { ...(strategy && { strategy }) }).map(({ object, fieldManager, force }) => {
+    expect(fieldManager).toBe(HOLDER);
+    const applied = (object.spec as { strategy?: object } | undefined)?.strategy;
+    if (!applied) return 'released';
+    return force ? { ...applied, force } : applied;
+  });
 }
 
-describe('what is kept of a Deployment', () => {
-  test('is who owns its replicas, and what it runs', () => {
-    expect(kept(4, [CHILDREN, STATUS, SCALED])).toEqual({
-      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: IDENTITY },
-      replicas: { value: 4, managers: ['appservice-controller', 'kube-controller-manager'] },
-      strategy: { typeManagers: [], rollingUpdateManagers: [] },
-      spec: { template: { spec: { containers: [{ name: 'web', image: 'nginx' }] } } },
-    });
-  });
+const bothSteps = [{ rollingUpdate: DEFAULT }, RECREATE];
+const byForce = (rollingUpdate: object): object[] => [
+  { rollingUpdate, force: true },
+  { ...RECREATE, force: true },
+];
+
+test.each<[string, type: string, Owners, wanted: typeof RECREATE | undefined, steps: unknown[]]>([
+  ['the default gives way to Recreate', 'RollingUpdate', {}, RECREATE, bothSteps],
+  ['half done, it goes on', 'RollingUpdate', { [HOLDER]: [ROLLING] }, RECREATE, bothSteps],
+  ['done, ours is awaited', 'Recreate', { [HOLDER]: [TYPE] }, RECREATE, []],
+  ['had by us too, it is released', 'Recreate', { [HOLDER]: [TYPE], [OURS]: [TYPE] }, RECREATE, ['released']],
+  ['what is ours goes by itself', 'RollingUpdate', { [OURS]: [TYPE, ROLLING] }, RECREATE, []],
+  ['values of others are replaced', 'RollingUpdate', { kubectl: [TYPE, ROLLING] }, RECREATE, byForce(ONE)],
+  ['a type of others is taken', 'RollingUpdate', { kubectl: [TYPE] }, RECREATE, byForce(DEFAULT)],
+  ['shared ones too', 'RollingUpdate', { kubectl: [ROLLING], [OURS]: [ROLLING] }, RECREATE, byForce(ONE)],
+  ['half taken', 'RollingUpdate', { kubectl: [TYPE], [HOLDER]: [ROLLING] }, RECREATE, byForce(DEFAULT)],
+  ['Recreate of no one stays', 'Recreate', {}, RECREATE, []],
+  ['Recreate stays', 'Recreate', { [OURS]: [TYPE] }, RECREATE, []],
+  ['nothing is wanted', 'RollingUpdate', {}, undefined, []],
+  ['no longer wanted, it is released', 'Recreate', { [HOLDER]: [TYPE] }, undefined, ['released']],
+])('strategy: %s', (_, type, owners, strategy, steps) => {
+  expect(strategiesFor(type, owners, strategy)).toEqual(steps);
 });
 
-describe('with autoscaling', () => {
-  test('replicas that are ours are held at their live value, not at the size', () => {
-    expect(stepsFor(kept(7, [CHILDREN, STATUS]))).toEqual(held(7));
-  });
-
-  test('replicas that are nobody’s are those of a new Deployment, which starts at the size', () => {
-    expect(stepsFor(kept(1, [CHILDREN_WITHOUT, STATUS]))).toEqual(held(3));
-  });
-
-  test.each([
-    ['held already, and ours still', [CHILDREN, HELD]],
-    ['held', [CHILDREN_WITHOUT, HELD]],
-    ["the autoscaler's", [CHILDREN_WITHOUT, SCALED, STATUS]],
-    ["ours and the autoscaler's", [CHILDREN, SCALED]],
-    ['of somebody else', [CHILDREN_WITHOUT, applied('kubectl', REPLICAS)]],
-  ])('replicas that are %s stay as they are', (_, managedFields) => {
-    expect(stepsFor(kept(7, managedFields))).toEqual([]);
-  });
-
-  test('after the step, nothing is left to do', () => {
-    expect(stepsFor(kept(7, [CHILDREN]))).toHaveLength(1);
-    expect(stepsFor(kept(7, [CHILDREN, HELD]))).toEqual([]);
-    expect(stepsFor(kept(7, [CHILDREN_WITHOUT, HELD]))).toEqual([]);
-  });
-
-  test('without a Deployment, or with one that goes or that nothing is known of, there is nothing to hand over', () => {
-    const { apiVersion, kind, metadata } = kept(7, [CHILDREN]);
-
-    expect(stepsFor(undefined)).toEqual([]);
-    expect(stepsFor(kept(7, [CHILDREN], { deletionTimestamp: '2026-01-01T00:00:00Z' }))).toEqual([]);
-    expect(stepsFor(kept(7, [CHILDREN], { name: 'other' }))).toEqual([]);
-    expect(stepsFor({ apiVersion, kind, metadata })).toEqual([]);
-  });
+test.each([
+  [ONE, { maxSurge: 2, maxUnavailable: 2 }],
+  [
+    { ...ONE, maxUnavailable: 2 },
+    { maxSurge: 3, maxUnavailable: 3 },
+  ],
+  [{ maxSurge: '30%', maxUnavailable: 0 }, ONE],
+])('strategy: what is taken of %j has other values', (taken, others) => {
+  const owners = { kubectl: [TYPE, ROLLING] };
+  expect(strategiesFor('RollingUpdate', owners, RECREATE, taken)).toEqual(byForce(others));
 });
 
-test.each([[[CHILDREN]], [[CHILDREN_WITHOUT]], [[CHILDREN_WITHOUT, HELD]], [[CHILDREN_WITHOUT, SCALED]]])(
-  'without autoscaling there is nothing to hand over (%#)',
-  (managedFields) => {
-    const deployment = kept(7, managedFields);
-    const cr = {
-      ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { name: 'web', namespace: 'shop' } },
-      spec: { size: 3, image: 'nginx' },
-    };
+test('a rolling update is rendered so that it goes as a whole', () => {
+  const strategyFor = (strategy: NonNullable<AppServiceSpec['strategy']>) =>
+    render({ size: 1, image: 'nginx', strategy }).deployment.spec?.strategy;
+  const own = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1 } };
 
-    expect(handOver({ cr, children: [deployment] })).toEqual([]);
-  },
-);
+  expect(strategyFor({ type: 'RollingUpdate' })).toEqual({ type: 'RollingUpdate', rollingUpdate: DEFAULT });
+  expect(strategyFor(own)).toEqual(own);
+  expect(strategyFor(RECREATE)).toEqual(RECREATE);
+});
