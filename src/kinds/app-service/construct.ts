@@ -15,8 +15,7 @@ import { childLabels, selectorLabels } from '../../contract/names.js';
 import { given, type Wire } from '../common.js';
 import { strategyOf } from './hand-over.js';
 import { checkPolicy } from './policy.js';
-import { DEFAULT_PROTOCOL, serviceType } from './spec.js';
-import type { AppServiceSpec, FileMount, Route } from './spec.js';
+import { DEFAULT_PROTOCOL, serviceType, type AppServiceSpec, type FileMount, type Route } from './spec.js';
 
 /** The properties of the construct. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;

@@ -1,5 +1,4 @@
-import { standardConditions } from '../../contract/conditions.js';
-import type { ConditionProps, Readiness } from '../../contract/conditions.js';
+import { standardConditions, type ConditionProps, type Readiness } from '../../contract/conditions.js';
 import type { EventProps, Explanation } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { refOf } from '../../contract/object.js';

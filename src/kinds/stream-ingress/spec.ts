@@ -1,6 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
-import { objectKey } from '../../contract/object.js';
-import type { CustomResource } from '../../contract/object.js';
+import { objectKey, type CustomResource } from '../../contract/object.js';
 
 export const GROUP = 'nginx-stream.jeffthecoder.xyz';
 export const API_VERSION = `${GROUP}/v1beta1`;

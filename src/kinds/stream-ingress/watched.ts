@@ -12,8 +12,7 @@ import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import { keepIdentity, keepStatus } from '../../contract/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { given, type Wire } from '../common.js';
-import { GROUP, KIND, portKey } from './spec.js';
-import type { Protocol, StreamIngress } from './spec.js';
+import { GROUP, KIND, portKey, type Protocol, type StreamIngress } from './spec.js';
 import { configMapKey, isNginx, serviceKey, targetName } from './targets.js';
 import type { NginxTarget, RouteVersion, Target, Targets } from './targets.js';
 

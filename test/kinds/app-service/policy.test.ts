@@ -2,8 +2,7 @@ import { App, Chart } from 'cdk8s';
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import { AppService } from '../../../src/kinds/app-service/construct.js';
-import { fullImageName, isWithin } from '../../../src/kinds/app-service/policy.js';
-import type { AppServicePolicy } from '../../../src/kinds/app-service/policy.js';
+import { fullImageName, isWithin, type AppServicePolicy } from '../../../src/kinds/app-service/policy.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 
 const WEB: AppServiceSpec = { size: 1, image: 'nginx:1.27' };

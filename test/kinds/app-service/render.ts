@@ -3,8 +3,7 @@ import { expect } from 'vitest';
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { AppService } from '../../../src/kinds/app-service/construct.js';
-import type { AppServiceProps } from '../../../src/kinds/app-service/construct.js';
+import { AppService, type AppServiceProps } from '../../../src/kinds/app-service/construct.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 
 export interface Rendered {

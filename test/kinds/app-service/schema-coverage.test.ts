@@ -3,8 +3,7 @@ import { storedVersion } from '../../../src/contract/crd.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 import { render } from './render.js';
-import { arrives, leavesOf, sample } from './schema-walk.js';
-import type { Leaf } from './schema-walk.js';
+import { arrives, leavesOf, sample, type Leaf } from './schema-walk.js';
 
 const schema = storedVersion(appService.crd).schema.openAPIV3Schema.properties!.spec!;
 

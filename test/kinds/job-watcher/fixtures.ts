@@ -1,10 +1,8 @@
 import type { AnyObject } from '../../../src/contract/object.js';
-import { keepJob } from '../../../src/kinds/job-watcher/job.js';
-import type { KeptJob } from '../../../src/kinds/job-watcher/job.js';
+import { keepJob, type KeptJob } from '../../../src/kinds/job-watcher/job.js';
 import type { Settings } from '../../../src/kinds/job-watcher/settings.js';
 import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
-import { readWatcher } from '../../../src/kinds/job-watcher/watcher.js';
-import type { Watcher } from '../../../src/kinds/job-watcher/watcher.js';
+import { readWatcher, type Watcher } from '../../../src/kinds/job-watcher/watcher.js';
 
 /** When time begins here, in milliseconds since the epoch. */
 export const START = Date.UTC(2026, 0, 1);

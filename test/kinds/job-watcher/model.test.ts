@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { at } from './fixtures.js';
-import { addJob, dropJob, dueIn, setWatcher, spec, steps, uidsOf, wait } from './random.js';
-import type { Step } from './random.js';
+import { addJob, dropJob, dueIn, setWatcher, spec, steps, uidsOf, wait, type Step } from './random.js';
 import { isUntouchable } from './reference.js';
 import { World } from './world.js';
 

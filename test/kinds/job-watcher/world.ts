@@ -4,13 +4,11 @@ import type { Change } from '../../../src/contract/change.js';
 import type { EventProps, Plan, Sample } from '../../../src/contract/controller.js';
 import type { Deletion, SweepReader } from '../../../src/contract/sweep.js';
 import type { OperatorError } from '../../../src/contract/error.js';
-import { objectKey, refOf } from '../../../src/contract/object.js';
-import type { AnyObject } from '../../../src/contract/object.js';
+import { objectKey, refOf, type AnyObject } from '../../../src/contract/object.js';
 import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
-import { liveJob, liveWatcher, settings, START } from './fixtures.js';
-import type { JobProps } from './fixtures.js';
+import { liveJob, liveWatcher, settings, START, type JobProps } from './fixtures.js';
 
 /** A cluster of Jobs and JobWatchers, with the controller at work in it and a clock that stands still. */
 export class World {

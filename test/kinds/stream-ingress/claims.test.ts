@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { claimsOf } from '../../../src/kinds/stream-ingress/claims.js';
-import { fullName } from '../../../src/kinds/stream-ingress/spec.js';
-import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
-import { NGINX_RESERVED_PORTS } from '../../../src/kinds/stream-ingress/targets.js';
-import type { Target } from '../../../src/kinds/stream-ingress/targets.js';
+import { fullName, type StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
+import { NGINX_RESERVED_PORTS, type Target } from '../../../src/kinds/stream-ingress/targets.js';
 import { gateway, streamIngress, target, type Given } from './builders.js';
 
 const old = streamIngress({ name: 'old', minute: 1 });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { streamIngress } from './builders.js';
-import type { Given } from './builders.js';
+import { streamIngress, type Given } from './builders.js';
 import { conditions, controllers, reconcile, upstream } from './world.js';
 
 const cr = streamIngress();

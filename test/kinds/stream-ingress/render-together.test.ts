@@ -8,8 +8,7 @@ import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
 import { render } from '../../../src/synth/render.js';
 import { synth } from '../../../src/synth/synth.js';
-import { streamIngress } from './builders.js';
-import type { Given } from './builders.js';
+import { streamIngress, type Given } from './builders.js';
 
 const examples = new URL('../../../examples/streamingress/', import.meta.url);
 const policyFile = fileURLToPath(new URL('admin/policy.yaml', examples));

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/watched.js';
 import { resolve } from '../../../src/kinds/stream-ingress/claims.js';
-import { streamIngress } from './builders.js';
-import type { Given } from './builders.js';
+import { streamIngress, type Given } from './builders.js';
 
 const db: KeptService = {
   ports: [

@@ -1,7 +1,6 @@
 import type { ChangeSet } from '../../../src/contract/change.js';
 import type { Controller, Plan, Reader, Watch } from '../../../src/contract/controller.js';
-import { controllerOf, objectKey } from '../../../src/contract/object.js';
-import type { AnyObject } from '../../../src/contract/object.js';
+import { controllerOf, objectKey, type AnyObject } from '../../../src/contract/object.js';
 import { keepStatus } from '../../../src/contract/projections.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
