@@ -314,7 +314,7 @@ function byPort(a: Entry, b: Entry): number {
  * none of them in it, so that nothing would change.
  * @param fields as the API server names them: `.data.9000`, or `.spec.ports[port=9000,protocol="TCP"].targetPort`
  */
-export function withoutConflicts(object: AnyObject, fields: readonly string[]): AnyObject | undefined {
+function withoutConflicts(object: AnyObject, fields: readonly string[]): AnyObject | undefined {
   const { data, ...rest } = object;
   if (object.kind === 'Service') {
     const left = withPorts(

@@ -7,9 +7,6 @@ import { arrives, leavesOf, sample, type Leaf } from './schema-walk.js';
 
 const schema = storedVersion(appService.crd).schema.openAPIV3Schema.properties!.spec!;
 
-/** The fields with which AppService began. */
-const TUTORIAL = ['size', 'image', 'ports', 'resources', 'envs'];
-
 test('the walk finds every field of the spec', () => {
   const found = leavesOf(schema, 'string').map(({ path }) => path[0]);
   expect(new Set(found)).toEqual(new Set(Object.keys(schema.properties!)));
@@ -66,12 +63,4 @@ describe.each(['number', 'string'] as const)('with a %s wherever that or the oth
       expect(arrives(leaf, rendered([], companions(leaf)), place)).toBe(leaf.required);
     },
   );
-
-  test('the fields of the tutorial reach the output all at once', () => {
-    const tutorial = leaves.filter(({ path }) => TUTORIAL.includes(path[0]!));
-
-    const objects = rendered(tutorial);
-
-    expect(tutorial.filter((leaf) => !arrives(leaf, objects, placeOf(leaf)))).toEqual([]);
-  });
 });

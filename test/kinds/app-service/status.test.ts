@@ -26,23 +26,15 @@ describe('fields', () => {
     });
   });
 
-  test('counters that only some clusters keep are copied where they are', () => {
+  test('counters that only some clusters keep are copied where they are, and no generation', () => {
     const { fields } = report({ status: { ...counts(1, 1, 1), terminatingReplicas: 0, collisionCount: 2 } });
 
     expect(fields).toMatchObject({ terminatingReplicas: 0, collisionCount: 2 });
-  });
-
-  test("the Deployment's generation is not the custom resource's", () => {
-    expect(report({ status: counts(1, 1, 1) }).fields).not.toHaveProperty('observedGeneration');
+    expect(fields).not.toHaveProperty('observedGeneration');
   });
 
   test('without children there is the selector, which autoscalers read', () => {
-    const { fields, conditions } = report({});
-
-    expect({ fields, conditions }).toEqual({
-      fields: { selector: 'kosmos.io/appservice=web' },
-      conditions: [],
-    });
+    expect(report({})).toMatchObject({ fields: { selector: 'kosmos.io/appservice=web' }, conditions: [] });
   });
 
   test('the image is that of the container named as the AppService', () => {
@@ -55,41 +47,30 @@ describe('fields', () => {
     expect(report({ status: {}, kept }).fields).toHaveProperty('image', 'nginx:1.27@sha256:abc');
   });
 
+  const [web, dns] = [
+    { name: 'web', port: 80, nodePort: 30080, protocol: 'TCP' },
+    { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP' },
+  ];
+  const given = { targetPort: 'http', appProtocol: 'http' };
+  const local = { port: 80, protocol: 'TCP' };
+
   test.each([
-    { title: 'no Service', children: [] },
-    { title: 'a Service without ports', children: [service([])] },
-    {
-      title: 'a Service that was just made a ClusterIP Service',
-      children: [service([{ port: 80, nodePort: 0, protocol: 'TCP', targetPort: 80 }])],
-      ports: [{ port: 80, protocol: 'TCP' }],
-      portSummary: '80/TCP',
-    },
-    {
-      title: 'a NodePort Service: in its order, with the ports that it was given',
-      children: [
+    ['no Service', []],
+    ['a Service without ports', [service([])]],
+    ['a Service of which nothing is kept', [{ apiVersion: 'v1', kind: 'Service', metadata }]],
+    ['one that was just made a ClusterIP Service', [service([{ ...local, nodePort: 0 }])], [local], '80/TCP'],
+    [
+      'a NodePort Service: in its order, with the ports that it was given',
+      [
         service([
-          {
-            name: 'web',
-            port: 80,
-            nodePort: 30080,
-            protocol: 'TCP',
-            targetPort: 'http',
-            appProtocol: 'http',
-          },
-          { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP', targetPort: 53 },
+          { ...web, ...given },
+          { ...dns, ...given },
         ]),
       ],
-      ports: [
-        { name: 'web', port: 80, nodePort: 30080, protocol: 'TCP' },
-        { name: 'dns', port: 53, nodePort: 30053, protocol: 'UDP' },
-      ],
-      portSummary: '80:30080/TCP,53:30053/UDP',
-    },
-    {
-      title: 'a Service of which nothing is kept',
-      children: [{ apiVersion: 'v1', kind: 'Service', metadata }],
-    },
-  ])('ports of $title, and in one line', ({ children, ports, portSummary }) => {
+      [web, dns],
+      '80:30080/TCP,53:30053/UDP',
+    ],
+  ])('ports of %s, and in one line', (_, children, ports?: object[], portSummary?: string) => {
     const { fields } = report({ children });
 
     expect([fields?.ports, fields?.portSummary]).toEqual([ports, portSummary]);
@@ -130,24 +111,14 @@ describe('conditions', () => {
     expect(conditions).toEqual([{ type: 'Available', status: 'Unknown', reason: 'Available', message: '' }]);
   });
 
-  test('tell what the policy refuses, beside other failures', () => {
-    // GIVEN
-    const message = 'spec.size: 50 is more than the policy allows: 10';
-    const failures = [
-      { error: new OperatorError({ reason: 'Forbidden', message: 'no' }) },
-      { error: new OperatorError({ reason: 'PolicyDenied', message }) },
-    ];
+  test('tell what the policy refuses, beside other failures, and nothing else of a policy', () => {
+    const denied = { reason: 'PolicyDenied', message: 'spec.size: 50 is more than the policy allows: 10' };
+    const other = { error: new OperatorError({ reason: 'Forbidden', message: 'no' }) };
+    const failures = [other, { error: new OperatorError(denied) }];
 
-    // WHEN
-    const { conditions } = report({ failures });
-
-    // THEN
-    expect(conditions).toEqual([condition('Accepted', 'False', 'PolicyDenied', message)]);
-  });
-
-  test('say nothing of a policy that refuses nothing', () => {
-    const failures = [{ error: new OperatorError({ reason: 'OwnershipConflict', message: 'no' }) }];
-
-    expect(report({ failures }).conditions).toEqual([]);
+    expect(report({ failures }).conditions).toEqual([
+      condition('Accepted', 'False', denied.reason, denied.message),
+    ]);
+    expect(report({ failures: [other] }).conditions).toEqual([]);
   });
 });

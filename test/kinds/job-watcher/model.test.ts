@@ -4,7 +4,6 @@ import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
 import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
 import { at } from './fixtures.js';
 import { addJob, dropJob, dueIn, setWatcher, spec, steps, uidsOf, wait, type Step } from './random.js';
-import { isUntouchable } from './reference.js';
 import { World } from './world.js';
 
 test('what is due by the rules is deleted at once, and nothing else ever', () => {
@@ -22,21 +21,6 @@ test('what is due by the rules is deleted at once, and nothing else ever', () =>
       }
     }),
     { numRuns: 400 },
-  );
-});
-
-test('what nobody may delete stays, whoever watches and however long it takes', () => {
-  fc.assert(
-    fc.property(steps(spec), (given) => {
-      const world = new World();
-      for (const step of given) {
-        step(world);
-        const untouchable = uidsOf([...world.jobs.values()].filter(isUntouchable));
-        world.turn();
-        expect(uidsOf([...world.jobs.values()])).toEqual(expect.arrayContaining(untouchable));
-      }
-    }),
-    { numRuns: 200 },
   );
 });
 

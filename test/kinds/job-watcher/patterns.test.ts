@@ -74,7 +74,6 @@ describe('selector', () => {
 
   test.each<[selector: LabelSelector, selected: boolean]>([
     [{}, true],
-    [{ matchLabels: {} }, true],
     [{ matchLabels: { app: 'web' } }, true],
     [{ matchLabels: { app: 'web', tier: 'x' } }, false],
     [{ matchLabels: { toString: 'x' } }, false],

@@ -26,8 +26,8 @@ export function due(cluster: Cluster): Map<string, string> {
   return found;
 }
 
-/** Whether nobody may ever delete it as it is. */
-export function isUntouchable(job: AnyObject): boolean {
+/** Reports whether it stays as it is, whatever watches it. */
+function isUntouchable(job: AnyObject): boolean {
   const { deletionTimestamp, annotations = {}, namespace = '' } = job.metadata;
   const owner = controllerOf(job);
   return (

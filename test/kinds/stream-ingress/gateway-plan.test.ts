@@ -64,16 +64,6 @@ describe('a Gateway', () => {
     });
   });
 
-  test('closes at once what isn’t permitted any more, before anything else, and opens the others', () => {
-    const foreign = streamIngress({ upstream: { namespace: 'infra' } });
-    const other = streamIngress({ name: 'b', listen: 9001 });
-    const result = plan(foreign, other, ...upstream, ...made());
-    expect(names(result.delete)).toEqual(['ListenerSet web', 'TCPRoute web']);
-    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
-    expect(result.deleteFirst).toBe(true);
-    expect(result.again).toBeUndefined();
-  });
-
   test.each([
     ['NotAllowed', 'True'],
     ['ParentNotProgrammed', 'False'],

@@ -50,13 +50,6 @@ test('the examples, with their policy, are what a repository can hold', async ()
   await expect(text).toMatchFileSnapshot('__snapshots__/examples.yaml');
 });
 
-test('every example of a StreamIngress is one', () => {
-  expect(readdirSync(examples).sort()).toEqual([
-    ...['admin', 'gateway.yaml', 'other-namespace.yaml', 'outside.yaml', 'proxy-protocol.yaml'],
-    ...['tcp.yaml', 'udp.yaml'],
-  ]);
-});
-
 describe('conflicts among them', () => {
   const conflict = (port: string, target: string, other: string) =>
     `spec.listen: ${port} of the target ${target} is asked for by ${other} too; give each its own port`;
@@ -81,25 +74,6 @@ describe('conflicts among them', () => {
       ...['ConfigMap tcp-services', 'ConfigMap udp-services', 'Service ingress-nginx-controller'],
       ...['ListenerSet d', 'TCPRoute d'],
     ]);
-  });
-
-  test('end the command with a list of all of them, each with its place', async () => {
-    const documents = ['a', 'b'].map((name) => ({
-      ...streamIngress(),
-      metadata: { name, namespace: 'shop' },
-    }));
-    const text = documents.map((document) => JSON.stringify(document)).join('\n---\n');
-
-    const rendering = synth({
-      kinds: [kind],
-      sources: ['-'],
-      stdin: () => Promise.resolve(Buffer.from(text)),
-    });
-
-    await expect(rendering).rejects.toThrow(
-      '<stdin>: document 1, line 1: spec.listen: 9000/TCP of the target default is asked for by shop/b too; give each its own port\n' +
-        '<stdin>: document 2, line 3: spec.listen',
-    );
   });
 });
 

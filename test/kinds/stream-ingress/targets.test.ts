@@ -111,16 +111,11 @@ describe('the schema of the policy', () => {
 
   test.each([
     ['targets.0.name', { targets: [{}] }],
-    ['targets.0.name', { targets: [{ name: 'a/b' }] }],
     ['targets.0.kind', { targets: [{ name: 'a', kind: 'Traefik' }] }],
-    ['targets.0.gateway', { targets: [{ ...edge, gateway: 'edge' }] }],
     ['targets.0.ingressController', { targets: [{ ...inner, ingressController: 'StatefulSet/a' }] }],
     ['targets.0.portRanges.0', { targets: [{ ...inner, portRanges: ['all'] }] }],
-    ['targets.0.reservedPorts.0', { targets: [{ ...inner, reservedPorts: [0] }] }],
-    ['targets.0.maxListeners', { targets: [{ ...inner, maxListeners: 0 }] }],
     ['targets.1', { targets: [edge, edge] }],
     ['crossNamespace', { crossNamespace: 'Anybody' }],
-    ['unknown', { unknown: 1 }],
   ])('refuses at %s', (path, policy) => {
     expect(judge(policy)).toContain(path);
   });

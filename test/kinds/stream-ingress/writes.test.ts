@@ -1,14 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import { refOf } from '../../../src/contract/object.js';
-import {
-  entryOf,
-  sharedSteps,
-  sharedWrites,
-  withoutConflicts,
-} from '../../../src/kinds/stream-ingress/nginx.js';
+import { entryOf, sharedSteps, sharedWrites } from '../../../src/kinds/stream-ingress/nginx.js';
 import type { Entry } from '../../../src/kinds/stream-ingress/nginx.js';
 import { heldBy, openPort, OURS, shared, streamIngress, target } from './builders.js';
 
@@ -105,26 +100,3 @@ const FAILED = {
   action: 'failed',
   error: new OperatorError({ reason: 'Invalid', message: 'no' }),
 } as const;
-
-describe('on a conflict', () => {
-  const [map, patch] = sharedWrites(target, [entryOf(cr(9000)), entryOf(cr(9001))], shared());
-
-  test('the keys that are named drop out, and the rest stays', () => {
-    expect(withoutConflicts(map!, ['.data.9000'])).toEqual({ ...map, data: { 9001: 'shop/db:5432' } });
-    expect(withoutConflicts(map!, ['.data.9000', '.data.9001'])).toEqual({ ...map, data: undefined });
-  });
-
-  test('so do the ports, whichever of their fields is named', () => {
-    const field = '.spec.ports[port=9001,protocol="TCP"].targetPort';
-    expect((withoutConflicts(patch!, [field])?.spec as { ports: object[] }).ports).toEqual([
-      expect.objectContaining({ port: 9000 }),
-    ]);
-  });
-
-  test('where none of them is ours, there is nothing else to try', () => {
-    expect(withoutConflicts(map!, ['.data.900', '.metadata.labels.a'])).toBeUndefined();
-    expect(
-      withoutConflicts(patch!, ['.spec.ports[port=9000,protocol="UDP"].name', '.spec.type']),
-    ).toBeUndefined();
-  });
-});
