@@ -31,22 +31,6 @@ describe('the statuses', () => {
       Accepted: 'False ClassNotFound',
     });
   });
-
-  test('tell of the controller’s arguments only where it is named', () => {
-    const looking = controllers({ flags: { '--ingress-controller': 'Deployment/nginx' } }).statuses;
-    const args = ['--tcp-services-configmap=$(POD_NAMESPACE)/tcp-services'];
-    const env = [{ name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }];
-    const spec = (containers: object[]) => ({ template: { spec: { containers } } });
-    const nginx = (containers: object[]) => ({
-      ...object('Deployment', 'ingress-nginx/nginx', { spec: spec(containers) }),
-      apiVersion: 'apps/v1',
-    });
-    const judged = (...more: object[]) =>
-      conditions(reconcile(looking, [cr, ...open, ...more])).web!.Programmed;
-    expect(judged()).toBe('False TargetNotConfigured');
-    expect(judged(nginx([{}]))).toBe('False TargetNotConfigured');
-    expect(judged(nginx([{ args, env }]))).toBe('True Programmed');
-  });
 });
 
 describe('the shared objects', () => {
@@ -114,25 +98,6 @@ describe('the shared objects', () => {
     });
 
     const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
-
-    test('an entry goes also where its port couldn’t be closed, so that nothing is behind that', () => {
-      const { apply } = plan(...open);
-      expect(applied({ ...plan(), apply })).toEqual([`${service}: `, 'ConfigMap tcp-services: ']);
-      const { object: map, shared: { revise } = {} } = apply[1]!;
-      expect(revise ? revise([toService(failed)]) : map).toEqual(map);
-    });
-
-    test('what is refused of a port that opens keeps no other from being closed', () => {
-      const later = plan(crs[1]!, ...open);
-      expect(applied(later)).toEqual([
-        `${service}: `,
-        'ConfigMap tcp-services: 9001',
-        `${service}: 9001/TCP`,
-      ]);
-      // Where the one can't be closed, the other is opened all the same: that may be what the first waits for.
-      expect(ports(later.apply[2]!.shared!.revise!([toService(failed), done({})]))).toEqual([9001]);
-      expect(ports(later.apply[2]!.shared!.revise!([toService({}), done(failed)]))).toEqual([]);
-    });
 
     test('those whose port can’t be closed are told in an event, and those who wait of what concerns them', () => {
       const shut = streamIngress({ upstream: { namespace: 'infra' } });
