@@ -1,6 +1,6 @@
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { ApplyStep, EventProps, EventStep, Plan, StatusStep } from '../contract/controller.js';
-import type { OperatorError } from '../contract/error.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
 import { classify } from './api-error.js';
@@ -75,7 +75,7 @@ export async function carryOut(
   const isSilent = steps.ended || isPassing;
   // Both are computed before the status is written, so that an event can tell whether its news is news.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
-  const statusError = isSilent ? undefined : plan.statusError?.(changes);
+  const statusError = isSilent ? undefined : statusErrorOf(plan, changes);
   // News is sent once, as long as the status remembers it.
   const isQuiet = events.length === 0 && !plan.error && !statusError && allWell(changes);
   const mayLeave = isQuiet && policy?.mayDeferStatus(key) === true;
@@ -175,6 +175,15 @@ async function applyRevised(
     return object ? await applier.apply({ ...step, object }, reader) : { ref, action: 'skipped' };
   } catch (error) {
     return { ref, action: 'failed', error: classify(error, '') };
+  }
+}
+
+function statusErrorOf(plan: Plan, changes: ChangeSet): OperatorError | undefined {
+  try {
+    return plan.statusError?.(changes);
+  } catch (cause) {
+    const message = `The error of a status can't be computed: ${messageOf(cause)}`;
+    return new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
   }
 }
 

@@ -31,8 +31,6 @@ export interface ReflectorProps {
   readonly onListed?: () => void;
   /** Called when a list shows an older state of the server, with when the one before was asked for. @default - not called */
   readonly onWentBack?: (listedBefore: number) => void;
-  /** Called with each failure, after which it tries again. @default - not called */
-  readonly onFailed?: (error: Error) => void;
 }
 
 /** A waiter for a list that was asked for at a certain moment or later, by the monotonic clock. */
@@ -197,7 +195,7 @@ export class Reflector {
     const asStream = this.streams && !this.pagesNext;
     this.pagesNext = false;
     if (asStream && (await this.streamList(now, signal))) return;
-    const list = await listPages(api, scope, this.project(), signal);
+    const list = await listPages(api, scope, this.project(), signal, this.heard);
     this.complete(list, now);
     await this.follow(list.resourceVersion, signal);
   }
@@ -224,7 +222,9 @@ export class Reflector {
         this.streams = false;
         return false;
       }
-      if (!failure || (failure instanceof WatchFailure && failure.kind.startsWith('silent'))) {
+      // The server has accepted the request: what is between may cut such streams each time.
+      const isOutdated = failure instanceof WatchFailure && failure.kind === 'outdated';
+      if (!(failure instanceof ApiError) && !isOutdated && this.openedAt < Infinity && !signal.aborted) {
         this.pagesNext = true;
         throw new WatchFailure('listUnfinished', failure);
       }
@@ -313,11 +313,8 @@ export class Reflector {
   ): Promise<void> {
     const { api, scope, clock, random, metrics, store } = this.props;
     const timeoutSeconds = Math.round(WATCH.lifetimeSeconds * (1 + random()));
-    const heard = (): void => {
-      this.heardAt = clock.monotonic();
-    };
     const opened = (): void => {
-      heard();
+      this.heard();
       this.openedAt = this.heardAt;
       this.schema.opened(timeoutSeconds * 1000);
       metrics.watchOpened();
@@ -332,7 +329,7 @@ export class Reflector {
     this.watches = true;
     try {
       await runWatch({
-        ...{ api, scope, clock, signal, opened, heard, handle },
+        ...{ api, scope, clock, signal, opened, heard: this.heard, handle },
         query: { ...query, timeoutSeconds: String(timeoutSeconds) },
       });
     } finally {
@@ -349,11 +346,15 @@ export class Reflector {
     if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
   }
 
+  private readonly heard = (): void => {
+    this.heardAt = this.props.clock.monotonic();
+  };
+
   /** Waits before the next attempt. */
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     const { clock, metrics, optional, mayBeDoubtful } = this.props;
-    this.props.onFailed?.(error);
-    if (error instanceof ApiError) this.heardAt = clock.monotonic();
+    // A list that fails is tried again, so it isn't what a restart would end.
+    if (error instanceof ApiError || this.isListing) this.heard();
     if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
     if (this.mustRelist(error)) this.reached = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
@@ -524,9 +525,8 @@ export class WatchMetrics {
     const now = this.clock.monotonic();
     for (const name of new Set(this.followed.map((each) => each.name))) {
       const all = this.followed.filter((each) => each.name === name).map(({ reflector }) => reflector);
-      const silence = all.map((each) => (each.watches ? each.silentForMilliseconds(now) / 1000 : Infinity));
-      const longest = Math.max(...silence);
-      this.metrics.watchSilenceSeconds.set({ name }, longest === Infinity ? -1 : longest);
+      const silence = all.map((each) => (each.watches ? each.silentForMilliseconds(now) / 1000 : -1));
+      this.metrics.watchSilenceSeconds.set({ name }, Math.max(...silence));
       const reached = Math.min(...all.map(({ lastResourceVersion = 0 }) => Number(lastResourceVersion)));
       this.metrics.reflectorLastResourceVersion.set({ name }, reached);
     }

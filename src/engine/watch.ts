@@ -186,17 +186,23 @@ export interface CompleteList {
 /** Makes an entry of an object; nothing of one that is of no interest. */
 export type Project = (object: AnyObject) => Entry | undefined;
 
-/** The list in pages. @throws ApiError 410 when it takes longer than the server keeps old versions */
+/**
+ * The list in pages.
+ * @param heard called with each page. @default - not called
+ * @throws ApiError 410 when it takes longer than the server keeps old versions
+ */
 export async function listPages(
   api: Api,
   scope: Scope,
   project: Project,
   signal: AbortSignal,
+  heard?: () => void,
 ): Promise<CompleteList> {
   const entries: Entry[] = [];
   let continueToken: string | undefined;
   for (;;) {
     const page = await api.list(scope, continueToken, signal);
+    heard?.();
     for (const item of page.items) {
       const entry = project(item);
       if (entry) entries.push(entry);

@@ -177,10 +177,11 @@ export class Queue {
   addRateLimited(key: string, minimumMilliseconds = 0, longestMilliseconds = Infinity): number {
     const now = this.now();
     const lane = this.laneOf(key) ?? 'change';
-    const planned = this.planned.backoff.get(key);
-    if (planned && planned.at - now >= minimumMilliseconds) return planned.at - now;
+    // Its timer may be late.
+    const left = (this.planned.backoff.get(key)?.at ?? now) - now;
+    if (left > 0 && left >= minimumMilliseconds) return left;
     let pause = minimumMilliseconds;
-    if (!planned) {
+    if (left <= 0) {
       const failures = this.failures.get(key) ?? 0;
       this.failures.set(key, failures + 1);
       const { initial, max } = RETRY.key;

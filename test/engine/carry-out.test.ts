@@ -95,6 +95,16 @@ describe('carryOut', () => {
     expect(server.writes.at(-1)).toContain('/events');
   });
 
+  it('returns what was changed although an error function of the kind throws, which is a bug of it', async () => {
+    const { work, reader, tools } = setup();
+    const thrown = (): never => {
+      throw new TypeError('no conditions');
+    };
+    const outcome = await carryOut({ ...work, statusError: thrown }, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['created', 'created', 'deleted', 'configured']);
+    expect(outcome.statusError).toMatchObject({ isBug: true, cause: expect.any(TypeError) as TypeError });
+  });
+
   it('leaves no status in a burst that has news to send, which would be sent with each reconcile until it is written', async () => {
     const { work, reader, tools, server } = setup();
     const policy = { mayDeferStatus: () => true, isTransient: () => false };

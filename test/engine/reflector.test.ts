@@ -120,6 +120,33 @@ describe('Reflector, listing', () => {
     expect(transport.lastStream.request.query).toMatchObject({ resourceVersion: '91' });
     expect(transport.lastStream.request.query).not.toHaveProperty('sendInitialEvents');
   });
+
+  it('asks for pages after a streamed list that broke, as behind a proxy that cuts it each time', async () => {
+    const { transport, clock, reflector, names } = await started();
+    transport.answers.push(page('91', [configMap('b', '8')]));
+    transport.lastStream.event('ADDED', configMap('a', '7')).break();
+    await clock.advance(1_600);
+    expect(names()).toEqual(['shop/b']);
+    expect(reflector.synced).toBe(true);
+  });
+
+  it('is not silent while pages of a long list come, nor when one fails', async () => {
+    const second = Promise.withResolvers<Answer>();
+    const third = Promise.withResolvers<Answer>();
+    const { clock, reflector } = await started({}, (server) => {
+      server.refusals.push(failure(400, 'BadRequest', 'sendInitialEvents is forbidden for watch'));
+      server.answers.push(page('90', [configMap('a', '7')], 'next'), second.promise, third.promise);
+    });
+    for (const answer of [
+      () => second.resolve(page('91', [], 'next')),
+      () => third.reject(new Error('no answer')),
+    ]) {
+      await clock.advance(200_000);
+      answer();
+      await settled();
+      expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(0);
+    }
+  });
 });
 
 describe('Reflector, watching', () => {
@@ -243,6 +270,19 @@ describe('Reflector, measured', () => {
     expect(text).toContain('reflector_last_resource_version{name="configmaps"} 100\n');
     expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps"} 4.2\n');
     expect(reflector.silentForMilliseconds(clock.monotonic())).toBe(4_200);
+  });
+
+  it('shows the longest silence of those that share a name, whatever can not be watched', async () => {
+    const clock = new VirtualClock();
+    const metrics = new Metrics();
+    const shared = new WatchMetrics(metrics, clock);
+    for (const silence of [undefined, 200_000])
+      shared.named('configmaps in other namespaces').follow({
+        watches: silence !== undefined,
+        silentForMilliseconds: () => silence ?? 300_000,
+      } as unknown as Reflector);
+    const text = await metrics.scrape();
+    expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps in other namespaces"} 200\n');
   });
 });
 

@@ -57,6 +57,13 @@ describe('Queue', () => {
     clock.jump(3);
     expect(queue.addRateLimited('a')).toBe(10);
   });
+
+  it('counts a failure after a pause that is over, although its timer is late', () => {
+    const { queue, clock } = newQueue();
+    expect(queue.addRateLimited('a')).toBe(5);
+    clock.stopFor(7);
+    expect(queue.addRateLimited('a')).toBe(10);
+  });
 });
 
 /** Everything that can be taken at once, in its order. */
