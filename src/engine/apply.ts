@@ -126,9 +126,9 @@ export class Applier {
     if (known) {
       if (owner) checkOwnership(known.object, owner);
       checkNotTerminating(known.object);
-      if (this.isCurrent(task, known)) return this.keep(task, known);
+      if (this.isCurrent(task, known)) return this.leaveAsIs(task, known);
     }
-    const refusal = this.refusals.find(refusalId(task), refusedOf(task, known));
+    const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
     if (!known && owner) await this.ownership.checkOwner(task, owner);
     if (known && this.isCorrection(task, known)) this.fights.checkPause(known.object, task.hash);
@@ -144,17 +144,17 @@ export class Applier {
     if (saysNothing(step.object) && !known?.owned.has(ownerKey(step.fieldManager)))
       return { action: 'unchanged' };
     const versionNow = (): string | undefined => store.get(key)?.object.metadata.resourceVersion;
-    const before = this.reductions.get(refusalId(whole));
+    const before = this.reductions.get(applyId(whole));
     const isCurrent = before?.hash === whole.hash && before.resourceVersion === versionNow();
     let conflicts = isCurrent ? before.conflicts : [];
-    this.reductions.delete(refusalId(whole));
+    this.reductions.delete(applyId(whole));
     for (let tries = 0; ; tries++) {
       try {
         const object = conflicts.length > 0 ? reduced(step, conflicts) : undefined;
         const outcome = await this.ensure(object ? taskOf({ ...step, object }, whole.reader) : whole);
         if (conflicts.length === 0) return outcome;
         const reduction = { hash: whole.hash, resourceVersion: versionNow(), conflicts };
-        this.reductions.set(refusalId(whole), reduction);
+        this.reductions.set(applyId(whole), reduction);
         return { ...outcome, conflicts };
       } catch (error) {
         const cause = error instanceof OperatorError ? error.cause : error;
@@ -188,9 +188,9 @@ export class Applier {
     );
   }
 
-  private async keep(task: Task, known: Entry): Promise<StepOutcome> {
+  private async leaveAsIs(task: Task, known: Entry): Promise<StepOutcome> {
     this.fights.checkPeace(known.object);
-    task.store.explained(task.key, known.object.metadata.resourceVersion);
+    task.store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
     return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
   }
 
@@ -203,18 +203,18 @@ export class Applier {
     try {
       answer = await this.request(task, known);
     } catch (error) {
-      const failure = await this.explain(task, known, error);
+      const failure = await this.judge(task, known, error);
       metrics.applies.inc({ controller, outcome: failure.reason });
       if (known && isRecreated(task, failure)) return this.recreate(task, known);
       throw failure;
     }
     const { object, created } = answer;
     if (task.step.owner && !known && !created)
-      await this.ownership.checkNewcomer(task, object, task.step.owner);
+      await this.ownership.giveBackIfOthersCreated(task, object, task.step.owner);
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
     const isCorrection = known && this.isCorrection(task, known);
     this.rememberApply(task, object);
-    this.refusals.forget(refusalId(task));
+    this.refusals.forget(applyId(task));
     metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
     if (created) return { action: 'created' };
     if (same) return { action: 'unchanged' };
@@ -288,7 +288,7 @@ export class Applier {
   }
 
   /** Returns what a failure means. One that is for good is remembered, with the object as it is known then. */
-  private async explain(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
+  private async judge(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const { step, reader } = task;
     const what = `Apply ${describeRef(refOf(task.intent))}`;
     const failure = this.refusals.judged(classify(error, what), claimsOf(task));
@@ -308,7 +308,7 @@ export class Applier {
 
   private remembered(task: Task, failure: OperatorError): OperatorError {
     if (failure.retry === 'onChange')
-      this.refusals.remember(refusalId(task), refusedOf(task, task.store.get(task.key)), failure);
+      this.refusals.remember(applyId(task), refusedOf(task, task.store.get(task.key)), failure);
     return failure;
   }
 
@@ -422,7 +422,7 @@ export class Applier {
   }
 }
 
-function refusalId({ step, objectId: id }: Task): string {
+function applyId({ step, objectId: id }: Task): string {
   return `${step.fieldManager} ${id}`;
 }
 

@@ -50,7 +50,7 @@ export interface ChangeSource {
 interface Write {
   readonly writer: Writer;
   /** The versions of the object that the store has taken meanwhile. */
-  readonly seen: Set<string>;
+  readonly versions: Set<string>;
 }
 
 /** Called after the store has changed: with both states for an update, with one of them for a new or a removed object. */
@@ -93,7 +93,7 @@ export class Store {
   private readonly controllers = new ControllerIndex();
   private readonly listeners: Listener[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
-  private readonly seen = new Map<string, string>();
+  private readonly delivered = new Map<string, string>();
   /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
   private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
@@ -199,7 +199,7 @@ export class Store {
 
   /** Reports whether the watch has delivered something newer than this version. */
   hasPassed(resourceVersion: string, namespace: string | undefined): boolean {
-    return compareResourceVersions(resourceVersion, this.seenOf(namespace)) < 0;
+    return compareResourceVersions(resourceVersion, this.deliveredVersion(namespace)) < 0;
   }
 
   /**
@@ -210,7 +210,7 @@ export class Store {
   replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): boolean {
     const listed = new Map(all.flatMap((entry) => (entry ? [[keyOf(entry.object), entry] as const] : [])));
     let wentBack = this.hasPassed(resourceVersion, namespace);
-    if (wentBack) this.seen.delete(this.watchOf(namespace));
+    if (wentBack) this.delivered.delete(this.watchOf(namespace));
     for (const [key, { object }] of this.entries) {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
       if (!wentBack && compareResourceVersions(versionOf(object), resourceVersion) > 0) listed.delete(key);
@@ -233,8 +233,8 @@ export class Store {
 
   /** A bookmark: everything up to this version has been delivered, of the namespace or of the cluster. */
   advance(resourceVersion: string | undefined, namespace: string | undefined): void {
-    if (resourceVersion && compareResourceVersions(resourceVersion, this.seenOf(namespace)) > 0) {
-      this.seen.set(this.watchOf(namespace), resourceVersion);
+    if (resourceVersion && compareResourceVersions(resourceVersion, this.deliveredVersion(namespace)) > 0) {
+      this.delivered.set(this.watchOf(namespace), resourceVersion);
     }
   }
 
@@ -247,7 +247,7 @@ export class Store {
     writer: Writer,
     send: () => Promise<T>,
   ): Promise<T> {
-    const write: Write = { writer, seen: new Set() };
+    const write: Write = { writer, versions: new Set() };
     this.writes.set(key, [...(this.writes.get(key) ?? []), write]);
     let version: string | undefined;
     try {
@@ -260,7 +260,7 @@ export class Store {
       if (others.length > 0) this.writes.set(key, others);
       else this.writes.delete(key);
       const now = this.entries.get(key)?.object;
-      const isOvertaken = [...write.seen].some((seen) => seen !== version);
+      const isOvertaken = [...write.versions].some((seen) => seen !== version);
       if (now && isOvertaken) this.notify(key, now, now, {});
     }
   }
@@ -270,19 +270,19 @@ export class Store {
     const known = this.entries.get(keyOf(object));
     const isNews = !this.hasPassed(versionOf(object), object.metadata.namespace);
     // The watch may have been faster.
-    if (isNews && (!known || isNewer(object, known.object))) this.take(object);
-    this.explained(keyOf(object), versionOf(object));
+    if (isNews && (!known || isNewer(object, known.object))) this.storeAnswer(object);
+    this.dropDriftRecord(keyOf(object), versionOf(object));
   }
 
   /** Reads one object as it is in etcd: an older version than the known one counts, unless more was learned meanwhile. */
   async read(key: string, get: () => Promise<AnyObject>): Promise<AnyObject> {
     const { namespace } = splitKey(key);
-    const [before, seen] = [this.entries.get(key), this.seenOf(namespace)];
+    const [before, seen] = [this.entries.get(key), this.deliveredVersion(namespace)];
     const object = await get();
     const version = versionOf(object);
     const wasPassed = compareResourceVersions(version, seen) < 0;
     const isCurrent = this.entries.get(key) === before && wasPassed === this.hasPassed(version, namespace);
-    if (isCurrent && before?.object.metadata.resourceVersion !== version) this.take(object);
+    if (isCurrent && before?.object.metadata.resourceVersion !== version) this.storeAnswer(object);
     else this.written(object);
     return object;
   }
@@ -295,7 +295,7 @@ export class Store {
   }
 
   /** Drops what was kept to report who changed an object, as it was in this version. */
-  explained(key: string, resourceVersion: string | undefined): void {
+  dropDriftRecord(key: string, resourceVersion: string | undefined): void {
     const entry = this.entries.get(key);
     if (!entry?.drifted || entry.object.metadata.resourceVersion !== resourceVersion) return;
     const { drifted, ...rest } = entry;
@@ -310,8 +310,8 @@ export class Store {
     this.remove(key, {});
   }
 
-  private seenOf(namespace: string | undefined): string {
-    return this.seen.get(this.watchOf(namespace)) ?? '0';
+  private deliveredVersion(namespace: string | undefined): string {
+    return this.delivered.get(this.watchOf(namespace)) ?? '0';
   }
 
   private watchOf(namespace: string | undefined): string {
@@ -319,7 +319,7 @@ export class Store {
   }
 
   /** An object that no watch has delivered. */
-  private take(object: AnyObject): void {
+  private storeAnswer(object: AnyObject): void {
     const { selective, name = object.metadata.name } = this.props;
     // Whether the selector matches it, only the watch can tell.
     if (!this.entries.has(keyOf(object)) && (selective || name !== object.metadata.name)) return;
@@ -353,7 +353,7 @@ export class Store {
   ): void {
     // An end isn't withheld: nothing would be left to notify of.
     const writes = after && this.writes.get(key);
-    for (const write of writes ?? []) write.seen.add(versionOf(after as AnyObject));
+    for (const write of writes ?? []) write.versions.add(versionOf(after as AnyObject));
     const all = writes ? { ...source, writers: writes.map(({ writer }) => writer) } : source;
     for (const listener of this.listeners) listener(before, after, all);
   }
@@ -528,7 +528,7 @@ export class StoreReader implements SweepReader {
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
-    return this.watched(type).of(key).store.get(key)?.object;
+    return this.watched(type).watchOfKey(key).store.get(key)?.object;
   }
 
   controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
@@ -559,7 +559,7 @@ export class StoreReader implements SweepReader {
 
   /** Where an object is, or would be; where several watches share a type, the type alone names the broadest. */
   store(of: Subject): Store {
-    return this.watched(of).for(of).store;
+    return this.watched(of).watchOf(of).store;
   }
 
   /** Returns the store that a watch of the controller fills. */
@@ -570,27 +570,27 @@ export class StoreReader implements SweepReader {
 
   /** Reports whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
   belongsTo(watch: Watch, object: AnyObject): boolean {
-    return this.watched(watch.type).for(object).watch === watch;
+    return this.watched(watch.type).watchOf(object).watch === watch;
   }
 
   /** Reports whether the controller watches such objects. */
-  watches(type: TypeRef): boolean {
+  isWatched(type: TypeRef): boolean {
     return this.byType.has(groupKind(type));
   }
 
   /** Reports whether the controller works without the kind. */
   optional(of: Subject): boolean {
-    return this.watched(of).for(of).watch.optional ?? false;
+    return this.watched(of).watchOf(of).watch.optional ?? false;
   }
 
   /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
   claimsOf(object: AnyObject): readonly string[] {
-    return this.watches(object) ? (this.watched(object).for(object).watch.claims?.(object) ?? []) : [];
+    return this.isWatched(object) ? (this.watched(object).watchOf(object).watch.claims?.(object) ?? []) : [];
   }
 
   /** Returns the type as it is served. */
   resourceType(type: TypeRef): ResourceType {
-    return this.watched(type).for({}).watch.type;
+    return this.watched(type).watchOf({}).watch.type;
   }
 
   private watched(type: TypeRef): WatchesOfOneType {
@@ -655,22 +655,22 @@ class WatchesOfOneType {
   }
 
   /** The one that an object of this name belongs to, whether or not there is one. */
-  of(key: string): Watched {
+  watchOfKey(key: string): Watched {
     if (this.all.length === 1) return this.broadest;
     const { namespace = '', name } = splitKey(key);
     return this.all.find(({ watch }) => covers(watch, namespace, name)) ?? this.broadest;
   }
 
   /** The one that an object belongs to, or, where just the type is given, the broadest. */
-  for({ metadata }: Partial<Pick<AnyObject, 'metadata'>>): Watched {
+  watchOf({ metadata }: Partial<Pick<AnyObject, 'metadata'>>): Watched {
     if (!metadata || this.all.length === 1) return this.broadest;
-    return this.of(objectKey(metadata.namespace, metadata.name));
+    return this.watchOfKey(objectKey(metadata.namespace, metadata.name));
   }
 
   /** Joins what each of them finds among its own. */
   flatMap(find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
     if (this.all.length === 1) return find(this.broadest);
-    return this.all.flatMap((watched) => find(watched).filter((object) => this.for(object) === watched));
+    return this.all.flatMap((watched) => find(watched).filter((object) => this.watchOf(object) === watched));
   }
 }
 

@@ -79,11 +79,11 @@ export async function carryOut(
   // News is sent once, as long as the status remembers it.
   const isQuiet = events.length === 0 && !plan.error && !statusError && allWell(changes);
   const mayLeave = isQuiet && policy?.mayDeferStatus(key) === true;
-  let due = isPassing ? [] : plan.status;
-  if (mayLeave) due = due.filter((step) => statusWriter.isCurrent(step, changes, reader));
-  const isLeft = !isPassing && due.length < plan.status.length;
-  const statusChanges = await writeStatuses(due, async (step) =>
-    steps.take(refOf(step.target), async () => statusWriter.write(step, changes, reader)),
+  let toWrite = isPassing ? [] : plan.status;
+  if (mayLeave) toWrite = toWrite.filter((step) => statusWriter.isCurrent(step, changes, reader));
+  const isLeft = !isPassing && toWrite.length < plan.status.length;
+  const statusChanges = await writeStatuses(toWrite, async (step) =>
+    steps.run(refOf(step.target), async () => statusWriter.write(step, changes, reader)),
   );
   if (!steps.ended) sendEvents(events, statusChanges, recorder);
   const { givenUp, pending } = steps;
@@ -109,12 +109,12 @@ async function changeObjects(
   const deleting = async (): Promise<Change[]> => {
     const changes: Change[] = [];
     for (const { object } of plan.delete)
-      changes.push(await steps.take(refOf(object), async () => applier.prune(object, reader)));
+      changes.push(await steps.run(refOf(object), async () => applier.prune(object, reader)));
     if (plan.sweep) changes.push(...(await sweeper.carryOut(plan.sweep, reader, steps, signal)));
     return changes;
   };
   const deleted = plan.deleteFirst ? await deleting() : undefined;
-  const applied = await applySteps(plan.apply, reader, applier, async (ref, step) => steps.take(ref, step));
+  const applied = await applySteps(plan.apply, reader, applier, async (ref, step) => steps.run(ref, step));
   if (deleted) return [...applied, ...deleted];
   if (!holdsDeletionsBack(applied)) return [...applied, ...(await deleting())];
   const kept = [...plan.delete, ...(plan.sweep?.steps ?? [])];
@@ -132,14 +132,14 @@ function withholding(plan: Plan, reader: StoreReader): ChangeSet | undefined {
 }
 
 /** Takes one step, or skips it once going on is of no use. */
-type Take = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;
+type RunStep = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;
 
 /** Applies what a plan says, one step after another. */
 export async function applySteps(
   planned: readonly ApplyStep[],
   reader: StoreReader,
   applier: Applier,
-  take: Take = async (_, step) => step(),
+  run: RunStep = async (_, step) => step(),
 ): Promise<ChangeSet> {
   const applied: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
@@ -150,7 +150,7 @@ export async function applySteps(
     const change =
       held.has(objectId(ref)) || twin.holds(step)
         ? ({ ref, action: 'skipped' } as const)
-        : await take(ref, async () => applyRevised(step, ref, applied, applier, reader));
+        : await run(ref, async () => applyRevised(step, ref, applied, applier, reader));
     if (change.action === 'failed') {
       twin.failed(step);
       if (step.handOver) held.add(objectId(ref));
@@ -268,7 +268,7 @@ class Steps {
   }
 
   /** Returns what became of one object. Skipped once the plan was given up. */
-  async take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
+  async run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
     if (this.givenUp) return { ref, action: 'skipped' };
     const change = this.signal.aborted ? undefined : await this.wait(step());
     if (change) return change;

@@ -78,10 +78,10 @@ export async function deleteObject(
   }
 }
 
-/** Takes steps until going on is of no use. */
-interface StepTaker {
+/** Runs steps until going on is of no use. */
+interface StepRunner {
   readonly ended: boolean;
-  take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
+  run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
 }
 
 /** So long a plan sweeps at a stretch: then its status is written, and it goes on. */
@@ -120,7 +120,7 @@ export class Sweeper {
   async carryOut(
     sweep: Sweep,
     reader: StoreReader,
-    steps: StepTaker,
+    steps: StepRunner,
     signal: AbortSignal,
   ): Promise<Change[]> {
     const { clock } = this.props;
@@ -152,7 +152,7 @@ export class Sweeper {
           continue;
         }
       }
-      const change = await steps.take(ref, async () => this.delete(step, reader));
+      const change = await steps.run(ref, async () => this.delete(step, reader));
       isUnreachable = change.error?.reason === 'Unreachable';
       changes.push(change);
     }

@@ -17,7 +17,7 @@ export const KIND_NOT_INSTALLED = 'KindNotInstalled';
 /** Returns why an object may not be written or deleted: its kind isn't served, and may be installed all the same. */
 export function notServed(object: AnyObject, reader: StoreReader): OperatorError | undefined {
   // What isn't watched is refused when it is applied.
-  if (!reader.watches(object) || reader.store(object).unservedIn(object.metadata.namespace) !== 'doubtful')
+  if (!reader.isWatched(object) || reader.store(object).unservedIn(object.metadata.namespace) !== 'doubtful')
     return undefined;
   const { apiVersion, kind } = object;
   return new OperatorError({

@@ -73,7 +73,7 @@ interface WatchPart {
 }
 
 /** One controller at work, and the watches that its work is founded on. */
-interface Worker {
+interface RunningController {
   readonly controller: Controller;
   readonly runner: Runner;
   readonly reflectors: readonly Reflector[];
@@ -87,7 +87,7 @@ export class Manager {
   private readonly clock: Clock;
   private readonly gate: Gate;
   private readonly recorder: EventRecorder;
-  private readonly workers: readonly Worker[];
+  private readonly running: readonly RunningController[];
   private readonly watches: readonly WatchPart[];
   private readonly elector: Elector | undefined;
 
@@ -125,7 +125,7 @@ export class Manager {
     this.watches = watchesOf(common, stores, namespaces, runners, (listedBefore) => {
       leadership.wentBack(listedBefore, clock.monotonic());
     });
-    this.workers = controllers.map((controller, index) => {
+    this.running = controllers.map((controller, index) => {
       const read = controller.watches.map((watch) => stores.open(watch));
       const parts = this.watches.filter(({ watched }) => read.includes(watched.store));
       return {
@@ -134,7 +134,7 @@ export class Manager {
       };
     });
     this.orderWatches(stores);
-    const leadership = new Leadership(this.workers);
+    const leadership = new Leadership(this.running);
     if (election)
       this.elector = new Elector({
         ...{ ...election, transport: this.gate, clock, random, log, metrics },
@@ -194,7 +194,7 @@ export class Manager {
    * watch announces it. Several controllers may have the name; none need have it.
    */
   requeueAll(name: string): void {
-    for (const { runner, controller } of this.workers) if (controller.name === name) runner.requeueAll();
+    for (const { runner, controller } of this.running) if (controller.name === name) runner.requeueAll();
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -207,17 +207,17 @@ export class Manager {
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
       log.info('Stopping: finishing what is in flight');
-      for (const { runner } of this.workers) runner.stop();
+      for (const { runner } of this.running) runner.stop();
       drain = this.clock.setTimer(DRAIN, () => {
         const message = 'Still not finished: stopping all the same, the lease is not released';
         log.warn({ seconds: DRAIN / 1000 }, message);
-        for (const { runner } of this.workers) void runner.interrupt();
+        for (const { runner } of this.running) void runner.interrupt();
         giveUp(false);
       });
     };
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    const work = Promise.all(this.workers.map((worker) => this.work(worker, signal)));
+    const work = Promise.all(this.running.map((one) => this.work(one, signal)));
     const finished = await Promise.race([work.then(() => true), tooLong]);
     drain?.cancel();
     await this.recorder.close();
@@ -232,7 +232,10 @@ export class Manager {
     log.info('Stopped');
   }
 
-  private async work({ runner, controller, reflectors }: Worker, signal: AbortSignal): Promise<void> {
+  private async work(
+    { runner, controller, reflectors }: RunningController,
+    signal: AbortSignal,
+  ): Promise<void> {
     const synced = Promise.all(reflectors.map(({ firstSync }) => firstSync)).then(() => true);
     if (!(await Promise.race([synced, aborted(signal)])) || signal.aborted) return;
     this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
@@ -311,8 +314,8 @@ class Leadership {
   /** When the server was last seen to have gone back: lists from before don't count. */
   private backSince = -Infinity;
 
-  constructor(private readonly workers: readonly Worker[]) {
-    for (const { runner } of workers) runner.queue.hold(STANDBY);
+  constructor(private readonly running: readonly RunningController[]) {
+    for (const { runner } of running) runner.queue.hold(STANDBY);
   }
 
   /** @param aloneSince since when, by the monotonic clock, no other process can have written */
@@ -320,7 +323,7 @@ class Leadership {
     this.term?.abort();
     const { signal } = (this.term = new AbortController());
     const since = Math.max(aloneSince, this.backSince);
-    for (const worker of this.workers) void this.admit(worker, since, signal);
+    for (const one of this.running) void this.admit(one, since, signal);
   }
 
   /**
@@ -338,11 +341,15 @@ class Leadership {
   lost(): void {
     this.term?.abort();
     this.term = undefined;
-    for (const { runner } of this.workers) runner.queue.hold(STANDBY);
-    this.interrupted = Promise.all(this.workers.map(({ runner }) => runner.interrupt()));
+    for (const { runner } of this.running) runner.queue.hold(STANDBY);
+    this.interrupted = Promise.all(this.running.map(({ runner }) => runner.interrupt()));
   }
 
-  private async admit({ runner, reflectors }: Worker, since: number, signal: AbortSignal): Promise<void> {
+  private async admit(
+    { runner, reflectors }: RunningController,
+    since: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const present = reflectors.map((reflector) => reflector.presentSince(since, signal));
     await Promise.all([this.interrupted, ...present]);
     if (!signal.aborted) runner.queue.release(STANDBY);

@@ -120,7 +120,7 @@ export class TwinGuard {
   }
 
   private known({ object }: ApplyStep): AnyObject | undefined {
-    if (!this.reader.watches(object)) return undefined;
+    if (!this.reader.isWatched(object)) return undefined;
     const { namespace, name } = object.metadata;
     return this.reader.get(object, objectKey(namespace, name));
   }
@@ -233,7 +233,7 @@ export class Ownership {
    * @param answer to the apply of an object that wasn't known, and was there
    * @throws OperatorError `OwnershipConflict` once it is given back
    */
-  async checkNewcomer(task: Task, answer: AnyObject, owner: OwnerReference): Promise<void> {
+  async giveBackIfOthersCreated(task: Task, answer: AnyObject, owner: OwnerReference): Promise<void> {
     if (!isMadeByOthers(answer, task.step.fieldManager)) return;
     const ownerReferences = answer.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
     try {

@@ -54,7 +54,7 @@ export class Reflector {
   private isListing = true;
   private error: Error | undefined;
   /** The version that everything up to has been delivered, as long as it can be gone on from. */
-  private reached: string | undefined;
+  private resumeVersion: string | undefined;
   /** When the server said something last: an event, a bookmark, or a refusal. */
   private heardAt: number;
 
@@ -81,8 +81,8 @@ export class Reflector {
   private catchUp: Timer | undefined;
   private readonly demands = new Set<Demand>();
   /** When the last complete list was asked for, and the one under way. */
-  private askedAt = -Infinity;
-  private asking = -Infinity;
+  private lastListStartedAt = -Infinity;
+  private listStartedAt = -Infinity;
 
   constructor(private readonly props: ReflectorProps) {
     this.missing = new MissingKind(props);
@@ -117,7 +117,7 @@ export class Reflector {
 
   /** Up to here everything has been delivered. */
   get lastResourceVersion(): string | undefined {
-    return this.reached;
+    return this.resumeVersion;
   }
 
   /** For how long the server hasn't said anything, not even a refusal. @param now by the monotonic clock */
@@ -133,7 +133,7 @@ export class Reflector {
    * the next bookmark, and a connection may have gone silent.
    */
   async presentSince(moment: number, signal: AbortSignal): Promise<void> {
-    if (this.askedAt >= moment || signal.aborted) return;
+    if (this.lastListStartedAt >= moment || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const met = (): void => {
         this.demands.delete(demand);
@@ -143,7 +143,7 @@ export class Reflector {
       const demand = { since: moment, met };
       this.demands.add(demand);
       signal.addEventListener('abort', met);
-      if (this.asking < moment) this.turn.abort();
+      if (this.listStartedAt < moment) this.turn.abort();
     });
   }
 
@@ -157,7 +157,7 @@ export class Reflector {
     while (!signal.aborted) {
       this.turn = new AbortController();
       await this.attempt(this.turn.signal);
-      this.asking = -Infinity;
+      this.listStartedAt = -Infinity;
     }
     signal.removeEventListener('abort', abort);
   }
@@ -184,13 +184,13 @@ export class Reflector {
   /** One watch, from the version that was reached or from a full list on. */
   private async session(now: number, signal: AbortSignal): Promise<void> {
     const { api, scope } = this.props;
-    if (this.reached !== undefined && this.demands.size === 0 && now < this.listDueAt) {
-      await this.follow(this.reached, signal);
+    if (this.resumeVersion !== undefined && this.demands.size === 0 && now < this.listDueAt) {
+      await this.follow(this.resumeVersion, signal);
       return;
     }
     // Where this fails for no fault of the version that was reached, that is gone on from.
     this.listDueAt = now + WATCH.listAgain;
-    this.asking = now;
+    this.listStartedAt = now;
     this.isListing = true;
     const asStream = this.streams && !this.pagesNext;
     this.pagesNext = false;
@@ -256,12 +256,12 @@ export class Reflector {
     if (store.replace(entries, resourceVersion, scope.namespace)) {
       const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
       log.warn(fields, 'The API server went back to an older state, as after a restored backup');
-      this.props.onWentBack?.(this.askedAt);
+      this.props.onWentBack?.(this.lastListStartedAt);
     }
     this.doubtsVersions = false;
     this.olderSince = undefined;
     this.listDueAt = now + WATCH.listLifetime * (1 + random() / 10);
-    this.reach(resourceVersion);
+    this.setResumeVersion(resourceVersion);
     this.missing.served();
     this.markSynced();
     this.caughtUp();
@@ -277,17 +277,17 @@ export class Reflector {
 
   /** The list that was asked for is complete, or there can't be any. */
   private meetDemands(): void {
-    this.askedAt = this.asking;
-    for (const { since, met } of this.demands) if (this.askedAt >= since) met();
+    this.lastListStartedAt = this.listStartedAt;
+    for (const { since, met } of this.demands) if (this.lastListStartedAt >= since) met();
   }
 
   private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    this.reach(resourceVersion);
+    this.setResumeVersion(resourceVersion);
     await this.watch({ resourceVersion }, signal, this.change.bind(this));
   }
 
-  private reach(resourceVersion: string): void {
-    this.reached = resourceVersion;
+  private setResumeVersion(resourceVersion: string): void {
+    this.resumeVersion = resourceVersion;
     this.isListing = false;
     this.error = undefined;
   }
@@ -295,7 +295,7 @@ export class Reflector {
   private change({ type, object }: ObjectEvent): void {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
-    const order = compareResourceVersions(resourceVersion ?? '0', this.reached ?? '0');
+    const order = compareResourceVersions(resourceVersion ?? '0', this.resumeVersion ?? '0');
     if (order >= 0) this.olderSince = undefined;
     if (type === 'BOOKMARK') {
       store.advance(resourceVersion, scope.namespace);
@@ -303,7 +303,7 @@ export class Reflector {
     } else if (type === 'DELETED') store.observedDeletion(object);
     // Versions only rise within a watch: what comes twice might bring back what has been deleted since.
     else if (order > 0) store.observed(object);
-    if (order > 0 && resourceVersion) this.reach(resourceVersion);
+    if (order > 0 && resourceVersion) this.setResumeVersion(resourceVersion);
   }
 
   private async watch(
@@ -356,7 +356,7 @@ export class Reflector {
     // A list that fails is tried again, so it isn't what a restart would end.
     if (error instanceof ApiError || this.isListing) this.heard();
     if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
-    if (this.mustRelist(error)) this.reached = undefined;
+    if (this.mustRelist(error)) this.resumeVersion = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
     // What is known of versions may come from before a backup was restored.
     this.doubtsVersions ||=
@@ -398,7 +398,7 @@ export class Reflector {
         ...{ resource: scope.type.plural, watchNamespace: scope.namespace },
         ...{ error: error.message, hint: hintFor(error), retryMilliseconds: Math.round(delay) },
       },
-      this.reached === undefined
+      this.resumeVersion === undefined
         ? 'watch failed, listing again'
         : 'watch failed, resuming from last resourceVersion',
     );

@@ -39,7 +39,7 @@ interface Failing {
   /** Times in a row that it was taken again at once. */
   immediate: number;
   /** Times in a row that an overloaded server has refused it, or gave no answer. */
-  refused: number;
+  throttled: number;
   /** Last line that was logged, so that a failure that stays the same is logged once. */
   message?: string;
 }
@@ -73,13 +73,15 @@ export class Requeue {
   isTransient(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.isStaleView(key, errors) ||
-      ((this.failing.get(key)?.refused ?? 0) < REQUEUE.unreportedRefusals &&
-        errors.every((error) => isRefusal(error) && askedDelay(error.cause) <= REQUEUE.unreportedPause))
+      ((this.failing.get(key)?.throttled ?? 0) < REQUEUE.unreportedRefusals &&
+        errors.every(
+          (error) => isThrottledOrUnanswered(error) && askedDelay(error.cause) <= REQUEUE.unreportedPause,
+        ))
     );
   }
 
   /** The plan was carried out, or as much of it as could be. */
-  ended(
+  afterReconcile(
     key: string,
     { plan, plannedFor, plannedAt }: MadePlan,
     outcome: PlanOutcome,
@@ -109,7 +111,7 @@ export class Requeue {
       errors.some(({ reason }) => reason === 'Unreachable' || reason === 'ServerOverloaded'),
     );
     if (errors.length > 0) {
-      this.failed(key, errors, this.plan(key, errors), log);
+      this.reportFailure(key, errors, this.scheduleRetry(key, errors), log);
       // Nothing else may ever show it.
       if (hasChanged) queue.addAfter(key, REQUEUE.changed);
     } else if (hasChanged) {
@@ -129,7 +131,7 @@ export class Requeue {
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
-  threw(key: string): number {
+  afterException(key: string): number {
     const { controller, metrics, queue, queueMetrics } = this.props;
     const pause = queue.addRateLimited(key);
     metrics.reconcilePanics.inc({ controller });
@@ -140,7 +142,12 @@ export class Requeue {
   }
 
   /** Logs and counts failures, after which the key is taken again when the pause is over. */
-  private failed(key: string, errors: readonly OperatorError[], pause: number, log: ReconcileLog): void {
+  private reportFailure(
+    key: string,
+    errors: readonly OperatorError[],
+    pause: number,
+    log: ReconcileLog,
+  ): void {
     const { controller, metrics, queueMetrics } = this.props;
     const is = (test: (error: OperatorError) => boolean): boolean => errors.some(test);
     if (pause === 0) {
@@ -156,7 +163,7 @@ export class Requeue {
     if (is(({ reason }) => reason === TIMEOUT_REASON)) metrics.reconcileTimeouts.inc({ controller });
     queueMetrics.retried();
     const message = errors.map((error) => error.message).join('; ');
-    const failing = this.of(key);
+    const failing = this.failingState(key);
     const level = failing.message === message ? 'debug' : 'warn';
     failing.message = message;
     const retryMilliseconds = Math.round(pause);
@@ -166,8 +173,8 @@ export class Requeue {
     }
   }
 
-  private of(key: string): Failing {
-    const known = this.failing.get(key) ?? { immediate: 0, refused: 0 };
+  private failingState(key: string): Failing {
+    const known = this.failing.get(key) ?? { immediate: 0, throttled: 0 };
     this.failing.set(key, known);
     return known;
   }
@@ -182,7 +189,7 @@ export class Requeue {
 
   /** Takes the key again at once, unless that hasn't helped several times in a row. */
   private retryAtOnce(key: string): boolean {
-    if (this.of(key).immediate++ >= REQUEUE.immediateTries) return false;
+    if (this.failingState(key).immediate++ >= REQUEUE.immediateTries) return false;
     this.props.queue.addAgain(key);
     return true;
   }
@@ -197,20 +204,20 @@ export class Requeue {
   }
 
   /** Plans the next try. Returns the pause in milliseconds. */
-  private plan(key: string, errors: readonly OperatorError[]): number {
+  private scheduleRetry(key: string, errors: readonly OperatorError[]): number {
     const { queue } = this.props;
     if (this.isStaleView(key, errors) && this.retryAtOnce(key)) return 0;
-    const failing = this.of(key);
+    const failing = this.failingState(key);
     failing.immediate = 0;
     const isNews = errors.some(({ cause }) => !(cause instanceof ApiError && cause.isRepeated));
-    if (isNews && errors.every(isRefusal)) failing.refused++;
-    const refused = errors.filter(({ cause }) => askedDelay(cause) > 0);
-    const others = errors.filter((error) => !refused.includes(error));
+    if (isNews && errors.every(isThrottledOrUnanswered)) failing.throttled++;
+    const paused = errors.filter(({ cause }) => askedDelay(cause) > 0);
+    const others = errors.filter((error) => !paused.includes(error));
     const pause = others.length > 0 ? this.backOff(key, others) : Infinity;
     // Failures that back off would be sent again with what was refused, so that waits for them.
-    if (others.some(({ retry }) => retry !== 'onChange') || refused.length === 0) return pause;
+    if (others.some(({ retry }) => retry !== 'onChange') || paused.length === 0) return pause;
     // No failure that backs off: the pause is known. The gate holds what is refused for longer; all else of the plan goes on.
-    const soonest = Math.max(REQUEUE.refused, Math.min(...refused.map(pauseAskedBy)));
+    const soonest = Math.max(REQUEUE.refused, Math.min(...paused.map(pauseAskedBy)));
     queue.addAfter(key, soonest);
     return Math.min(pause, soonest);
   }
@@ -228,7 +235,7 @@ export class Requeue {
 }
 
 /** Reports whether the server had too much to do for the request, or gave no answer, as while it is restarted. */
-function isRefusal({ cause, reason }: OperatorError): boolean {
+function isThrottledOrUnanswered({ cause, reason }: OperatorError): boolean {
   return isThrottled(cause) || reason === 'Unreachable';
 }
 

@@ -227,7 +227,7 @@ export class Runner {
     this.changes.record(changes, log);
     const statusWritten = statusChanges.some(({ action }) => action === 'configured');
     log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
-    this.requeue.ended(key, made, outcome, log);
+    this.requeue.afterReconcile(key, made, outcome, log);
     if (!statusLeft) this.burst.written(key);
     if (statusLeft === 'busy') this.queue.addWithin(key, this.burst.left(key), 'status');
   }
@@ -241,7 +241,7 @@ export class Runner {
   /** The key is planned before anything else that could throw. */
   private threw(key: string, error: unknown): void {
     try {
-      const retryMilliseconds = Math.round(this.requeue.threw(key));
+      const retryMilliseconds = Math.round(this.requeue.afterException(key));
       const log = this.log.child(splitKey(key));
       log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug');
     } catch {

@@ -19,7 +19,7 @@ export function isMoreUrgent(lane: Lane, than: Lane): boolean {
 }
 
 /** Keys of one lane that wait for a worker, in the order in which they came. */
-class Line {
+class LaneQueue {
   /** When each was added first, by the monotonic clock. */
   readonly keys = new Map<string, number>();
   /** Keys of other lanes that were taken since this lane was served. */
@@ -75,9 +75,9 @@ interface Work {
  * - `backoff`: the pause after a failure. Holds until a reconcile succeeds, or the pause is over.
  * - `debounce`: changes that are gathered for a while. Taking the key for any reason serves them.
  */
-type PlanKind = 'requeue' | 'backoff' | 'debounce';
+type DelayKind = 'requeue' | 'backoff' | 'debounce';
 
-interface Planned {
+interface Delayed {
   readonly at: number;
   readonly latest: number;
   readonly timer: Timer;
@@ -86,10 +86,10 @@ interface Planned {
 
 /** Work queue of one controller: a key is in work at most once at a time. Its guarantees are in docs/engine.md. */
 export class Queue {
-  private readonly lines = LANES.map((lane) => new Line(lane));
-  private readonly laneByKey = new Map<string, Line>();
+  private readonly lines = LANES.map((lane) => new LaneQueue(lane));
+  private readonly laneByKey = new Map<string, LaneQueue>();
   private readonly working = new Map<string, Work>();
-  private readonly planned: Readonly<Record<PlanKind, Map<string, Planned>>> = {
+  private readonly delayed: Readonly<Record<DelayKind, Map<string, Delayed>>> = {
     ...{ requeue: new Map(), backoff: new Map(), debounce: new Map() },
   };
   private readonly failures = new Map<string, number>();
@@ -148,20 +148,20 @@ export class Queue {
 
   /** Takes the key after the delay, or at the time that was asked for before if that is sooner. */
   addAfter(key: string, delayMilliseconds: number, lane: Lane = 'child'): void {
-    this.planSooner('requeue', key, delayMilliseconds, lane);
+    this.scheduleSooner('requeue', key, delayMilliseconds, lane);
   }
 
   /** Takes the key within the delay, and once however often this is called; later calls don't push the time on. */
   addWithin(key: string, delayMilliseconds: number, lane: Lane): void {
-    if (!this.isToBeTaken(key, lane)) this.planSooner('debounce', key, delayMilliseconds, lane);
+    if (!this.isToBeTaken(key, lane)) this.scheduleSooner('debounce', key, delayMilliseconds, lane);
   }
 
   /** Takes the key once this hasn't been called for the quiet time, and at the latest so long after the first call. */
   addDebounced(key: string, { quietMilliseconds, longestMilliseconds }: Settle, lane: Lane): void {
     if (this.isToBeTaken(key, lane)) return;
     const now = this.now();
-    const latest = this.planned.debounce.get(key)?.latest ?? now + longestMilliseconds;
-    this.plan('debounce', key, Math.max(now, Math.min(now + quietMilliseconds, latest)), lane, latest);
+    const latest = this.delayed.debounce.get(key)?.latest ?? now + longestMilliseconds;
+    this.schedule('debounce', key, Math.max(now, Math.min(now + quietMilliseconds, latest)), lane, latest);
   }
 
   /**
@@ -178,7 +178,7 @@ export class Queue {
     const now = this.now();
     const lane = this.laneOf(key) ?? 'change';
     // Its timer may be late.
-    const left = (this.planned.backoff.get(key)?.at ?? now) - now;
+    const left = (this.delayed.backoff.get(key)?.at ?? now) - now;
     if (left > 0 && left >= minimumMilliseconds) return left;
     let pause = minimumMilliseconds;
     if (left <= 0) {
@@ -188,7 +188,7 @@ export class Queue {
       const backoff = { initial, max: Math.min(max, longestMilliseconds / 2) };
       pause = Math.max(pause, backoffDelay(backoff, failures, this.props.random));
     }
-    this.plan('backoff', key, now + pause, lane);
+    this.schedule('backoff', key, now + pause, lane);
     return pause;
   }
 
@@ -232,7 +232,7 @@ export class Queue {
   /** Hands out nothing more. */
   close(): void {
     this.closed = true;
-    for (const times of Object.values(this.planned)) {
+    for (const times of Object.values(this.delayed)) {
       for (const { timer } of times.values()) timer.cancel();
       times.clear();
     }
@@ -243,8 +243,8 @@ export class Queue {
     return this.props.clock.monotonic();
   }
 
-  private line(lane: Lane): Line {
-    return this.lines[LANES.indexOf(lane)] as Line;
+  private line(lane: Lane): LaneQueue {
+    return this.lines[LANES.indexOf(lane)] as LaneQueue;
   }
 
   /** Returns whether the key is new. */
@@ -264,17 +264,17 @@ export class Queue {
     return waitsIn !== undefined && !isMoreUrgent(lane, waitsIn);
   }
 
-  private planSooner(kind: PlanKind, key: string, delayMilliseconds: number, lane: Lane): void {
+  private scheduleSooner(kind: DelayKind, key: string, delayMilliseconds: number, lane: Lane): void {
     const at = this.now() + delayMilliseconds;
-    const planned = this.planned[kind].get(key);
-    if (planned && planned.at <= at && !isMoreUrgent(lane, planned.lane)) return;
-    this.plan(kind, key, Math.min(at, planned?.at ?? at), lane, planned?.latest ?? at);
+    const delayed = this.delayed[kind].get(key);
+    if (delayed && delayed.at <= at && !isMoreUrgent(lane, delayed.lane)) return;
+    this.schedule(kind, key, Math.min(at, delayed?.at ?? at), lane, delayed?.latest ?? at);
   }
 
-  /** Replaces what was planned for the same reason; the more urgent of both lanes holds. */
-  private plan(kind: PlanKind, key: string, at: number, lane: Lane, latest = Infinity): void {
+  /** Replaces what was delayed for the same reason; the more urgent of both lanes holds. */
+  private schedule(kind: DelayKind, key: string, at: number, lane: Lane, latest = Infinity): void {
     if (this.closed) return;
-    const times = this.planned[kind];
+    const times = this.delayed[kind];
     const before = times.get(key);
     before?.timer.cancel();
     const urgent = before && isMoreUrgent(before.lane, lane) ? before.lane : lane;
@@ -285,8 +285,8 @@ export class Queue {
     times.set(key, { at, latest, timer, lane: urgent });
   }
 
-  private drop(kind: PlanKind, key: string): void {
-    const times = this.planned[kind];
+  private drop(kind: DelayKind, key: string): void {
+    const times = this.delayed[kind];
     times.get(key)?.timer.cancel();
     times.delete(key);
   }
@@ -319,7 +319,7 @@ export class Queue {
   }
 
   /** The most urgent lane, unless a lower one has been passed over for too often or too long. */
-  private nextLine(now: number): Line | undefined {
+  private nextLine(now: number): LaneQueue | undefined {
     const waiting = this.lines.filter(({ keys }) => keys.size > 0);
     if (waiting.length < 2) return waiting[0];
     const due = waiting.findLast(({ lane, passedOver }) => passedOver >= LANE_SHARE.passedOver[lane]);

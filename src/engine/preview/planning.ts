@@ -100,7 +100,7 @@ export class Planning {
   /** Reads what is to be applied, unless no watch covers it. */
   async look(objects: readonly AnyObject[]): Promise<void> {
     for (const object of objects)
-      if (this.reader.watches(object)) await this.contents.load({ type: object, key: keyOf(object) });
+      if (this.reader.isWatched(object)) await this.contents.load({ type: object, key: keyOf(object) });
   }
 }
 
